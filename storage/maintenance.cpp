@@ -92,6 +92,14 @@ class Check {
         wrong("array " + shard.array + ", shard " + std::to_string(shard.index) + ": " + error.internal());
       }
     }
+    for (const UploadPartRow& part : RecoveryRows(transaction).all_upload_parts()) {
+      named.insert(part.blob.name);
+      try {
+        blobs_.verify(part.blob);
+      } catch (const core::Error& error) {
+        wrong("upload " + part.upload + ", byte " + std::to_string(part.offset) + ": " + error.internal());
+      }
+    }
     for (const StoredBlob& blob : blobs_.list()) report_.orphans += named.contains(blob.name) ? 0 : 1;
   }
 

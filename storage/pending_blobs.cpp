@@ -40,6 +40,8 @@ void PendingBlobs::write(size_t number, int64_t offset, std::span<const std::byt
   writers_.at(number - committed_.size()).write(offset, bytes);
 }
 
+void PendingBlobs::end_at(size_t number, int64_t length) { writers_.at(number - committed_.size()).end_at(length); }
+
 void PendingBlobs::append(PendingBlobs other) {
   names_.reserve(names_.size() + other.names_.size());
   committed_.reserve(committed_.size() + other.committed_.size());

@@ -10,23 +10,46 @@
 namespace meshd::storage {
 namespace {
 
-// Shards whose file is missing or has another length than its row. Its bytes are checked when they are read.
-std::vector<std::string> find_damaged(const std::vector<ShardRow>& shards, const std::vector<StoredBlob>& blobs) {
-  std::unordered_map<std::string_view, int64_t> file_bytes;
-  for (const StoredBlob& blob : blobs) file_bytes.emplace(blob.name, blob.file_bytes);
+// The blob files that there are, by name.
+class Files {
+ public:
+  explicit Files(const std::vector<StoredBlob>& blobs) {
+    for (const StoredBlob& blob : blobs) bytes_.emplace(blob.name, blob.file_bytes);
+  }
+  // False for a file that is missing or of another length than its row has. Its bytes are checked when they are read.
+  [[nodiscard]] bool has(const BlobRef& blob) const {
+    const auto file = bytes_.find(blob.name);
+    return file != bytes_.end() && file->second == BlobStore::file_bytes(blob.length);
+  }
+
+ private:
+  std::unordered_map<std::string_view, int64_t> bytes_;
+};
+
+std::vector<std::string> find_damaged(const std::vector<ShardRow>& shards, const Files& files) {
   std::vector<std::string> damaged;
   for (const ShardRow& shard : shards) {
-    const auto file = file_bytes.find(shard.blob.name);
-    if (file != file_bytes.end() && file->second == BlobStore::file_bytes(shard.blob.length)) continue;
-    if (damaged.empty() || damaged.back() != shard.array) damaged.push_back(shard.array);
+    if (!files.has(shard.blob) && (damaged.empty() || damaged.back() != shard.array)) damaged.push_back(shard.array);
   }
   return damaged;
 }
 
-// Files that no row names.
-int64_t remove_orphans(BlobStore& store, const std::vector<ShardRow>& shards, const std::vector<StoredBlob>& blobs) {
-  std::unordered_set<std::string_view> named;
+// The names that rows have, less those of uploads that cannot go on without a part, which are deleted.
+std::unordered_set<std::string> named_blobs(const std::vector<ShardRow>& shards, const Files& files,
+                                            Transaction& transaction) {
+  std::unordered_set<std::string> named;
   for (const ShardRow& shard : shards) named.insert(shard.blob.name);
+  const std::vector<UploadPartRow> parts = RecoveryRows(transaction).all_upload_parts();
+  for (const UploadPartRow& part : parts) {
+    if (!files.has(part.blob)) transaction.delete_upload(part.upload);
+  }
+  for (const UploadPartRow& part : RecoveryRows(transaction).all_upload_parts()) named.insert(part.blob.name);
+  return named;
+}
+
+// Files that no row names.
+int64_t remove_orphans(BlobStore& store, const std::unordered_set<std::string>& named,
+                       const std::vector<StoredBlob>& blobs) {
   std::vector<std::string> orphans;
   for (const StoredBlob& blob : blobs) {
     if (!named.contains(blob.name)) orphans.push_back(blob.name);
@@ -39,11 +62,13 @@ int64_t remove_orphans(BlobStore& store, const std::vector<ShardRow>& shards, co
 RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
   RecoveryReport report;
   report.temporary_files = blobs.remove_temporary_files();
-  const std::vector<StoredBlob> files = blobs.list();
-  std::vector<ShardRow> shards;
+  const std::vector<StoredBlob> stored = blobs.list();
+  const Files files(stored);
+  std::unordered_set<std::string> named;
   catalog.write([&](Transaction& transaction) {
     RecoveryRows rows(transaction);
-    shards = rows.all_shards();
+    const std::vector<ShardRow> shards = rows.all_shards();
+    named = named_blobs(shards, files, transaction);
     report.lost_memory_arrays = rows.lose_memory_arrays();
     report.damaged_arrays = find_damaged(shards, files);
     for (const std::string& array : report.damaged_arrays)
@@ -55,7 +80,7 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
     rows.drop_callbacks_of_arrays();
     rows.drop_unseen_contents();
   });
-  report.orphans = remove_orphans(blobs, shards, files);
+  report.orphans = remove_orphans(blobs, named, stored);
   return report;
 }
 

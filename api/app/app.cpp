@@ -16,6 +16,7 @@
 #include "api/codecs/job_request_codec.h"
 #include "api/json/json.h"
 #include "api/routes/routes.h"
+#include "api/routes/uploads.h"
 #include "api/server/server.h"
 #include "api/server/tls_context.h"
 #include "service/core/ids.h"
@@ -64,6 +65,13 @@ arrays::PendingLimits pending_limits(const AppOptions& options) {
   arrays::PendingLimits out;
   out.timeout = std::chrono::seconds(options.pending_seconds);
   out.most_bytes = options.array_memory_bytes;
+  return out;
+}
+
+uploads::UploadLimits upload_limits(const AppOptions& options) {
+  uploads::UploadLimits out;
+  out.most_bytes = options.quota_bytes;
+  out.max_age = std::chrono::seconds(options.upload_seconds);
   return out;
 }
 
@@ -193,6 +201,7 @@ struct App::Parts {
                  {memory, core::MemoryAccount::kPrograms}),
         limits(limits_of(given, store)),
         arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
+        uploads(store, arrays.ledger(), clock, upload_limits(given)),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
@@ -207,6 +216,7 @@ struct App::Parts {
                  compiler,
                  engine,
                  arrays,
+                 uploads,
                  meshes,
                  programs,
                  sessions,
@@ -222,6 +232,7 @@ struct App::Parts {
             [this] {
               store.collect_garbage();
               arrays.expire_pending();
+              uploads.expire();
               sessions.remove_deleted([this] { return runner.is_stopping(); });
             },
             [this](const std::string& reason) {
@@ -278,6 +289,7 @@ struct App::Parts {
           principal_routes(services, principals), document_routes(services, facts)}) {
       router.add(rows);
     }
+    add_upload_routes(router, services);
     ServerHooks hooks;
     hooks.authenticate = [this](Request& request) {
       note_subjects(request);
@@ -392,6 +404,7 @@ struct App::Parts {
   compile::Compiler compiler;
   quotas::Limits limits;
   arrays::ArrayStore arrays;
+  uploads::UploadStore uploads;
   registry::MeshRegistry meshes;
   registry::ProgramRegistry programs;
   sessions::SessionStore sessions;

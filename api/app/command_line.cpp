@@ -72,6 +72,12 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->check(CLI::Range(1, kSecondsOfADay))
       ->capture_default_str();
   serve
+      .add_option("--upload-timeout", options.upload_seconds,
+                  "seconds after which an upload that got no byte is deleted")
+      ->envname("MESHD_UPLOAD_TIMEOUT")
+      ->check(CLI::Range(1, kSecondsOfADay))
+      ->capture_default_str();
+  serve
       .add_option("--keep-jobs", options.keep_jobs,
                   "finished jobs of each principal that are kept, the newest (0: any number)")
       ->envname("MESHD_KEEP_JOBS")

@@ -29,6 +29,8 @@ PendingDocument pending_of(const arrays::PendingParts& parts, const sharding::La
 ArrayDocument::ArrayDocument(arrays::Array& shown) : array(shown) {
   array.state().with([&](const arrays::Array::State& current) {
     state = storage::to_string(current.state);
+    const bool is_live = current.state == storage::ArrayState::kReady || current.state == storage::ArrayState::kPending;
+    is_unique = array.info().is_unique && is_live;
     reason = current.reason;
     version = current.version;
     if (current.parts && current.state == storage::ArrayState::kPending)
@@ -57,6 +59,7 @@ const Schema<ArrayDocument>& schema() {
       "StoredArray",
       {{"id", [](const Doc& doc) -> std::string_view { return doc.array.info().id; }},
        {"name", [](const Doc& doc) -> std::string_view { return doc.array.info().name; }},
+       {"unique", &Doc::is_unique},
        {"dtype", [](const Doc& doc) { return doc.array.info().type.dtype; }},
        {"shape", [](const Doc& doc) -> Sizes { return doc.array.info().type.dims; }, sizes},
        {"ndim", [](const Doc& doc) { return doc.array.info().type.rank(); }, {.low = 0}},

@@ -35,6 +35,7 @@ struct ArrayDocument {
   std::string_view state;
   std::string reason;
   int64_t version = 0;
+  bool is_unique = false;  ///< it holds its name
   std::optional<PendingDocument> pending;
 
   /// Strong ETag of the version that is shown.

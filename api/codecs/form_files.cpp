@@ -5,40 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "api/codecs/file_kinds.h"
 #include "api/codecs/npy.h"
+#include "api/codecs/npz.h"
 #include "api/codecs/safetensors.h"
-#include "api/codecs/zip.h"
 #include "service/tensor/sizes.h"
 
 namespace meshd::api {
 namespace {
-
-enum class FileForm : uint8_t { kRaw, kNpy, kZip, kSafetensors };
-
-struct FileFormRow {
-  FileForm form;
-  std::string_view suffix;       ///< of the filename
-  std::string_view first_bytes;  ///< empty: not recognised by them
-  std::vector<std::string_view> media;
-};
-
-const std::vector<FileFormRow>& file_forms() {
-  static const std::vector<FileFormRow> kRows = {
-      {FileForm::kNpy, ".npy", "\x93NUMPY", {"application/x-npy", "application/npy"}},
-      {FileForm::kZip, ".npz", "PK\x03\x04", {"application/zip", "application/x-npz", "application/npz"}},
-      {FileForm::kSafetensors, ".safetensors", "", {"application/x-safetensors", "application/safetensors"}},
-  };
-  return kRows;
-}
-
-FileForm file_form_of(const FormPart& part) {
-  for (const FileFormRow& row : file_forms()) {
-    const bool is_named = std::find(row.media.begin(), row.media.end(), part.media_type) != row.media.end();
-    const bool begins_so = !row.first_bytes.empty() && part.data.starts_with(row.first_bytes);
-    if (is_named || part.filename.ends_with(row.suffix) || begins_so) return row.form;
-  }
-  return FileForm::kRaw;
-}
 
 // Reads a part from its beginning.
 class Cursor {
@@ -77,13 +51,13 @@ tensor::DenseValue FormFiles::new_value(const tensor::TensorType& type) {
 tensor::DenseValue FormFiles::copy_of(const tensor::TensorType& type, std::string_view bytes) {
   hold(type);
   tensor::DenseValue out = tensor::dense_copy(type, std::as_bytes(std::span(bytes)), pool_);
-  clean_bools(type.dtype, out.buffer->bytes());
+  clean_elements(type.dtype, out.buffer->bytes());
   return out;
 }
 
-tensor::DenseValue FormFiles::read_npy(std::string_view data) {
+tensor::DenseValue FormFiles::read_npy(std::string_view data, std::optional<tensor::DType> wanted) {
   Cursor file(data);
-  const NpyHead head = read_npy_head([&](std::span<std::byte> to) { file.read_exactly(to); });
+  const NpyHead head = read_npy_head([&](std::span<std::byte> to) { file.read_exactly(to); }, wanted);
   const auto expected = static_cast<size_t>(tensor::byte_count(head.type));
   if (file.left().size() != expected) {
     throw core::Error("malformed_body", fmt::format("the head of the .npy file says {} bytes, behind it are {}",
@@ -94,19 +68,16 @@ tensor::DenseValue FormFiles::read_npy(std::string_view data) {
   return out;
 }
 
-std::vector<FormFiles::Member> FormFiles::read_zip(std::string_view data) {
-  constexpr std::string_view kSuffix = ".npy";
+std::vector<FormFiles::Member> FormFiles::read_zip(std::string_view data, std::optional<tensor::DType> wanted) {
   Cursor file(data);
-  ZipReader zip([&](std::span<std::byte> to) { return file.read_some(to); });
   std::vector<Member> out;
-  for (ZipReader::Member member; zip.next(member);) {
-    const NpyHead head = read_npy_head([&](std::span<std::byte> to) { zip.read_exactly(to); });
+  const auto take = [&](const std::string& name, const NpyHead& head, const ReadMember& read) {
     const tensor::DenseValue value = new_value(head.type);
-    read_elements(head, value.buffer->bytes(), [&](std::span<std::byte> to) { zip.read_exactly(to); });
-    zip.end_member();
-    const bool has_suffix = member.name.ends_with(kSuffix);
-    out.push_back({member.name.substr(0, member.name.size() - (has_suffix ? kSuffix.size() : 0)), value});
-  }
+    read_elements(head, value.buffer->bytes(), read);
+    out.push_back({name, value});
+  };
+  walk_npz([&](std::span<std::byte> to) { return file.read_some(to); }, take,
+           [&](const std::string&) { return wanted; });
   return out;
 }
 
@@ -125,10 +96,14 @@ std::vector<FormFiles::Member> FormFiles::read_safetensors(std::string_view data
   return out;
 }
 
-const std::vector<FormFiles::Member>& FormFiles::members_of(const FormPart& part, bool is_zip) {
-  const auto known = members_.find(part.name);
+const std::vector<FormFiles::Member>& FormFiles::members_of(const FormPart& part, bool is_zip,
+                                                            std::optional<tensor::DType> wanted) {
+  // What the program expects says what members are whose heads leave it open.
+  const bool matters = is_zip && wanted && tensor::is_void_in_numpy(*wanted);
+  const auto key = std::pair(part.name, matters ? std::string(tensor::name(*wanted)) : std::string());
+  const auto known = members_.find(key);
   if (known != members_.end()) return known->second;
-  return members_.emplace(part.name, is_zip ? read_zip(part.data) : read_safetensors(part.data)).first->second;
+  return members_.emplace(key, is_zip ? read_zip(part.data, wanted) : read_safetensors(part.data)).first->second;
 }
 
 std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const tensor::TensorType* expected,
@@ -139,10 +114,13 @@ std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const t
     wrong.add(pointer + "/part", fmt::format("the form has no part named '{}'", wanted.part));
     return std::nullopt;
   }
-  const FileForm form = wanted.raw_type ? FileForm::kRaw : file_form_of(*found);
+  const std::optional<tensor::DType> dtype = expected == nullptr ? std::nullopt : std::optional(expected->dtype);
+  FileKind kind = FileKind::kUnknown;
   try {
-    if (form == FileForm::kZip || form == FileForm::kSafetensors) {
-      const std::vector<Member>& members = members_of(*found, form == FileForm::kZip);
+    if (!wanted.raw_type)
+      kind = resolve_file_kind(found->media_type, found->filename, found->data.substr(0, kMagicBytes));
+    if (kind == FileKind::kZip || kind == FileKind::kSafetensors) {
+      const std::vector<Member>& members = members_of(*found, kind == FileKind::kZip, dtype);
       const auto member = std::find_if(members.begin(), members.end(), [&](const Member& each) {
         return wanted.member.empty() ? members.size() == 1 : each.name == wanted.member;
       });
@@ -159,7 +137,7 @@ std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const t
       wrong.add(pointer + "/member", "the part is one array; members are of .npz and safetensors files");
       return std::nullopt;
     }
-    if (form == FileForm::kNpy) return read_npy(found->data);
+    if (kind == FileKind::kNpy) return read_npy(found->data, dtype);
   } catch (const core::Error& error) {
     constexpr std::array<core::ErrorCode, 5> kFaultsOfFiles = {"malformed_body", "malformed_json", "unsupported_dtype",
                                                                "unsupported_format", "invalid_array"};
@@ -171,9 +149,13 @@ std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const t
   const bool is_known =
       type != nullptr && std::find(type->dims.begin(), type->dims.end(), tensor::kDynamicDim) == type->dims.end();
   if (!is_known || tensor::byte_count(*type) != static_cast<int64_t>(found->data.size())) {
+    const FileKind what = wanted.raw_type ? file_kind_of(found->data.substr(0, kMagicBytes)) : FileKind::kUnknown;
+    const std::string is_file = what == FileKind::kUnknown
+                                    ? std::string()
+                                    : fmt::format(", and is {}: leave dtype and shape away", file_kind_row(what).name);
     wrong.add(pointer + "/part",
-              is_known ? fmt::format("has {} bytes, tensor<{}> takes {}", found->data.size(), tensor::to_string(*type),
-                                     tensor::byte_count(*type))
+              is_known ? fmt::format("has {} bytes, tensor<{}> takes {}{}", found->data.size(),
+                                     tensor::to_string(*type), tensor::byte_count(*type), is_file)
                        : std::string("is raw bytes: give dtype and shape beside it, or send a .npy file"));
     return std::nullopt;
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/codecs/form.h"
@@ -27,9 +28,9 @@ class FormFiles {
   FormFiles(std::vector<FormPart> parts, tensor::BufferPool& pool, core::MemoryReservation* memory);
 
   [[nodiscard]] const std::vector<FormPart>& parts() const { return parts_; }
-  /// The array in memory that nobody else has. A part is a file by its declared type, its filename or its first bytes;
-  /// else it is raw bytes of what the program expects. Notes mistakes under `pointer` (no such part, or member; a wrong
-  /// number of bytes; a file that is none) and gives nothing then. Throws memory_full.
+  /// The array in memory that nobody else has. A part is a file by its declared type, its first bytes or its
+  /// filename (resolve_file_kind); else it is raw bytes of what the program expects. Notes mistakes under `pointer` (no
+  /// such part, or member; a wrong number of bytes; a file that is none) and gives nothing then. Throws memory_full.
   std::optional<tensor::DenseValue> read(const PartRef& wanted, const tensor::TensorType* expected,
                                          const std::string& pointer, core::Diagnostics& wrong);
 
@@ -43,15 +44,16 @@ class FormFiles {
   tensor::DenseValue new_value(const tensor::TensorType& type);
   tensor::DenseValue copy_of(const tensor::TensorType& type, std::string_view bytes);
   /// The arrays of a file of several, which is read once.
-  const std::vector<Member>& members_of(const FormPart& part, bool is_zip);
-  std::vector<Member> read_zip(std::string_view data);
+  const std::vector<Member>& members_of(const FormPart& part, bool is_zip, std::optional<tensor::DType> wanted);
+  std::vector<Member> read_zip(std::string_view data, std::optional<tensor::DType> wanted);
   std::vector<Member> read_safetensors(std::string_view data);
-  tensor::DenseValue read_npy(std::string_view data);
+  tensor::DenseValue read_npy(std::string_view data, std::optional<tensor::DType> wanted);
 
   const std::vector<FormPart> parts_;
   tensor::BufferPool& pool_;
   core::MemoryReservation* memory_;
-  std::map<std::string, std::vector<Member>, std::less<>> members_;
+  /// By the part, and the dtype that was given to members that do not say theirs.
+  std::map<std::pair<std::string, std::string>, std::vector<Member>> members_;
 };
 
 /// The same where there may be no form (null): notes that, then.

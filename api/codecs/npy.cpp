@@ -48,9 +48,43 @@ tensor::Dims parse_shape(std::string_view text) {
   }
 }
 
+// What ml_dtypes calls a type of a byte that has infinities: '<f1' is float8_e5m2 and nothing else.
+constexpr std::string_view kFloatOfOneByte = "|f1";
+
+// "<f4", "=f4" and "f4" as "<f4"; "|V2" and "V2" as "<V2"; any order of one byte as "|i1", but void as "<V1".
+std::string canonical_descr(std::string_view descr) {
+  std::string out(descr);
+  if (!out.empty() && ((out[0] >= 'a' && out[0] <= 'z') || out[0] == 'V')) out.insert(out.begin(), '=');
+  if (out.size() < 3) return out;
+  const bool is_void = out[1] == 'V';
+  if (out[0] == '=' || is_void) out[0] = '<';
+  if (out.substr(2) == "1" && !is_void) out[0] = '|';
+  return out;
+}
+
+tensor::DType dtype_of(std::string_view descr, std::optional<tensor::DType> wanted) {
+  const std::string canonical = canonical_descr(descr);
+  if (!canonical.empty() && canonical[0] == '>')
+    throw core::Error("unsupported_format", "npy: big-endian data is not read; use .astype(a.dtype.newbyteorder('<'))");
+  if (canonical == kFloatOfOneByte) return tensor::DType::kFloat8E5M2;
+  if (const auto dtype = tensor::dtype_from_npy(canonical)) return *dtype;
+  std::string several;
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (row.npy != canonical) continue;
+    if (wanted == row.dtype) return row.dtype;
+    several += (several.empty() ? "" : ", ") + std::string(row.name);
+  }
+  if (several.empty())
+    throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
+  throw core::Error("unsupported_dtype", "npy: the file says '" + std::string(descr) + "', which stands for each of " +
+                                             several + "; say which by dtype" +
+                                             (wanted ? ", not " + std::string(tensor::name(*wanted)) : ""));
+}
+
 }  // namespace
 
-NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
+NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly,
+                      std::optional<tensor::DType> wanted) {
   std::array<char, 8> start{};
   read_exactly(std::as_writable_bytes(std::span(start)));
   if (std::string_view(start.data(), 6) != kMagic) fail_npy("the body does not begin with \\x93NUMPY");
@@ -70,14 +104,7 @@ NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exac
     throw core::Error("unsupported_dtype", "npy: structured dtypes are not read");
   }
   descr = descr.substr(1, descr.find(descr.front(), 1) - 1);
-  std::string canonical(descr);
-  if (canonical.size() == 3 && canonical[0] == '=') canonical[0] = '<';
-  if (canonical.size() == 3 && canonical[2] == '1' && (canonical[0] == '<' || canonical[0] == '>')) canonical[0] = '|';
-  if (!canonical.empty() && canonical[0] == '>')
-    throw core::Error("unsupported_format", "npy: big-endian data is not read; use .astype(a.dtype.newbyteorder('<'))");
-  const auto dtype = tensor::dtype_from_npy(canonical);
-  if (!dtype) throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
-  NpyHead out{{*dtype, parse_shape(entry(head, "shape"))}};
+  NpyHead out{{dtype_of(descr, wanted), parse_shape(entry(head, "shape"))}};
   if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) out.order = ElementOrder::kFortran;
   return out;
 }
@@ -91,15 +118,11 @@ void read_elements(const NpyHead& head, std::span<std::byte> out,
     read_exactly({columns.get(), out.size()});
     arrays::to_row_major(head.type, columns.get(), out.data());
   }
-  clean_bools(head.type.dtype, out);
+  clean_elements(head.type.dtype, out);
 }
 
 std::string write_npy_head(const tensor::TensorType& type) {
   const std::string_view descr = tensor::row(type.dtype).npy;
-  if (descr.empty()) {
-    throw core::Error("not_acceptable",
-                      "NumPy has no name for " + std::string(tensor::name(type.dtype)) + "; ask for raw bytes or JSON");
-  }
   std::string dict = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
   for (const int64_t dim : type.dims) dict += fmt::format("{},", dim);
   if (type.dims.size() > 1) dict.pop_back();

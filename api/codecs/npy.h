@@ -1,9 +1,14 @@
 // NumPy's .npy format, versions 1 to 3: heads, and the elements behind them, little endian.
+//
+// Types of ml_dtypes have no name in such a file. NumPy 2 with ml_dtypes 0.5 writes '<V2' for bfloat16, '<V1' for every
+// type of one byte, and '<f1' for float8_e5m2 (which np.load does not read); a copy of what np.load gave says '|V2'.
+// All are read: '<V1' with a dtype that the reader was told. '<V2' and '<V1' are written: np.load(f).view(dtype).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -20,17 +25,20 @@ struct NpyHead {
   ElementOrder order = ElementOrder::kC;  ///< kFortran only where that is another order than kC
 };
 
-/// Reads a head through `read_exactly`, which fills a span or throws. Throws malformed_body when it is no .npy head,
-/// unsupported_format for big endian, unsupported_dtype for dtypes that we do not have.
-NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly);
+/// Reads a head through `read_exactly`, which fills a span or throws. `wanted`: what it is where the file leaves it
+/// open
+/// ('<V1'); other heads do not regard it. Throws malformed_body when it is no .npy head, unsupported_format for big
+/// endian, unsupported_dtype for dtypes that we do not have.
+NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly,
+                      std::optional<tensor::DType> wanted = std::nullopt);
 
-/// Fills `out`, byte_count(head.type) bytes, with the elements behind a head in C order, through `read_exactly`; bools
-/// become 0 or 1. Elements in Fortran order go through memory of their own, which is not touched before it is read: a
-/// head alone costs none.
+/// Fills `out`, byte_count(head.type) bytes, with the elements behind a head in C order, through `read_exactly`, as
+/// clean_elements leaves them. Elements in Fortran order go through memory of their own, which is not touched before it
+/// is read: a head alone costs none.
 void read_elements(const NpyHead& head, std::span<std::byte> out,
                    const std::function<void(std::span<std::byte>)>& read_exactly);
 
-/// A version 1 head for this type, padded to 64 bytes. Throws not_acceptable for dtypes that NumPy has no name for.
+/// A version 1 head for this type, padded to 64 bytes.
 std::string write_npy_head(const tensor::TensorType& type);
 
 }  // namespace meshd::api

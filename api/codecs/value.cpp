@@ -386,7 +386,7 @@ std::optional<tensor::DenseValue> value_of(const ValueInput& in, tensor::BufferP
     wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected, got));
     return std::nullopt;
   }
-  clean_bools(type.dtype, out->buffer->bytes());
+  clean_elements(type.dtype, out->buffer->bytes());
   return out;
 }
 
@@ -403,9 +403,18 @@ void append_nested(std::string& out, const tensor::TensorType& type, std::span<c
 
 }  // namespace
 
-void clean_bools(DType dtype, std::span<std::byte> bytes) {
-  if (dtype != DType::kBool) return;
-  for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+void clean_elements(DType dtype, std::span<std::byte> bytes) {
+  if (dtype == DType::kBool) {
+    for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+    return;
+  }
+  const int unused = 8 - tensor::row(dtype).bits;
+  if (!tensor::is_integer(dtype) || unused <= 0) return;
+  const bool is_signed = tensor::is_signed_integer(dtype);
+  for (std::byte& byte : bytes) {
+    const auto high = static_cast<uint8_t>(static_cast<uint8_t>(byte) << unused);
+    byte = static_cast<std::byte>(is_signed ? static_cast<int8_t>(high) >> unused : high >> unused);
+  }
 }
 
 JsonType JsonCodec<DType>::type() {

@@ -45,8 +45,9 @@ const Schema<ValueInput>& schema();
 template <>
 const Schema<ArgumentInput>& schema();
 
-/// Bool bytes are 0 or 1, whatever a client sends.
-void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
+/// Bytes of elements that do not use all their bits, as programs expect them whatever a client sends: bool is 0 or 1;
+/// of 2 and 4 bit integers the low bits count, as in ml_dtypes (0x0f is -1 as int4), and the others repeat the sign.
+void clean_elements(tensor::DType dtype, std::span<std::byte> bytes);
 
 /// Reads a VALUE with inline data into memory of the pool. `expected`: the type that sugar takes, and that objects are
 /// not held to (the caller compares). Notes every mistake under `pointer`; nothing is returned then.

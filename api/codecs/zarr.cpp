@@ -134,7 +134,8 @@ std::string zarr3_document(const arrays::Array& array, int64_t version) {
 std::string zarr2_document(const arrays::Array& array) {
   const tensor::TensorType& type = array.info().type;
   ordered_json out{{"zarr_format", 2}, {"shape", type.dims}, {"chunks", chunk_dims(array.layout())}};
-  out["dtype"] = name_or_throw(tensor::row(type.dtype).npy, array);
+  const bool is_named = !tensor::is_void_in_numpy(type.dtype);
+  out["dtype"] = name_or_throw(is_named ? tensor::row(type.dtype).npy : std::string_view(), array);
   out["compressor"] = nullptr;
   out["filters"] = nullptr;
   out["order"] = "C";

@@ -83,4 +83,26 @@ size_t MemoryBody::read_some(std::span<std::byte> destination) {
   return count;
 }
 
+std::string_view PeekedBody::peek(size_t count) {
+  const size_t before = first_.size();
+  if (before >= count) return std::string_view(first_).substr(0, count);
+  first_.resize(count);
+  size_t filled = before;
+  while (filled < count) {
+    const size_t got = body_->read_some(std::as_writable_bytes(std::span(first_)).subspan(filled));
+    if (got == 0) break;
+    filled += got;
+  }
+  first_.resize(filled);
+  return first_;
+}
+
+size_t PeekedBody::read_some(std::span<std::byte> destination) {
+  if (given_ == first_.size()) return body_->read_some(destination);
+  const size_t count = std::min(destination.size(), first_.size() - given_);
+  std::memcpy(destination.data(), first_.data() + given_, count);
+  given_ += count;
+  return count;
+}
+
 }  // namespace meshd::api

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,6 +76,28 @@ class MemoryBody final : public BodyReader {
   std::string bytes_;
   size_t position_ = 0;
   int64_t limit_ = INT64_MAX;
+};
+
+/// A body whose first bytes are looked at before it is read.
+class PeekedBody final : public BodyReader {
+ public:
+  explicit PeekedBody(std::shared_ptr<BodyReader> body) : body_(std::move(body)) {}
+
+  /// The first `count` bytes, or fewer where the body has no more; reading begins with them all the same. Before the
+  /// first read. Waits for the client, and throws as read_some.
+  std::string_view peek(size_t count);
+
+  [[nodiscard]] std::optional<int64_t> content_length() const override { return body_->content_length(); }
+  size_t read_some(std::span<std::byte> destination) override;
+  void set_limit(int64_t bytes) override { body_->set_limit(bytes); }
+  [[nodiscard]] int64_t bytes_read() const override {
+    return body_->bytes_read() - static_cast<int64_t>(first_.size() - given_);
+  }
+
+ private:
+  std::shared_ptr<BodyReader> body_;
+  std::string first_;
+  size_t given_ = 0;
 };
 
 }  // namespace meshd::api

@@ -30,10 +30,10 @@ std::optional<std::string_view> member(std::string_view dictionary) {
 
 }  // namespace
 
-std::unique_ptr<BodyDigest> BodyDigest::announced(const Headers& headers) {
+std::unique_ptr<BodyDigest> BodyDigest::announced(const Headers& headers, Body body) {
   std::unique_ptr<BodyDigest> out;
   for (const char* field : {"Content-Digest", "Repr-Digest"}) {
-    if (!headers.has(field)) continue;
+    if (!headers.has(field) || (body == Body::kPart && field == std::string_view("Repr-Digest"))) continue;
     const std::string text = headers.joined(field);
     const auto value = member(text);
     if (!value) continue;

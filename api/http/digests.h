@@ -18,8 +18,10 @@ namespace meshd::api {
 /// content coding is taken off. One thread.
 class BodyDigest {
  public:
+  /// Whether a body is all of what Repr-Digest is of: a part of an upload is not.
+  enum class Body : uint8_t { kWhole, kPart };
   /// Null when the head announces none. Throws malformed_request for a sha-256 that is no byte sequence of 32 bytes.
-  static std::unique_ptr<BodyDigest> announced(const Headers& headers);
+  static std::unique_ptr<BodyDigest> announced(const Headers& headers, Body body = Body::kWhole);
 
   void update(std::span<const std::byte> bytes) { seen_.update(bytes); }
   /// The body is over: throws digest_mismatch with both digests.

@@ -106,6 +106,8 @@ struct Request {
   std::shared_ptr<BodyReader> body_reader;         ///< never null; use body()
   core::MemoryReservation memory;                  ///< of the body and what it is parsed into, until it is answered
   std::function<bool()> is_client_gone;            ///< may be empty; use client_gone()
+  /// Sends an interim response (1xx, its whole head) before the response; null where the client cannot be sent one.
+  std::function<void(std::string_view)> send_interim;
   /// Where the handler waits; abandoned when the client leaves. Null on the reactor, which never waits.
   core::WaiterRef waiter;
   const std::atomic<bool>* is_draining = nullptr;  ///< may be null; use draining()

@@ -44,7 +44,7 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-RouteSegment parse_segment(std::string_view text, std::string_view path, bool last) {
+RouteSegment parse_segment(std::string_view text, std::string_view path) {
   const size_t open = text.find('{');
   if (open == std::string_view::npos) {
     if (text.empty() || text.find('}') != std::string_view::npos) throw broken(path, "empty segment or stray '}'");
@@ -61,7 +61,7 @@ RouteSegment parse_segment(std::string_view text, std::string_view path, bool la
   RouteSegment segment{RouteSegment::Kind::kCapture, std::string(text.substr(0, open)), std::string(name),
                        std::string(text.substr(close + 1))};
   const bool affixed = !segment.prefix.empty() || !segment.suffix.empty();
-  if (rest && (affixed || !last)) throw broken(path, "'{name...}' must be the whole last segment");
+  if (rest && affixed) throw broken(path, "'{name...}' must be a whole segment");
   if (rest) segment.kind = RouteSegment::Kind::kRest;
   if (affixed) segment.kind = RouteSegment::Kind::kAffixed;
   return segment;
@@ -69,7 +69,8 @@ RouteSegment parse_segment(std::string_view text, std::string_view path, bool la
 
 /// What one segment of a template makes of one segment of a path; nothing when it does not match.
 std::optional<std::string_view> captured(const RouteSegment& segment, std::string_view text) {
-  if (text.empty() || text.find('/') != std::string_view::npos) return std::nullopt;
+  if (text.empty() || (segment.kind != RouteSegment::Kind::kRest && text.find('/') != std::string_view::npos))
+    return std::nullopt;
   switch (segment.kind) {
     case RouteSegment::Kind::kLiteral:
       return text == segment.prefix ? std::optional<std::string_view>("") : std::nullopt;
@@ -144,7 +145,13 @@ struct Router::Table {
         const size_t b_size = b.prefix.size() + b.suffix.size();
         if (a.kind == RouteSegment::Kind::kAffixed && a_size != b_size) return a_size > b_size;
       }
+      // Behind "{name...}" a template goes on with literals.
+      if (segments.size() != other.segments.size()) return segments.size() > other.segments.size();
       return path_template < other.path_template;
+    }
+    [[nodiscard]] int64_t count_rests() const {
+      return std::count_if(segments.begin(), segments.end(),
+                           [](const RouteSegment& segment) { return segment.kind == RouteSegment::Kind::kRest; });
     }
   };
 
@@ -165,17 +172,20 @@ struct Router::Table {
 
   static bool matches(const Path& path, const std::vector<std::string>& segments,
                       std::vector<std::pair<std::string, std::string>>& captures) {
-    const bool rest = !path.segments.empty() && path.segments.back().kind == RouteSegment::Kind::kRest;
-    if (rest ? segments.size() < path.segments.size() : segments.size() != path.segments.size()) return false;
-    for (size_t i = 0; i < segments.size(); ++i) {
-      const RouteSegment& segment = path.segments[std::min(i, path.segments.size() - 1)];
-      const std::optional<std::string_view> value = captured(segment, segments[i]);
+    const size_t size = path.segments.size();
+    if (path.count_rests() > 0 ? segments.size() < size : segments.size() != size) return false;
+    const size_t more = segments.size() - size;  // segments that "{name...}" takes beyond its first
+    size_t at = 0;
+    for (const RouteSegment& segment : path.segments) {
+      const std::optional<std::string_view> value = captured(segment, segments[at++]);
       if (!value) return false;
       if (segment.kind == RouteSegment::Kind::kLiteral) continue;
-      if (i >= path.segments.size()) {
-        captures.back().second.append("/").append(*value);
-      } else {
-        captures.emplace_back(segment.name, *value);
+      captures.emplace_back(segment.name, *value);
+      if (segment.kind != RouteSegment::Kind::kRest) continue;
+      for (size_t i = 0; i < more; ++i) {
+        const std::optional<std::string_view> next = captured(segment, segments[at++]);
+        if (!next) return false;
+        captures.back().second.append("/").append(*next);
       }
     }
     return true;
@@ -201,9 +211,10 @@ void Router::add(Route route) {
     const std::vector<std::string_view> segments = split(fresh->path_template);
     bool literal = true;
     for (size_t i = 0; i < segments.size(); ++i) {
-      fresh->segments.push_back(parse_segment(segments[i], row->path, i + 1 == segments.size()));
+      fresh->segments.push_back(parse_segment(segments[i], row->path));
       literal = literal && fresh->segments.back().kind == RouteSegment::Kind::kLiteral;
     }
+    if (fresh->count_rests() > 1) throw broken(row->path, "one '{name...}' a template");
     if (literal) table_->literal.emplace(fresh->path_template, fresh.get());
     path = table_->paths.insert(std::upper_bound(table_->paths.begin(), table_->paths.end(), fresh,
                                                  [](const auto& a, const auto& b) { return a->before(*b); }),

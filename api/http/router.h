@@ -56,9 +56,11 @@ constexpr std::optional<Role> role_needed(Access access) {
   return Role::kAdmin;
 }
 
-/// One row. `path` is a template: literal segments, "{name}", "{name}:verb", "v{name}", and "{name...}" last, which
-/// takes the rest of the path (one segment or more, joined by '/'). "{name}" never matches a segment with a ':' or an
-/// encoded '/'.
+/// One row. `path` is a template: literal segments, "{name}", "{name}:verb", "v{name}", and one "{name...}",
+/// which takes one segment or more, joined by '/', up to the literal segments behind it. "{name}" never matches a
+/// segment with a ':' or an encoded '/'; in "{name...}" both are part of the name.
+/// Example: of "/by-name/{name...}" and "/by-name/{name...}/data", "/by-name/a/data" matches the second with "a", and
+/// "/by-name/a%2Fdata" the first with "a/data".
 struct Route {
   std::string method;  ///< GET, POST, PUT, PATCH, DELETE; HEAD and OPTIONS are derived
   std::string path;
@@ -70,6 +72,8 @@ struct Route {
   /// Of kWorker rows that take a body: whether this request is known to end within some 50 us without waiting. It then
   /// runs on the thread that read it when that serves nobody else. Must not wait, and is given the body.
   std::function<bool(const Request&, std::string_view)> is_brief = nullptr;
+  /// Fields of the response to OPTIONS on the path.
+  std::vector<std::pair<std::string, std::string>> options_fields = {};
 };
 
 /// The route of a method and a path.

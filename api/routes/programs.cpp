@@ -1,5 +1,6 @@
 // /v1/programs: program texts and artifacts, read and verified when they are stored.
 #include "api/codecs/artifact_codec.h"
+#include "api/codecs/file_kinds.h"
 #include "api/codecs/form.h"
 #include "api/codecs/program_codec.h"
 #include "api/http/media_type.h"
@@ -15,9 +16,13 @@ namespace {
 
 ProgramUpload read_upload(Request& request, std::string body, std::string name) {
   const std::string type = media_type_of(request.headers);
-  if (type.empty() || type == "application/json")
+  const bool is_object = body.find_first_not_of(" \t\r\n") == body.find('{');
+  if (type == "application/json" || (type.empty() && is_object)) {
+    static_cast<void>(resolve_file_kind("application/json", "", body));  // refuses bytecode by its name
     return decode_program(Json::parse(std::move(body), {}, &request.memory), std::move(name), &request.memory);
-  if (type == "application/octet-stream") return decode_artifact(body, std::move(name), &request.memory);
+  }
+  if (type == "application/octet-stream" || type.empty())
+    return decode_artifact(body, std::move(name), &request.memory);
   if (type == kFormMedia) {
     const std::vector<FormPart> parts = read_form(request.headers.joined("Content-Type"), body);
     if (parts.size() != 1)
@@ -28,6 +33,10 @@ ProgramUpload read_upload(Request& request, std::string body, std::string name) 
     throw core::Error("unsupported_media_type",
                       "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, text/plain with the text "
                       "itself, or application/octet-stream with an artifact: MLIR bytecode, or what jax.export writes");
+  }
+  if (file_kind_of(body) == FileKind::kMlirBytecode) {
+    throw core::Error("malformed_body",
+                      "the type text/plain names text, and the bytes are MLIR bytecode; send application/octet-stream");
   }
   ProgramUpload out;
   out.text = std::move(body);

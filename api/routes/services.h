@@ -16,6 +16,7 @@
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
+#include "service/uploads/upload_store.h"
 
 namespace meshd::api {
 
@@ -26,6 +27,7 @@ struct Services {
   compile::Compiler& compiler;
   device::Engine& engine;
   arrays::ArrayStore& arrays;
+  uploads::UploadStore& uploads;
   registry::MeshRegistry& meshes;
   registry::ProgramRegistry& programs;
   sessions::SessionStore& sessions;

@@ -290,13 +290,16 @@ bool Connection::go_on(Exchange::Plan plan) {
 }
 
 void Connection::send_continue() {
-  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   continue_sent_ = true;
-  const iovec piece{const_cast<char*>(kContinue.data()), kContinue.size()};
+  send_interim("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+void Connection::send_interim(std::string_view head) {
+  const iovec piece{const_cast<char*>(head.data()), head.size()};
   const ByteStream::Result sent = transport_->write({&piece, 1});
   reactor_.context().metrics.socket_writes.fetch_add(1, std::memory_order_relaxed);
   // Nothing waits to be written before it, so that it fits; if not, the connection is of no use.
-  if (sent.bytes != kContinue.size()) ::shutdown(fd(), SHUT_RDWR);
+  if (sent.bytes != head.size()) ::shutdown(fd(), SHUT_RDWR);
 }
 
 bool Connection::take_body() {

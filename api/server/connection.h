@@ -114,6 +114,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool on_progress(Outgoing::Progress progress);
   bool finish_answer();
   void send_continue();
+  /// An interim response, ahead of the response.
+  void send_interim(std::string_view head);
   [[nodiscard]] bool body_can_be_left() const;
 
   bool start_events(std::shared_ptr<EventStream> stream);

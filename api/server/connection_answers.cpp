@@ -91,12 +91,17 @@ void Connection::answer_on_worker(bool streams_body) {
   // The body's minimum rate counts from the handler's first read: time before it is the server's.
   const auto reader = std::make_shared<SocketBody>(
       *transport_, input_, *exchange_->pipeline(), guard_,
-      [this](ByteStream::Outcome wanted, Time until) { wait_ready(wanted, until); },
+      [this](ByteStream::Outcome wanted, Time until) {
+        wait_ready(wanted, until);
+        // The client has left, or another request has taken the upload over: no more of this body comes.
+        if (waiter_->is_abandoned()) throw core::Error("malformed_body", "the connection ended inside of the body");
+      },
       [this] {
         if (exchange_->head().expect_continue && input_.empty()) send_continue();
       },
       reactor_.context().metrics.bytes_in);
   exchange_->give_reader(reader);
+  exchange_->set_send_interim([this](std::string_view head) { send_interim(head); });
   exchange_->run([&] { return !reader->failed() && body_can_be_left(); }, outgoing_.head());
   exchange_->count_in(reader->bytes_read());
 }

@@ -17,6 +17,7 @@
 #include "api/http/cors.h"
 #include "api/http/digests.h"
 #include "api/http/media_type.h"
+#include "api/http/partial_upload.h"
 #include "api/http/preferences.h"
 #include "api/http/pretty_json.h"
 #include "api/http/problem.h"
@@ -222,6 +223,10 @@ Exchange::Plan Exchange::plan_route() {
     if (match.allow.empty()) throw core::Error("not_found", "there is nothing at this path");
     if (head_.method == "OPTIONS") {
       refusal_ = options_answer(std::move(match.allow));
+      for (const auto& row : context_.router.routes()) {
+        if (row->path != match.path_template) continue;
+        for (const auto& [name, value] : row->options_fields) refusal_->headers.set(name, value);
+      }
       if (!cors_origin_.empty()) answer_preflight(head_.headers, *refusal_);
     } else {
       deny(core::Error("method_not_allowed", "this path knows " + match.allow));
@@ -245,7 +250,8 @@ Exchange::Plan Exchange::plan_route() {
 }
 
 Exchange::Plan Exchange::plan_body(const Route& route) {
-  std::unique_ptr<BodyDigest> digest = BodyDigest::announced(request_.headers);
+  std::unique_ptr<BodyDigest> digest = BodyDigest::announced(
+      request_.headers, is_part_of_upload(request_) ? BodyDigest::Body::kPart : BodyDigest::Body::kWhole);
   if (head_.framing == Framing::kNone) {
     if (digest) digest->check();
     request_.body_reader = context_.no_body;

@@ -69,6 +69,8 @@ class Exchange {
   /// The body; none if the head has none.
   [[nodiscard]] std::optional<BodyPipeline>& pipeline() { return pipeline_; }
   void give_body(std::string bytes);
+  /// How the handler sends interim responses (Request::send_interim).
+  void set_send_interim(std::function<void(std::string_view)> send) { request_.send_interim = std::move(send); }
   void give_reader(std::shared_ptr<BodyReader> reader);
   [[nodiscard]] Plan after_body() const;
   /// The handler of kRunOnWorker may run here: Route::is_brief says so of this request.

@@ -28,6 +28,7 @@ struct ArrayInfo {
   std::string principal;
   std::string session;
   std::string name;
+  bool is_unique = false;             ///< no other array of the principal has its name while it has data
   tensor::TensorType type;            ///< global
   std::string mesh_id;                ///< empty: uncommitted, unsharded on device 0
   sharding::TensorSharding sharding;  ///< over its mesh; uncommitted: over a maximal mesh of device 0

@@ -97,6 +97,12 @@ ArrayRef ArrayStore::begin(const NewArray& wanted, std::string id) {
   tensor::require_sizes(wanted.type);
   const int64_t bytes = tensor::byte_count(wanted.type);
   require_quota(bytes, "an array");
+  if (!wanted.name.empty()) {
+    // The transaction that makes it asks again; here it is refused before its bytes come.
+    store_.catalog().read([&](storage::Reader& reader) {
+      reader.require_free_name(wanted.principal, wanted.name, wanted.is_unique, wanted.leaving);
+    });
+  }
   quotas::ArrayCharge charge = ledger_.charge(wanted.principal, bytes);
   ArrayRef array = make_array(wanted, std::move(id));
   array->state().with([&](Array::State& state) { state.charge = std::move(charge); });
@@ -109,6 +115,7 @@ ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
   info.principal = wanted.principal;
   info.session = wanted.session;
   info.name = wanted.name;
+  info.is_unique = wanted.is_unique && !wanted.name.empty();
   info.type = wanted.type;
   info.mesh_id = wanted.mesh_id;
   info.sharding = wanted.sharding ? *wanted.sharding : on_first_device(wanted.type.rank());
@@ -155,7 +162,14 @@ void ArrayStore::expire_pending() {
 
 ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key) {
   const ArrayInfo& info = from->info();
-  NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability, key};
+  NewArray wanted{.principal = info.principal,
+                  .session = info.session,
+                  .name = info.name,
+                  .type = info.type,
+                  .mesh_id = info.mesh_id,
+                  .durability = info.durability,
+                  .is_unique = info.is_unique,
+                  .key = key};
   if (info.committed) wanted.sharding = info.sharding;
   ArrayRef to = make_array(wanted, {});
   const std::string taker = to->info().id;
@@ -170,8 +184,8 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
     const auto consumed = consume_rows({from}, taker);
     store_.catalog().write_then(
         [&](storage::Transaction& transaction) {
+          consumed(transaction);  // its name is free from here on
           prepared.rows(transaction);
-          consumed(transaction);
         },
         // Before anybody can find the old array donated, and release what it was charged.
         [&] {
@@ -235,6 +249,7 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
   row.principal = info.principal;
   row.session = info.session;
   row.name = info.name;
+  row.holds_name = info.is_unique;
   row.dtype = std::string(tensor::name(info.type.dtype));
   row.shape = info.type.dims;
   row.mesh = info.mesh_id;
@@ -339,16 +354,30 @@ void ArrayStore::publish(const ArrayRef& array, NewShards shards) {
   publish(std::move(one));
 }
 
-void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
-  const bool is_durable = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
-    return entry.first->info().durability == Durability::kDurable;
+void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, const std::vector<ArrayRef>& replaced,
+                         const VersionCheck& check) {
+  // A memory array's row only makes its loss visible after a restart: not waited for, unless it has a name.
+  const bool has_rows = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
+    const ArrayInfo& info = entry.first->info();
+    return info.durability == Durability::kDurable || !info.name.empty();
   });
   Prepared prepared = prepare(std::move(arrays));
-  const bool is_written = is_durable || prepared.has_keys;
-  if (is_written) store_.catalog().write(prepared.rows);
+  if (!has_rows && !prepared.has_keys && replaced.empty()) {
+    prepared.committed();
+    return store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  }
+  begin_removals(replaced, check);
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      delete_rows(replaced, transaction);
+      prepared.rows(transaction);
+    });
+  } catch (...) {
+    undo_removals(replaced);
+    throw;
+  }
   prepared.committed();
-  // A memory array's row only makes its loss visible after a restart: not waited for.
-  if (!is_written) store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  for (const ArrayRef& array : replaced) end_removal(array);
 }
 
 ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
@@ -357,6 +386,7 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
   info.principal = row.principal;
   info.session = row.session;
   info.name = row.name;
+  info.is_unique = row.holds_name;
   const auto dtype = tensor::dtype_from_name(row.dtype);
   if (!dtype) throw core::Error("internal", "a stored array has an unknown dtype");
   info.type = {*dtype, row.shape};
@@ -577,8 +607,8 @@ ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::Arr
   std::map<std::string, ArrayRef> found;
   for (const ArrayRef& array : pending_.of(principal)) {
     const ArrayInfo& info = array->info();
-    const bool fits =
-        (filter.session.empty() || filter.session == info.session) && (filter.name.empty() || filter.name == info.name);
+    const bool fits = (filter.session.empty() || filter.session == info.session) &&
+                      (filter.name.empty() || filter.name == info.name) && info.name.starts_with(filter.prefix);
     if (fits && info.id > page.cursor) found.emplace(info.id, array);
   }
   auto rows = store_.catalog().read([&](storage::Reader& reader) { return reader.arrays(principal, filter, page); });
@@ -605,49 +635,6 @@ ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::Arr
   }
   out.next = rows.next;
   return out;
-}
-
-void ArrayStore::remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key) {
-  {
-    auto state = array->state().lock();
-    if (state->deleted) throw core::Error("not_found", "there is no array '" + array->info().id + "'");
-    if (!state->reserved_by.empty()) {
-      throw core::Error("array_in_use", "array '" + array->info().id + "' is reserved by job " + state->reserved_by);
-    }
-    if (!state->promised_by.empty()) {
-      throw core::Error("array_in_use", "array '" + array->info().id + "' is to be a result of job " +
-                                            state->promised_by + "; cancel the job, or wait for it");
-    }
-    if (state->parts && state->parts->is_being_completed)
-      throw core::Error("array_in_use", "array '" + array->info().id + "' is just being completed");
-    if (state->job_count > 0) {
-      throw core::Error("array_in_use", "array '" + array->info().id + "' has still to be read by " +
-                                            std::to_string(state->job_count) +
-                                            " accepted jobs; wait for them, or cancel them");
-    }
-    state->deleted = true;
-  }
-  const std::string id = array->info().id;
-  try {
-    store_.catalog().write(
-        [&](storage::Transaction& transaction) {
-          transaction.delete_array(id);
-          transaction.drop_open_callbacks(id);
-          transaction.claim_key(key);
-        },
-        storage::Space::kFrees);
-  } catch (...) {
-    array->state().with([](Array::State& state) { state.deleted = false; });
-    throw;
-  }
-  pending_.remove(array);
-  const auto spilled = array->state().with([](Array::State& state) {
-    state.shards.clear();
-    state.charge.release();
-    return state.forget_spilled();
-  });
-  table_.with([&](Table& table) { table.by_id.erase(id); });
-  array->watchers().notify_all();
 }
 
 void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string& job) {

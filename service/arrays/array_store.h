@@ -28,9 +28,11 @@ struct NewArray {
   std::string session;
   std::string name;
   tensor::TensorType type;
-  std::string mesh_id;                               ///< empty: uncommitted on device 0
-  std::optional<sharding::TensorSharding> sharding;  ///< verified; needed with mesh_id
+  std::string mesh_id;                                    ///< empty: uncommitted on device 0
+  std::optional<sharding::TensorSharding> sharding = {};  ///< verified; needed with mesh_id
   storage::Durability durability = storage::Durability::kDurable;
+  bool is_unique = false;  ///< it holds its name alone: otherwise publish() throws name_taken, as for a name so held
+  std::vector<std::string> leaving = {};  ///< ids of the arrays in whose place it comes: their name is free for it
   /// Of the request that makes it: stored with the array's row, or by store_key(). `made` is the array's id, unless it
   /// is set.
   std::optional<storage::IdempotencyRow> key;
@@ -75,6 +77,9 @@ class ArrayStore {
   ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
              ArrayMemory memory, int64_t quota_bytes, PendingLimits pending = {}, const quotas::Limits& limits = {});
 
+  /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
+  using VersionCheck = std::function<void(int64_t version)>;
+
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
   /// but the principal's quota has it from now on. Throws invalid_array (size), quota_exceeded, limit_reached.
   /// `id`: of a promised array of before a restart; empty: a new one.
@@ -107,9 +112,12 @@ class ArrayStore {
   static constexpr int64_t kStreamedBytes = int64_t{4} << 20;
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
   /// Returns when that is durable (memory arrays: at once).
+  /// Throws name_taken.
   void publish(const ArrayRef& array, NewShards shards);
-  /// Several at once: all are there, or none.
-  void publish(std::vector<std::pair<ArrayRef, NewShards>> arrays);
+  /// Several at once, in place of others, which are deleted in the same transaction: all of it, or nothing. Throws what
+  /// remove() throws, and what `check` throws for the version of one that is replaced.
+  void publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, const std::vector<ArrayRef>& replaced = {},
+               const VersionCheck& check = {});
   /// For jobs: blobs of durable arrays, written now, that the job's own transaction names with `rows`. Call
   /// committed() once that is durable; destroyed before, it abandons the blobs, and the arrays are as they were.
   struct Prepared {
@@ -127,6 +135,16 @@ class ArrayStore {
 
   /// The principal's array; throws not_found for unknown, deleted and other principals' ones.
   ArrayRef find(std::string_view id, std::string_view principal);
+  /// The principal's array of this name (Reader::array_by_name). Throws not_found. Arrays that are not complete yet
+  /// have no row, and are not found.
+  ArrayRef find_named(std::string_view name, std::string_view principal);
+  /// The same if it has data or may get it; null otherwise, and where there is none.
+  ArrayRef find_live(std::string_view name, std::string_view principal);
+  /// The arrays whose names begin so, of one moment: by name the one that it addresses, if that is ready, or all of
+  /// them. Throws invalid_query beyond kMostWithPrefix.
+  enum class OfAName : uint8_t { kAddressed, kAll };
+  std::vector<ArrayRef> find_prefix(std::string_view prefix, std::string_view principal, OfAName which);
+  static constexpr int64_t kMostWithPrefix = 4096;
   /// The same for an argument of an accepted job, which keeps what it reads, after a restart: one that is not there was
   /// promised by a job that did not make it, or in memory. Throws array_lost for it.
   ArrayRef find_kept(std::string_view id, std::string_view principal);
@@ -152,8 +170,6 @@ class ArrayStore {
   /// deleted_or_donated for one that it had before.
   Opened open_at(const ArrayRef& array, int64_t version);
 
-  /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
-  using VersionCheck = std::function<void(int64_t version)>;
   /// New data for a ready array: the next version, durable before this returns when the array is. Readers see the old
   /// version or the new one, never a mixture; old shards stay valid for their holders. Returns the new version. Throws
   /// what `check` throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has
@@ -198,6 +214,9 @@ class ArrayStore {
   /// Deletes; throws array_in_use when a job has it reserved or has still to read it. `key`: of the request, stored in
   /// the same transaction.
   void remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key = std::nullopt);
+  /// Several in one transaction: all or none.
+  void remove_all(const std::vector<ArrayRef>& arrays,
+                  const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
   /// Reserves arrays that a job donates, promised ones among them: all or none. Throws array_donated, array_in_use,
   /// array_lost (as 409 and 410), naming the array.
@@ -226,6 +245,9 @@ class ArrayStore {
   [[nodiscard]] ArrayUsage usage() const;
   /// Of the shards that are in memory: what usage() finds array by array.
   [[nodiscard]] int64_t loaded_bytes() const { return *loaded_bytes_; }
+  /// Where uploads are charged until they have become arrays. Any thread.
+  quotas::ArrayLedger& ledger() { return ledger_; }
+  [[nodiscard]] int64_t quota_bytes() const { return quota_bytes_; }
   /// The principal's arrays that have data, or may get it.
   [[nodiscard]] quotas::ArrayTotals totals_of(std::string_view principal) const { return ledger_.totals(principal); }
   [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }
@@ -241,7 +263,16 @@ class ArrayStore {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     uint64_t clock = 0;
   };
+  /// An array is being deleted: nobody finds it, and nobody else deletes it. Throws as remove(), and what `check`
+  /// throws; then nothing has happened.
+  static void begin_removal(const ArrayRef& array, const VersionCheck& check);
+  static void begin_removals(const std::vector<ArrayRef>& arrays, const VersionCheck& check);
+  static void undo_removals(const std::vector<ArrayRef>& arrays);
+  static void delete_rows(const std::vector<ArrayRef>& arrays, storage::Transaction& transaction);
+  /// Its row is deleted for good.
+  void end_removal(const ArrayRef& array);
   ArrayRef make_array(const NewArray& wanted, std::string id);
+  ArrayRef find_addressed(std::string_view name, std::string_view principal);
   ArrayRef load_row(const storage::ArrayRow& row);
   void follow_row(const ArrayRef& array);
   /// Throws memory_exceeded where the array can never be in memory.

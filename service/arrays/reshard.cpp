@@ -21,7 +21,7 @@ ArrayRef reshard(ArrayStore& store, const ArrayRef& from, ReshardTarget target, 
   }
   const ArrayRef to = store.begin({.principal = principal,
                                    .session = info.session,
-                                   .name = target.name.value_or(info.name),
+                                   .name = target.name.value_or(info.is_unique ? "" : info.name),
                                    .type = info.type,
                                    .mesh_id = std::move(target.mesh_id),
                                    .sharding = std::move(target.sharding),

@@ -7,16 +7,30 @@
 #include "service/core/locked.h"
 
 namespace meshd::quotas {
+namespace {
+
+// As a difference: the sum may not fit.
+void require_room(int64_t bytes, int64_t held, int64_t most, const std::string& principal) {
+  if (most == 0 || bytes <= most - held) return;
+  throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes does not fit: principal '" +
+                                          display_name(principal) + "' has arrays of " + std::to_string(held) +
+                                          " bytes, at most " + std::to_string(most) + " are allowed");
+}
+
+}  // namespace
 
 struct ArrayCharge::Totals {
   core::Locked<std::map<std::string, ArrayTotals, std::less<>>> by_principal;
 };
 
-ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes)
-    : totals_(std::move(totals)), principal_(std::move(principal)), bytes_(bytes) {}
+ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes, int64_t most_bytes)
+    : totals_(std::move(totals)), principal_(std::move(principal)), bytes_(bytes), most_bytes_(most_bytes) {}
 
 ArrayCharge::ArrayCharge(ArrayCharge&& other) noexcept
-    : totals_(std::move(other.totals_)), principal_(std::move(other.principal_)), bytes_(other.bytes_) {
+    : totals_(std::move(other.totals_)),
+      principal_(std::move(other.principal_)),
+      bytes_(other.bytes_),
+      most_bytes_(other.most_bytes_) {
   other.totals_ = nullptr;
 }
 
@@ -26,7 +40,18 @@ ArrayCharge& ArrayCharge::operator=(ArrayCharge&& other) noexcept {
   totals_ = std::exchange(other.totals_, nullptr);
   principal_ = std::move(other.principal_);
   bytes_ = other.bytes_;
+  most_bytes_ = other.most_bytes_;
   return *this;
+}
+
+void ArrayCharge::grow(int64_t bytes) {
+  if (totals_ == nullptr) return;
+  totals_->by_principal.with([&](auto& map) {
+    ArrayTotals& entry = map[principal_];
+    require_room(bytes, entry.bytes, most_bytes_, principal_);
+    entry.bytes += bytes;
+  });
+  bytes_ += bytes;
 }
 
 void ArrayCharge::release() {
@@ -48,13 +73,7 @@ ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
     const auto known = map.find(principal);
     const ArrayTotals held = known == map.end() ? ArrayTotals() : known->second;
     require_below(held.arrays, limits_.arrays, principal, "arrays");
-    // As a difference: the sum may not fit.
-    if (limits_.array_bytes > 0 && bytes > limits_.array_bytes - held.bytes) {
-      throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes does not fit: principal '" +
-                                              display_name(principal) + "' has arrays of " +
-                                              std::to_string(held.bytes) + " bytes, at most " +
-                                              std::to_string(limits_.array_bytes) + " are allowed");
-    }
+    require_room(bytes, held.bytes, limits_.array_bytes, principal);
     ArrayTotals& entry = map[principal];
     ++entry.arrays;
     entry.bytes += bytes;
@@ -71,7 +90,9 @@ void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
   });
 }
 
-ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) { return {totals_, principal, bytes}; }
+ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) {
+  return {totals_, principal, bytes, limits_.array_bytes};
+}
 
 ArrayTotals ArrayLedger::totals(std::string_view principal) const {
   return totals_->by_principal.with([&](const auto& map) {

@@ -26,17 +26,20 @@ class ArrayCharge {
   ArrayCharge(ArrayCharge&& other) noexcept;
   ArrayCharge& operator=(ArrayCharge&& other) noexcept;
 
+  /// So many bytes more, for what grows as it comes. Throws quota_exceeded; then nothing has changed.
+  void grow(int64_t bytes);
   /// Gives it back now; nothing happens when that was done before.
   void release();
 
  private:
   friend class ArrayLedger;
   struct Totals;
-  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes);
+  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes, int64_t most_bytes);
 
   std::shared_ptr<Totals> totals_;  ///< null: nothing is held
   std::string principal_;
   int64_t bytes_ = 0;
+  int64_t most_bytes_ = 0;  ///< of the principal; 0: any number
 };
 
 /// Any thread. Charges may outlive it.

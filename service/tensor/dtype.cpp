@@ -1,5 +1,7 @@
 #include "service/tensor/dtype.h"
 
+#include <algorithm>
+
 namespace meshd::tensor {
 namespace {
 
@@ -17,6 +19,10 @@ std::optional<DType> dtype_from_name(std::string_view name) { return find(&DType
 
 std::optional<DType> dtype_from_stablehlo(std::string_view text) { return find(&DTypeRow::stablehlo, text); }
 
-std::optional<DType> dtype_from_npy(std::string_view descr) { return find(&DTypeRow::npy, descr); }
+std::optional<DType> dtype_from_npy(std::string_view descr) {
+  const auto found = find(&DTypeRow::npy, descr);
+  const auto has_it = [&](const DTypeRow& candidate) { return candidate.npy == descr; };
+  return found && std::count_if(std::begin(kDTypeTable), std::end(kDTypeTable), has_it) == 1 ? found : std::nullopt;
+}
 
 }  // namespace meshd::tensor

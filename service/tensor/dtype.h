@@ -78,7 +78,7 @@ struct DTypeRow {
   DType dtype;
   std::string_view name;         ///< ours and NumPy's: "float32"
   std::string_view stablehlo;    ///< in program text: "f32"
-  std::string_view npy;          ///< NumPy descr: "<f4"
+  std::string_view npy;          ///< NumPy descr: "<f4"; of ml_dtypes' types "<V2" and "<V1", which several share
   std::string_view oip;          ///< Open Inference Protocol: "FP32"
   std::string_view zarr3;        ///< Zarr v3 data_type
   std::string_view safetensors;  ///< safetensors dtype
@@ -90,31 +90,33 @@ struct DTypeRow {
 
 inline constexpr DTypeRow kDTypeTable[] = {
     {DType::kBool, "bool", "i1", "|b1", "BOOL", "bool", "BOOL", DTypeClass::kBool, 1, 1},
-    {DType::kInt2, "int2", "i2", "", "", "", "", DTypeClass::kSigned, 2, 1},
-    {DType::kInt4, "int4", "i4", "", "", "", "", DTypeClass::kSigned, 4, 1},
+    {DType::kInt2, "int2", "i2", "<V1", "", "", "", DTypeClass::kSigned, 2, 1},
+    {DType::kInt4, "int4", "i4", "<V1", "", "", "", DTypeClass::kSigned, 4, 1},
     {DType::kInt8, "int8", "i8", "|i1", "INT8", "int8", "I8", DTypeClass::kSigned, 8, 1},
     {DType::kInt16, "int16", "i16", "<i2", "INT16", "int16", "I16", DTypeClass::kSigned, 16, 2},
     {DType::kInt32, "int32", "i32", "<i4", "INT32", "int32", "I32", DTypeClass::kSigned, 32, 4},
     {DType::kInt64, "int64", "i64", "<i8", "INT64", "int64", "I64", DTypeClass::kSigned, 64, 8},
-    {DType::kUint2, "uint2", "ui2", "", "", "", "", DTypeClass::kUnsigned, 2, 1},
-    {DType::kUint4, "uint4", "ui4", "", "", "", "", DTypeClass::kUnsigned, 4, 1},
+    {DType::kUint2, "uint2", "ui2", "<V1", "", "", "", DTypeClass::kUnsigned, 2, 1},
+    {DType::kUint4, "uint4", "ui4", "<V1", "", "", "", DTypeClass::kUnsigned, 4, 1},
     {DType::kUint8, "uint8", "ui8", "|u1", "UINT8", "uint8", "U8", DTypeClass::kUnsigned, 8, 1},
     {DType::kUint16, "uint16", "ui16", "<u2", "UINT16", "uint16", "U16", DTypeClass::kUnsigned, 16, 2},
     {DType::kUint32, "uint32", "ui32", "<u4", "UINT32", "uint32", "U32", DTypeClass::kUnsigned, 32, 4},
     {DType::kUint64, "uint64", "ui64", "<u8", "UINT64", "uint64", "U64", DTypeClass::kUnsigned, 64, 8},
-    {DType::kFloat8E3M4, "float8_e3m4", "f8E3M4", "", "", "", "", DTypeClass::kFloat, 8, 1, ieee(3, 4, 3)},
-    {DType::kFloat8E4M3, "float8_e4m3", "f8E4M3", "", "", "", "", DTypeClass::kFloat, 8, 1, ieee(4, 3, 7)},
-    {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1,
+    {DType::kFloat8E3M4, "float8_e3m4", "f8E3M4", "<V1", "", "", "", DTypeClass::kFloat, 8, 1, ieee(3, 4, 3)},
+    {DType::kFloat8E4M3, "float8_e4m3", "f8E4M3", "<V1", "", "", "", DTypeClass::kFloat, 8, 1, ieee(4, 3, 7)},
+    {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "<V1", "", "", "", DTypeClass::kFloat, 8, 1,
      fnuz(4, 3, 11)},
-    {DType::kFloat8E4M3FN, "float8_e4m3fn", "f8E4M3FN", "", "", "", "F8_E4M3", DTypeClass::kFloat, 8, 1,
+    {DType::kFloat8E4M3FN, "float8_e4m3fn", "f8E4M3FN", "<V1", "", "", "F8_E4M3", DTypeClass::kFloat, 8, 1,
      finite(4, 3, 7)},
-    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", "f8E4M3FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1, fnuz(4, 3, 8)},
-    {DType::kFloat8E5M2, "float8_e5m2", "f8E5M2", "", "", "", "F8_E5M2", DTypeClass::kFloat, 8, 1, ieee(5, 2, 15)},
-    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", "f8E5M2FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1, fnuz(5, 2, 16)},
-    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", "f8E8M0FNU", "", "", "", "", DTypeClass::kFloat, 8, 1,
+    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", "f8E4M3FNUZ", "<V1", "", "", "F8_E4M3FNUZ", DTypeClass::kFloat, 8, 1,
+     fnuz(4, 3, 8)},
+    {DType::kFloat8E5M2, "float8_e5m2", "f8E5M2", "<V1", "", "", "F8_E5M2", DTypeClass::kFloat, 8, 1, ieee(5, 2, 15)},
+    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", "f8E5M2FNUZ", "<V1", "", "", "F8_E5M2FNUZ", DTypeClass::kFloat, 8, 1,
+     fnuz(5, 2, 16)},
+    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", "f8E8M0FNU", "<V1", "", "", "F8_E8M0", DTypeClass::kFloat, 8, 1,
      powers_of_two(8, 0, 127)},
     {DType::kFloat16, "float16", "f16", "<f2", "FP16", "float16", "F16", DTypeClass::kFloat, 16, 2, ieee(5, 10, 15)},
-    {DType::kBfloat16, "bfloat16", "bf16", "", "BF16", "", "BF16", DTypeClass::kFloat, 16, 2, ieee(8, 7, 127)},
+    {DType::kBfloat16, "bfloat16", "bf16", "<V2", "BF16", "", "BF16", DTypeClass::kFloat, 16, 2, ieee(8, 7, 127)},
     {DType::kFloat32, "float32", "f32", "<f4", "FP32", "float32", "F32", DTypeClass::kFloat, 32, 4, ieee(8, 23, 127)},
     {DType::kFloat64, "float64", "f64", "<f8", "FP64", "float64", "F64", DTypeClass::kFloat, 64, 8, ieee(11, 52, 1023)},
     {DType::kComplex64, "complex64", "complex<f32>", "<c8", "", "complex64", "C64", DTypeClass::kComplex, 64, 8},
@@ -184,7 +186,9 @@ constexpr auto with_integer(DType d, Visit&& visit, Otherwise&& otherwise) {
 std::optional<DType> dtype_from_name(std::string_view name);
 /// The type that program text calls so ("f32", "complex<f32>", "ui8"), or nothing.
 std::optional<DType> dtype_from_stablehlo(std::string_view text);
-/// The type with this NumPy descr ("<f4"), or nothing.
+/// NumPy itself has no such type: files say "<V2" or "<V1", bytes of a size, as they do of all types of ml_dtypes.
+constexpr bool is_void_in_numpy(DType d) { return row(d).npy.starts_with("<V"); }
+/// The type with this NumPy descr ("<f4"), or nothing: none has it, or several do ("<V1").
 std::optional<DType> dtype_from_npy(std::string_view descr);
 
 }  // namespace meshd::tensor

@@ -85,6 +85,8 @@ void BlobWriter::write(int64_t offset, std::span<const std::byte> bytes) { impl_
 
 int64_t BlobWriter::length() const { return impl_->length_; }
 
+void BlobWriter::end_at(int64_t length) { impl_->end_at(length); }
+
 CommittedBlob BlobWriter::commit() {
   std::vector<BlobWriter> one;
   one.push_back(std::move(*this));

@@ -67,6 +67,8 @@ class BlobWriter {
   /// offset + bytes.size() <= length. Throws disk_full, storage_failed.
   void write(int64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] int64_t length() const;
+  /// The blob ends here, before the length that it was begun with: nothing was written behind `length`.
+  void end_at(int64_t length);
   /// Writes the footer, syncs the file, renames it, syncs the folder. The writer is used up, also when it throws.
   /// Throws disk_full; or storage_failed after the fatal handler was called, when a sync failed.
   [[nodiscard]] CommittedBlob commit();

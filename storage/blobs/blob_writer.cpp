@@ -136,6 +136,17 @@ void BlobWriter::Impl::hash_zeros_to(int64_t offset) {
   }
 }
 
+void BlobWriter::Impl::end_at(int64_t length) {
+  if (length < 0 || length > length_) throw core::Error("internal", "a blob ends outside of its bounds");
+  flush();
+  const auto pages = static_cast<size_t>(blob_page_count(length));
+  if (running_page_ >= static_cast<int64_t>(pages)) running_page_ = -1;
+  length_ = length;
+  pages_.resize(pages);
+  page_begun_.resize(pages);
+  page_known_.resize(pages);
+}
+
 uint64_t BlobWriter::Impl::finish() {
   flush();
   leave_page();

@@ -23,6 +23,7 @@ struct BlobWriter::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void write(int64_t offset, std::span<const std::byte> bytes);
+  void end_at(int64_t length);
   /// Writes the footer and syncs the file: step 1 of a commit. Returns the checksum of the blob.
   uint64_t finish();
   /// Gives the file its name: step 2. Durable once the bucket is synced.

@@ -74,6 +74,7 @@ class Statement {
   void bind_one(int place, Bytes value);
   void bind_one(int place, core::WallTime value);
   void bind_one(int place, const std::optional<core::WallTime>& value);
+  void bind_one(int place, const std::optional<int64_t>& value) { value ? bind_one(place, *value) : bind_null(place); }
   void bind_null(int place);
 
   Connection* connection_;

@@ -294,9 +294,38 @@ constexpr const char* kCancelRequests = R"sql(
 ALTER TABLE jobs ADD COLUMN cancel_requested INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,     kProgramNames,
-                                       kProgramsOfJobs,  kJobNames, kUnusedColumns, kFinishedJobs,
-                                       kDeletedSessions, kHaltedBy, kResultArrays,  kCancelRequests};
+// 12 -> 13. Names address arrays; an array may hold its name alone among its principal's.
+constexpr const char* kArrayNames = R"sql(
+ALTER TABLE arrays ADD COLUMN holds_name INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX arrays_by_name ON arrays(principal, name, id) WHERE name != '';
+CREATE UNIQUE INDEX arrays_holding_names ON arrays(principal, name) WHERE holds_name = 1;
+)sql";
+
+// 13 -> 14. Uploads that may be resumed: what has come of a body, as blobs in order.
+constexpr const char* kUploads = R"sql(
+CREATE TABLE uploads(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  request TEXT NOT NULL,
+  length INTEGER,
+  state TEXT NOT NULL CHECK(state IN ('open', 'done')),
+  result TEXT NOT NULL,
+  touched INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE upload_parts(
+  upload TEXT NOT NULL REFERENCES uploads(id),
+  offset INTEGER NOT NULL,
+  blob TEXT NOT NULL,
+  length INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(upload, offset)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX upload_parts_by_blob ON upload_parts(blob);
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,        kQueues,         kCallbacks,    kProgramNames,    kProgramsOfJobs,
+                                       kJobNames,     kUnusedColumns,  kFinishedJobs, kDeletedSessions, kHaltedBy,
+                                       kResultArrays, kCancelRequests, kArrayNames,   kUploads};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,15 @@ struct Page {
 };
 
 struct ArrayFilter {
-  std::string session;  ///< empty: any
-  std::string name;     ///< empty: any
+  std::string session;      ///< empty: any
+  std::string name;         ///< empty: any
+  std::string prefix = {};  ///< of the name; empty: any
+};
+
+/// An array by its name.
+struct NamedArray {
+  std::string name, id;
+  bool is_ready = false;
 };
 
 /// What a principal has rows of.
@@ -75,9 +83,23 @@ class Reader {
 
   [[nodiscard]] std::optional<ArrayRow> array(std::string_view id);
   [[nodiscard]] std::optional<ArrayRow> array(std::string_view id, std::string_view principal);
+  /// The array that the name addresses: one that has data before others, the one that holds its name, the newest.
+  [[nodiscard]] std::optional<ArrayRow> array_by_name(std::string_view name, std::string_view principal);
+  /// Arrays whose names begin so (not empty), by name; those of one name in the order of array_by_name. At most
+  /// `limit`.
+  [[nodiscard]] std::vector<NamedArray> arrays_with_prefix(std::string_view principal, std::string_view prefix,
+                                                           int64_t limit);
+  /// Throws name_taken, naming the array, when one that has data holds the name, or has it and `is_unique`; but for
+  /// those in `leaving`.
+  void require_free_name(std::string_view principal, std::string_view name, bool is_unique,
+                         std::span<const std::string> leaving);
   [[nodiscard]] Page<ArrayRow> arrays(std::string_view principal, const ArrayFilter& filter, const PageRequest& page);
   /// In the order of their index.
   [[nodiscard]] std::vector<ShardRow> shards(std::string_view array);
+  /// Uploads of all principals, and an upload's parts in order.
+  [[nodiscard]] std::vector<UploadRow> uploads();
+  [[nodiscard]] std::vector<UploadPartRow> upload_parts(std::string_view upload);
+  /// A shard or a part of an upload has it.
   [[nodiscard]] bool names_blob(std::string_view blob);
   /// Of every principal that has such arrays.
   [[nodiscard]] std::vector<StoredArrays> stored_arrays();

@@ -29,6 +29,7 @@ class Transaction : public Reader {
   /// Content is deleted when no principal sees it and no unfinished job names it.
   bool delete_program(std::string_view id, std::string_view principal);
 
+  /// Throws name_taken as require_free_name.
   void insert_array(const ArrayRow& row);
   /// Writes all columns but id, principal, created and reserved_by.
   void update_array(const ArrayRow& row);
@@ -48,6 +49,15 @@ class Transaction : public Reader {
   /// Everything that the principal `from` has is `to`'s from then on. Where both have posted the same mesh or program,
   /// or used the same idempotency key, what `to` has stays. Throws conflict when both have a job of one id.
   void give_to(std::string_view from, std::string_view to);
+
+  void insert_upload(const UploadRow& row);
+  /// Writes length, state, result and touched. Throws not_found.
+  void update_upload(const UploadRow& row);
+  void insert_upload_part(const UploadPartRow& row);
+  /// Its parts' blobs go to the collector.
+  void drop_upload_parts(std::string_view upload);
+  /// With its parts. False when there was none.
+  bool delete_upload(std::string_view id);
 
   void insert_session(const SessionRow& row);
   /// It takes no more jobs. Throws not_found.

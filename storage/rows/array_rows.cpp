@@ -1,4 +1,5 @@
 // Arrays, their shards, and donation.
+#include <algorithm>
 #include <charconv>
 
 #include "storage/database/transaction.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr char kSelectById[] =
     "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, committed, "
-    "reserved_by, reason, created FROM arrays WHERE id = ?1";
+    "reserved_by, reason, created, holds_name FROM arrays WHERE id = ?1";
 
 // "2,3" for shape (2, 3), empty for rank 0.
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -52,11 +53,19 @@ ArrayRow read_array(const Statement& row) {
   array.reserved_by = row.text(13);
   array.reason = row.text(14);
   array.created = row.time(15);
+  array.holds_name = row.integer(16) != 0;
   return array;
 }
 
 ShardRow read_shard(const Statement& row) {
   return {row.text(0), row.integer(1), BlobRef{row.text(2), row.integer(3), static_cast<uint64_t>(row.integer(4))}};
+}
+
+// The first text behind all that begin with the prefix, as bytes: UTF-8 has no byte 0xFF. Empty for an empty one.
+std::string behind_prefix(std::string_view prefix) {
+  std::string out(prefix);
+  if (!out.empty()) out.back() = static_cast<char>(static_cast<unsigned char>(out.back()) + 1);
+  return out;
 }
 
 // What keeps `job` from taking the array, if anything.
@@ -85,13 +94,53 @@ std::optional<ArrayRow> Reader::array(std::string_view id, std::string_view prin
   return found;
 }
 
+std::optional<ArrayRow> Reader::array_by_name(std::string_view name, std::string_view principal) {
+  Statement row = connection_->statement(
+      "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
+      "committed, reserved_by, reason, created, holds_name FROM arrays WHERE principal = ?1 AND name = ?2 AND name != "
+      "'' "
+      "ORDER BY state IN ('ready', 'pending') DESC, holds_name DESC, id DESC LIMIT 1");
+  if (!row.bind(principal, name).step()) return std::nullopt;
+  return read_array(row);
+}
+
+std::vector<NamedArray> Reader::arrays_with_prefix(std::string_view principal, std::string_view prefix, int64_t limit) {
+  Statement rows = connection_->statement(
+      "SELECT name, id, state = 'ready' FROM arrays WHERE principal = ?1 AND name != '' AND name >= ?2 AND name < ?3 "
+      "ORDER BY name, state IN ('ready', 'pending') DESC, holds_name DESC, id DESC LIMIT ?4");
+  const std::string end = behind_prefix(prefix);
+  rows.bind(principal, prefix, end, limit);
+  std::vector<NamedArray> out;
+  while (rows.step()) out.push_back({rows.text(0), rows.text(1), rows.integer(2) != 0});
+  return out;
+}
+
+void Reader::require_free_name(std::string_view principal, std::string_view name, bool is_unique,
+                               std::span<const std::string> leaving) {
+  if (name.empty()) return;
+  Statement rows = connection_->statement(
+      "SELECT id, dtype, shape, version, holds_name FROM arrays WHERE principal = ?1 AND name = ?2 AND name != '' "
+      "AND state IN ('ready', 'pending') AND (holds_name = 1 OR ?3 = 1) ORDER BY holds_name DESC, id DESC");
+  rows.bind(principal, name, is_unique);
+  while (rows.step()) {
+    const std::string id = rows.text(0);
+    if (std::find(leaving.begin(), leaving.end(), id) != leaving.end()) continue;
+    const std::string shape = rows.text(2);
+    throw core::Error("name_taken", "the name '" + std::string(name) + "' is " +
+                                        (rows.integer(4) != 0 ? "held by" : "also that of") + " array " + id + ", " +
+                                        rows.text(1) + "[" + shape + "], version " + std::to_string(rows.integer(3)));
+  }
+}
+
 Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& filter, const PageRequest& page) {
   check_limit(page.limit);
   Statement rows = connection_->statement(
       "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
-      "committed, reserved_by, reason, created FROM arrays WHERE principal = ?1 AND id > ?2 "
-      "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) ORDER BY id LIMIT ?5");
-  rows.bind(principal, page.cursor, filter.session, filter.name, page.limit + 1);
+      "committed, reserved_by, reason, created, holds_name FROM arrays WHERE principal = ?1 AND id > ?2 "
+      "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) AND (?5 = '' OR (name >= ?5 AND name < ?6)) "
+      "ORDER BY id LIMIT ?7");
+  const std::string end = behind_prefix(filter.prefix);
+  rows.bind(principal, page.cursor, filter.session, filter.name, filter.prefix, end, page.limit + 1);
   return collect_page<ArrayRow>(rows, page, read_array, [](const ArrayRow& row) { return row.id; });
 }
 
@@ -106,18 +155,20 @@ std::vector<ShardRow> Reader::shards(std::string_view array) {
 }
 
 bool Reader::names_blob(std::string_view blob) {
-  return connection_->statement("SELECT 1 FROM shards WHERE blob = ?1 LIMIT 1").bind(blob).step();
+  return connection_->statement("SELECT 1 FROM shards WHERE blob = ?1 LIMIT 1").bind(blob).step() ||
+         connection_->statement("SELECT 1 FROM upload_parts WHERE blob = ?1 LIMIT 1").bind(blob).step();
 }
 
 void Transaction::insert_array(const ArrayRow& row) {
+  require_free_name(row.principal, row.name, row.holds_name, {});
   connection_
       ->statement(
           "INSERT INTO arrays(id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, "
-          "bytes, committed, reserved_by, reason, created) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
+          "bytes, committed, reserved_by, reason, created, holds_name) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
       .bind(row.id, row.principal, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
             to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed,
-            OrNull{row.reserved_by}, row.reason, row.created)
+            OrNull{row.reserved_by}, row.reason, row.created, row.holds_name)
       .run();
 }
 
@@ -127,7 +178,8 @@ void Transaction::update_array(const ArrayRow& row) {
   connection_
       ->statement(
           "UPDATE arrays SET session = ?2, name = ?3, dtype = ?4, shape = ?5, mesh = ?6, sharding = ?7, "
-          "durability = ?8, state = ?9, version = ?10, bytes = ?11, committed = ?12, reason = ?13 "
+          "durability = ?8, state = ?9, version = ?10, bytes = ?11, committed = ?12, reason = ?13, "
+          "holds_name = holds_name AND ?9 IN ('ready', 'pending') "
           "WHERE id = ?1")
       .bind(row.id, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
             to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed, row.reason)
@@ -179,7 +231,8 @@ void Transaction::consume_array(std::string_view id, std::string_view job) {
   drop_shards(id);
   connection_
       ->statement(
-          "UPDATE arrays SET state = 'donated', version = version + 1, reserved_by = NULL, reason = ?2 WHERE id = ?1")
+          "UPDATE arrays SET state = 'donated', version = version + 1, reserved_by = NULL, reason = ?2, holds_name = 0 "
+          "WHERE id = ?1")
       .bind(id, "donated to " + std::string(job))
       .run();
 }

@@ -58,8 +58,16 @@ void Transaction::give_to(std::string_view from, std::string_view to) {
   if (both.bind(from, to).step()) {
     throw core::Error("conflict", "both principals have a job '" + both.text(0) + "'; delete one of them");
   }
+  // A name that both have an array of is held by none of `from`, which would hide what `to` has.
+  connection_
+      ->statement(
+          "UPDATE arrays SET holds_name = 0 WHERE principal = ?1 AND holds_name = 1 "
+          "AND name IN (SELECT name FROM arrays WHERE principal = ?2)")
+      .bind(from, to)
+      .run();
   // Where both have posted the same content or used the same key, what `to` has stays.
   for (const char* sql : {"UPDATE arrays SET principal = ?2 WHERE principal = ?1",
+                          "UPDATE uploads SET principal = ?2 WHERE principal = ?1",
                           "UPDATE sessions SET principal = ?2 WHERE principal = ?1",
                           "UPDATE jobs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE meshes SET principal = ?2 WHERE principal = ?1",

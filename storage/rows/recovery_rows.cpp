@@ -24,16 +24,26 @@ std::vector<ShardRow> RecoveryRows::all_shards() {
   return shards;
 }
 
+std::vector<UploadPartRow> RecoveryRows::all_upload_parts() {
+  std::vector<UploadPartRow> out;
+  for (const UploadRow& upload : transaction_.uploads()) {
+    for (UploadPartRow& part : transaction_.upload_parts(upload.id)) out.push_back(std::move(part));
+  }
+  return out;
+}
+
 int64_t RecoveryRows::lose_memory_arrays() {
   return change(
-      "UPDATE arrays SET state = 'lost', version = version + 1, reason = 'it was kept in memory only and the server "
-      "has restarted' WHERE durability = 'memory' AND state IN ('pending', 'ready')");
+      "UPDATE arrays SET state = 'lost', version = version + 1, holds_name = 0, reason = 'it was kept in memory only "
+      "and "
+      "the server has restarted' WHERE durability = 'memory' AND state IN ('pending', 'ready')");
 }
 
 void RecoveryRows::lose_array(const std::string& id, const char* reason) {
   connection_
       .statement(
-          "UPDATE arrays SET state = 'lost', version = version + 1, reason = ?2 WHERE id = ?1 AND state != 'lost'")
+          "UPDATE arrays SET state = 'lost', version = version + 1, holds_name = 0, reason = ?2 WHERE id = ?1 "
+          "AND state != 'lost'")
       .bind(id, reason)
       .run();
 }

@@ -16,6 +16,8 @@ class RecoveryRows {
 
   /// By array and index.
   [[nodiscard]] std::vector<ShardRow> all_shards();
+  /// By upload and offset.
+  [[nodiscard]] std::vector<UploadPartRow> all_upload_parts();
   /// Marks memory arrays as lost. Returns how many.
   int64_t lose_memory_arrays();
   void lose_array(const std::string& id, const char* reason);

@@ -54,6 +54,7 @@ struct ArrayRow {
   ArrayState state = ArrayState::kPending;
   int64_t version = 1;
   int64_t bytes = 0;
+  bool holds_name = false;  ///< no other array of the principal that has data may have its name
   bool committed = false;   ///< placed by the user, as opposed to free to move
   std::string reserved_by;  ///< job that was accepted with this array donated
   std::string reason;       ///< why it is lost, or the job that took it
@@ -64,6 +65,24 @@ struct ArrayRow {
 struct ShardRow {
   std::string array;
   int64_t index = 0;  ///< shard index
+  BlobRef blob;
+};
+
+/// A body that comes in several requests. Its document and result are opaque to storage.
+struct UploadRow {
+  std::string id;
+  std::string principal;
+  std::string request;            ///< what the body is for
+  std::optional<int64_t> length;  ///< of the entire body, once it is known
+  bool is_done = false;           ///< the request has had its response; there are no parts any more
+  std::string result;             ///< of a request that was answered: where to find what it made
+  core::WallTime touched;         ///< when a part came last
+};
+
+/// Bytes of an upload [offset, offset + blob.length); parts follow each other without gaps.
+struct UploadPartRow {
+  std::string upload;
+  int64_t offset = 0;
   BlobRef blob;
 };
 

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "api/codecs/array_document.h"
+#include "api/codecs/file_kinds.h"
+#include "api/codecs/form.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/codecs/npy.h"
+#include "api/codecs/npz.h"
 #include "api/codecs/safetensors.h"
 #include "api/http/media_type.h"
 #include "api/json/json.h"
@@ -22,35 +25,50 @@ namespace meshd::api {
 namespace {
 
 constexpr size_t kMostArrays = 4096;
-constexpr std::string_view kSuffix = ".npy";
 
 // Query parameters of an import beyond those of one array.
 struct ImportQuery {
   UploadQuery common;
   std::string prefix;
+  bool replaces = false;                                      ///< what the names address leaves
   std::map<std::string, jobs::NamedSpec, std::less<>> specs;  ///< by the name in the file
-  std::vector<std::string_view> unused;                       ///< of those, the names that have not come
+  std::map<std::string, tensor::DType, std::less<>> dtypes;   ///< by the name in the file
+  std::set<std::pair<std::string, std::string>> unused;       ///< parameters and names of both that have not come
 };
 
+// "name=value" of the parameter, split at the last '='; noted as unused.
+std::pair<std::string, std::string_view> named_entry(std::string_view entry, const char* parameter, const char* form,
+                                                     ImportQuery& out) {
+  const size_t equals = entry.rfind('=');
+  if (equals == std::string_view::npos)
+    throw core::Error("invalid_query", fmt::format("{}: '{}' is not {}", parameter, entry, form));
+  std::string name(entry.substr(0, equals));
+  if (!out.unused.emplace(parameter, name).second)
+    throw core::Error("invalid_query", fmt::format("{}: {} comes twice", parameter, quote(name)));
+  return {std::move(name), entry.substr(equals + 1)};
+}
+
 ImportQuery read_import_query(const Request& request) {
-  static constexpr std::string_view kMore[] = {"prefix", "spec_for", "format"};
+  static constexpr std::string_view kMore[] = {"prefix", "spec_for", "dtype_for", "format", "replace"};
   ImportQuery out;
   out.common = read_upload_query(request, kMore);
   out.prefix = std::string(request.query.get("prefix").value_or(""));
+  out.replaces = flag_of(request, "replace");
   core::Diagnostics wrong;
   for (const std::string_view field : {"dtype", "shape"}) {
     if (request.query.has(field)) wrong.add("/" + std::string(field), "the file says it itself");
   }
   wrong.throw_if_any("invalid_query");
   for (const std::string_view entry : request.query.all("spec_for")) {
-    const size_t equals = entry.rfind('=');
-    if (equals == std::string_view::npos)
-      throw core::Error("invalid_query", "spec_for: '" + std::string(entry) + "' is not name=x,,y.z");
     if (out.common.mesh.empty()) throw core::Error("invalid_query", "spec_for: needs mesh=mesh_... beside it");
-    const auto [at, is_new] =
-        out.specs.emplace(std::string(entry.substr(0, equals)), parse_spec_query(entry.substr(equals + 1)));
-    if (!is_new) throw core::Error("invalid_query", "spec_for: " + quote(at->first) + " comes twice");
-    out.unused.emplace_back(at->first);
+    auto [name, spec] = named_entry(entry, "spec_for", "name=x,,y.z", out);
+    out.specs.emplace(std::move(name), parse_spec_query(spec));
+  }
+  for (const std::string_view entry : request.query.all("dtype_for")) {
+    auto [name, word] = named_entry(entry, "dtype_for", "name=float8_e4m3fn", out);
+    const auto dtype = tensor::dtype_from_name(word);
+    if (!dtype) throw core::Error("invalid_query", fmt::format("dtype_for: '{}' is no dtype that is known here", word));
+    out.dtypes.emplace(std::move(name), *dtype);
   }
   return out;
 }
@@ -75,7 +93,19 @@ class Import {
     wanted.name = query_.prefix + (given.empty() ? name : given);
     if (const auto own = query_.specs.find(name); own != query_.specs.end()) {
       wanted.spec = own->second;
-      std::erase(query_.unused, name);
+      query_.unused.erase({"spec_for", name});
+    }
+    if (const auto own = query_.dtypes.find(name); own != query_.dtypes.end()) {
+      if (own->second != type.dtype) {
+        throw core::Error("invalid_query",
+                          fmt::format("dtype_for: the file says that {} is {}", quote(name), tensor::name(type.dtype)));
+      }
+      query_.unused.erase({"dtype_for", name});
+    }
+    if (query_.replaces) {
+      const arrays::ArrayRef held = services_.arrays.find_live(wanted.name, request_.principal);
+      if (held != nullptr) wanted.leaving = {held->info().id};
+      if (held != nullptr) replaced_.push_back(held);
     }
     arrays::ArrayRef array;
     try {
@@ -94,12 +124,19 @@ class Import {
 
   Response finish() {
     if (!query_.unused.empty())
-      throw core::Error("invalid_query", "spec_for: the file has no " + quote(query_.unused.front()));
+      throw core::Error("invalid_query", fmt::format("{}: the file has no {}", query_.unused.begin()->first,
+                                                     quote(query_.unused.begin()->second)));
     std::vector<arrays::ArrayRef> made;
     for (const auto& [array, shards] : made_) made.push_back(array);
     store_key(made);
-    services_.arrays.publish(std::move(made_));
+    services_.arrays.publish(std::move(made_), replaced_);
     return listed(made);
+  }
+
+  /// Of a member whose head leaves it open.
+  [[nodiscard]] std::optional<tensor::DType> dtype_of(const std::string& name) const {
+    const auto own = query_.dtypes.find(name);
+    return own == query_.dtypes.end() ? std::nullopt : std::optional(own->second);
   }
 
   static Response listed(const std::vector<arrays::ArrayRef>& made) {
@@ -131,11 +168,10 @@ class Import {
   int64_t bytes_ = 0;
   int64_t held_bytes_ = 0;  ///< of arrays whose shards are in memory
   std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> made_;
+  std::vector<arrays::ArrayRef> replaced_;
 };
 
-Response import_safetensors(Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key) {
-  Import import(request, services, key);
-  BodyReader& body = request.body();
+Response import_safetensors(BodyReader& body, Import import, Services& services) {
   const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { body.read_exactly(to); });
   services.arrays.require_quota(head.data_bytes, "a file of arrays");
   const auto length = body.content_length();
@@ -154,11 +190,11 @@ Response import_safetensors(Request& request, Services& services, const std::opt
 // A member of a .npz as the body of one array.
 class MemberBody final : public BodyReader {
  public:
-  MemberBody(ZipReader& zip, int64_t bytes) : zip_(zip), left_(bytes), size_(bytes) {}
+  MemberBody(const ReadMember& read, int64_t bytes) : read_(read), left_(bytes), size_(bytes) {}
   [[nodiscard]] std::optional<int64_t> content_length() const override { return size_; }
   size_t read_some(std::span<std::byte> destination) override {
     const size_t count = static_cast<size_t>(std::min<int64_t>(left_, static_cast<int64_t>(destination.size())));
-    zip_.read_exactly(destination.first(count));
+    read_(destination.first(count));
     left_ -= static_cast<int64_t>(count);
     return count;
   }
@@ -166,62 +202,75 @@ class MemberBody final : public BodyReader {
   [[nodiscard]] int64_t bytes_read() const override { return size_ - left_; }
 
  private:
-  ZipReader& zip_;
+  const ReadMember& read_;
   int64_t left_, size_;
 };
 
-Response import_npz(Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key) {
-  Import import(request, services, key);
-  BodyReader& body = request.body();
-  ZipReader zip([&](std::span<std::byte> to) { return body.read_some(to); });
-  ZipReader::Member member;
-  std::vector<std::string> names;
-  while (zip.next(member)) {
-    if (!member.name.ends_with(kSuffix))
-      throw core::Error("malformed_body", "npz: member " + quote(member.name) + " is no .npy file");
-    const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
-    if (std::find(names.begin(), names.end(), name) != names.end())
-      throw core::Error("malformed_body", "npz: two members are named " + quote(member.name));
-    names.push_back(name);
-    NpyHead head;
-    try {
-      head = read_npy_head([&](std::span<std::byte> to) { zip.read_exactly(to); });
-    } catch (const core::Error& error) {
-      throw core::Error(error.code(), "member " + quote(member.name) + ": " + error.detail(), error.diagnostics());
-    }
+Response import_npz(BodyReader& body, Import import) {
+  const auto take = [&](const std::string& name, const NpyHead& head, const ReadMember& read) {
     const auto [array, shards] = import.begin(name, head.type);
-    MemberBody data(zip, array.byte_count());
+    MemberBody data(read, array.byte_count());
     fill_shards(data, array, shards, head.order);
-    zip.end_member();
-  }
+  };
+  walk_npz([&](std::span<std::byte> to) { return body.read_some(to); }, take,
+           [&](const std::string& name) { return import.dtype_of(name); });
   return import.finish();
 }
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+bool holds_arrays(FileKind kind) { return kind == FileKind::kZip || kind == FileKind::kSafetensors; }
+
+// The file of a form, as a body of its own.
+void take_file_of_form(Request& request) {
+  const std::string type(request.headers.get("Content-Type").value_or(""));
+  const std::string form = body_text(request, BodyPolicy::kInline);
+  request.memory.grow(static_cast<int64_t>(form.size()));
+  const std::vector<FormPart> parts = read_form(type, form);
+  const auto file = std::find_if(parts.begin(), parts.end(), [](const FormPart& part) { return part.name == "file"; });
+  if (file == parts.end()) throw core::Error("malformed_body", "the form has no part named file");
+  request.headers.set("Content-Type", file->media_type.empty() ? "application/octet-stream" : file->media_type);
+  request.body_reader = std::make_shared<MemoryBody>(std::string(file->data));
+}
+
+FileKind archive_kind(Request& request) {
+  if (file_kind_of_media(media_type_of(request.headers)) == FileKind::kForm) take_file_of_form(request);
+  const std::string media = media_type_of(request.headers);
+  const std::string_view form = request.query.get("format").value_or("");
+  if (!form.empty() && form != "safetensors" && form != "npz")
+    throw core::Error("invalid_query", "format: expected safetensors or npz");
+  if (form.empty() && !is_open_media(media) && file_kind_of_media(media) == FileKind::kUnknown) {
+    throw core::Error("unsupported_media_type",
+                      "'" + media +
+                          "' says not what the file is; add ?format=safetensors or ?format=npz, or send it as "
+                          "application/octet-stream: its first bytes say it");
+  }
+  FileKind kind = resolve_file_kind(media, "", first_bytes(request));
+  const FileKind wanted = form == "npz" ? FileKind::kZip : form.empty() ? FileKind::kUnknown : FileKind::kSafetensors;
+  if (kind == FileKind::kUnknown && wanted != FileKind::kUnknown) kind = wanted;
+  if (wanted != FileKind::kUnknown && kind != wanted) {
+    throw core::Error("malformed_body", fmt::format("format says {}, and the body is {}", file_kind_row(wanted).name,
+                                                    file_kind_row(kind).name));
+  }
+  if (!holds_arrays(kind)) {
+    throw core::Error("unsupported_media_type",
+                      fmt::format("the body is {}{}; send a safetensors or a .npz file", file_kind_row(kind).name,
+                                  media.empty() ? "" : " ('" + media + "')"));
+  }
+  return kind;
 }
 
 }  // namespace
 
-bool is_archive(const Request& request) {
-  return is_one_of(media_type_of(request.headers), {"application/zip", "application/npz", "application/x-npz",
-                                                    "application/safetensors", "application/x-safetensors"});
+bool is_archive(Request& request) {
+  const std::string media = media_type_of(request.headers);
+  if (holds_arrays(file_kind_of_media(media))) return true;
+  if (!is_open_media(media) || (request.query.has("dtype") && request.query.has("shape"))) return false;
+  return holds_arrays(file_kind_of(first_bytes(request)));
 }
 
 Response import_arrays(Request& request, Services& services) {
-  const std::string media = media_type_of(request.headers);
-  std::string form(request.query.get("format").value_or(""));
-  if (!form.empty() && form != "safetensors" && form != "npz")
-    throw core::Error("invalid_query", "format: expected safetensors or npz");
-  if (form.empty() && is_one_of(media, {"application/zip", "application/npz", "application/x-npz"})) form = "npz";
-  if (form.empty() && is_one_of(media, {"application/safetensors", "application/x-safetensors"})) form = "safetensors";
-  if (form.empty()) {
-    throw core::Error("unsupported_media_type",
-                      "'" + media +
-                          "' says not what the file is; add ?format=safetensors or ?format=npz, or -H 'Content-Type: "
-                          "application/x-safetensors' or 'application/zip'");
-  }
-  const RepeatedRequest repeated(request, services, content_facts(request));
+  const std::string facts = content_facts(request);
+  const FileKind kind = archive_kind(request);
+  const RepeatedRequest repeated(request, services, facts);
   if (repeated.made()) {
     return repeated.again([&] {
       std::vector<arrays::ArrayRef> made;
@@ -230,40 +279,75 @@ Response import_arrays(Request& request, Services& services) {
       return Import::listed(made);
     });
   }
-  return form == "npz" ? import_npz(request, services, repeated.key())
-                       : import_safetensors(request, services, repeated.key());
+  Import import(request, services, repeated.key());
+  return kind == FileKind::kZip ? import_npz(request.body(), std::move(import))
+                                : import_safetensors(request.body(), std::move(import), services);
 }
 
 namespace {
 
-Response export_archive(Request& request, Services& services) {
-  request.query.require_known({"id", "as", "format", "compression"});
-  const std::string_view word = request.query.get("format").value_or("safetensors");
-  if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
-  const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;
-  const ZipMethod method = zip_method_of(request, form);
+using NamedArrays = std::vector<std::pair<std::string, arrays::ArrayRef>>;
+
+// What the names that begin with the prefix address, called what stands behind it.
+NamedArrays exported_prefix(const Request& request, Services& services, const std::string& prefix) {
+  if (prefix.empty()) throw core::Error("invalid_query", "prefix: name what the names begin with, as prefix=model/");
+  for (const std::string_view field : {"id", "as"}) {
+    if (request.query.has(field)) throw core::Error("invalid_query", std::string(field) + ": stands beside prefix");
+  }
+  NamedArrays out;
+  for (const arrays::ArrayRef& array :
+       services.arrays.find_prefix(prefix, request.principal, arrays::ArrayStore::OfAName::kAddressed)) {
+    std::string name = array->info().name.substr(prefix.size());
+    out.emplace_back(name.empty() ? array->info().name : std::move(name), array);
+  }
+  if (out.empty())
+    throw core::Error("not_found", "no array that has data has a name that begins with " + quote(prefix));
+  return out;
+}
+
+// The arrays of an export, with their names in the file.
+NamedArrays exported(const Request& request, Services& services) {
+  if (const auto prefix = request.query.get("prefix")) return exported_prefix(request, services, std::string(*prefix));
   const std::vector<std::string_view> ids = request.query.all("id"), names = request.query.all("as");
-  if (ids.empty()) throw core::Error("invalid_query", "id: name at least one array, as id=arr_...&id=arr_...");
+  if (ids.empty()) {
+    throw core::Error("invalid_query",
+                      "id: name at least one array, as id=arr_...&id=arr_..., or all of a prefix, as prefix=model/");
+  }
   if (!names.empty() && names.size() != ids.size()) {
     throw core::Error("invalid_query",
                       fmt::format("as: {} names for {} arrays; name all or none", names.size(), ids.size()));
   }
+  NamedArrays out;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    arrays::ArrayRef array = services.arrays.find(ids[i], request.principal);
+    const arrays::ArrayInfo& info = array->info();
+    const std::string& own = info.name.empty() ? info.id : info.name;
+    out.emplace_back(names.empty() ? own : std::string(names[i]), std::move(array));
+  }
+  return out;
+}
+
+Response export_archive(Request& request, Services& services) {
+  request.query.require_known({"id", "as", "prefix", "format", "compression"});
+  const std::string_view word = request.query.get("format").value_or("safetensors");
+  if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
+  const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;
+  const ZipMethod method = zip_method_of(request, form);
   const PageMemory pages = page_memory(services);
   std::vector<FileEntry> entries;
+  std::set<std::string, std::less<>> taken;
   std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const arrays::ArrayRef array = services.arrays.find(ids[i], request.principal);
-    arrays::ArrayStore::Opened now = services.arrays.open(array);
-    const arrays::ArrayInfo& info = array->info();
-    const std::string own = info.name.empty() ? info.id : info.name;
-    const std::string name = names.empty() ? own : std::string(names[i]);
-    if (std::any_of(entries.begin(), entries.end(), [&](const FileEntry& other) { return other.name == name; }))
+  for (auto& [name, array] : exported(request, services)) {
+    if (!taken.insert(name).second) {
       throw core::Error("invalid_query",
                         "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
+    }
+    arrays::ArrayStore::Opened now = services.arrays.open(array);
+    const arrays::ArrayInfo& info = array->info();
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
     auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
                                  arrays::whole_slices(info.type.dims));
-    entries.push_back({name, info.type, std::move(region)});
+    entries.push_back({std::move(name), info.type, std::move(region)});
   }
   const std::string etag = R"(")" + core::sha256_hex(identity).substr(0, 32) + R"(")";
   Response response = send_file(request, std::move(entries), form, method, etag);

@@ -6,8 +6,9 @@
 
 namespace meshd::api {
 
-/// True when the Content-Type is that of a file of several arrays (safetensors, .npz).
-bool is_archive(const Request& request);
+/// True when the Content-Type is that of a file of several arrays (safetensors, .npz), or says nothing and the bytes
+/// are those of one. Looks at the first bytes of the body then.
+bool is_archive(Request& request);
 
 /// POST /v1/arrays:import: makes an array of each in the file, all or none; the response lists them in the file's
 /// order.

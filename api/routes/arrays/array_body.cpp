@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/codecs/file_kinds.h"
 #include "api/codecs/form.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
@@ -23,7 +24,9 @@ struct Hints {
 };
 
 NpyHead open_npy(const Hints& hints, BodyReader& body) {
-  const NpyHead head = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); });
+  std::optional<tensor::DType> wanted = hints.dtype;
+  if (!wanted && hints.expected != nullptr) wanted = hints.expected->dtype;
+  const NpyHead head = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); }, wanted);
   if (hints.dtype && *hints.dtype != head.type.dtype)
     throw core::Error("invalid_query", "dtype: the file says " + std::string(tensor::name(head.type.dtype)));
   if (hints.shape && *hints.shape != head.type.dims)
@@ -48,58 +51,90 @@ NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   return {type, ElementOrder::kC};
 }
 
+// Raw bytes are known by their number, whatever they begin with; where it is not known, by dtype and shape in the
+// query.
+bool are_raw(const Hints& hints, const BodyReader& body) {
+  if (!(hints.dtype && hints.shape) && hints.expected == nullptr) return false;
+  const auto length = body.content_length();
+  if (!length) return hints.dtype && hints.shape;
+  return *length == tensor::byte_count({hints.dtype ? *hints.dtype : hints.expected->dtype,
+                                        hints.shape ? *hints.shape : hints.expected->dims});
+}
+
 // The part named `file` of a form.
-std::string form_file(const std::string& content_type, const std::string& body) {
-  for (const FormPart& part : read_form(content_type, body)) {
-    if (part.name == "file") return std::string(part.data);
+FormPart form_file(const std::string& content_type, const std::string& body) {
+  for (FormPart& part : read_form(content_type, body)) {
+    if (part.name == "file") return std::move(part);
   }
   throw core::Error("malformed_body", "the form has no part named file");
 }
 
-ArrayBody opened(NpyHead head, BodyReader* reader) {
-  return {std::move(head.type), head.order, reader, nullptr, nullptr};
+ArrayBody open_kind(FileKind kind, const Hints& hints, BodyReader& body) {
+  const auto opened = [&](NpyHead head) {
+    return ArrayBody{std::move(head.type), head.order, &body, nullptr, nullptr};
+  };
+  switch (kind) {
+    case FileKind::kUnknown:
+      return opened(open_raw(hints, body));
+    case FileKind::kNpy:
+      return opened(open_npy(hints, body));
+    case FileKind::kMlirBytecode:
+      throw core::Error("unsupported_media_type", "the body is MLIR bytecode: POST it to /v1/programs");
+    default:
+      throw core::Error("unsupported_media_type",
+                        fmt::format("the body is {}, which may hold several arrays: POST it to /v1/arrays:import",
+                                    file_kind_row(kind).name));
+  }
 }
 
 }  // namespace
+
+std::string_view first_bytes(Request& request) {
+  auto peeked = std::dynamic_pointer_cast<PeekedBody>(request.body_reader);
+  if (peeked == nullptr) {
+    peeked = std::make_shared<PeekedBody>(request.body_reader);
+    request.body_reader = peeked;
+  }
+  return peeked->peek(kMagicBytes);
+}
 
 ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected) {
   const Hints hints{dtype, shape, expected};
   const std::string media = media_type_of(request.headers);
-  BodyReader& body = request.body();
-  const bool says_type = expected != nullptr || (dtype && shape);
-  if (media == "application/x-npy" || media == "application/npy") return opened(open_npy(hints, body), &body);
-  if (media == "application/octet-stream" || (media.empty() && dtype)) return opened(open_raw(hints, body), &body);
-  if (media == "application/json") {
+  const FileKind named = file_kind_of_media(media);
+  if (named == FileKind::kJson) {
     const Json json = body_json(request, BodyPolicy::kInline);
     core::Diagnostics wrong;
     auto value = read_value(json, expected, pool, "", wrong);
     wrong.throw_if_any("invalid_array");
     return {value->type, ElementOrder::kC, nullptr, nullptr, value->buffer};
   }
-  if (media == "multipart/form-data") {
+  if (named == FileKind::kForm) {
     const std::string original(request.headers.get("Content-Type").value_or(""));
     const std::string form = body_text(request, BodyPolicy::kInline);
     request.memory.grow(static_cast<int64_t>(form.size()));  // its part that is the file, copied
-    auto memory = std::make_shared<MemoryBody>(form_file(original, form));
-    ArrayBody out = opened(says_type ? open_raw(hints, *memory) : open_npy(hints, *memory), memory.get());
+    const FormPart file = form_file(original, form);
+    auto memory = std::make_shared<MemoryBody>(std::string(file.data));
+    const bool is_raw = are_raw(hints, *memory);
+    const FileKind kind =
+        is_raw ? FileKind::kUnknown
+               : resolve_file_kind(file.media_type, file.filename, memory->bytes().substr(0, kMagicBytes));
+    ArrayBody out = open_kind(kind, hints, *memory);
     out.held = memory;
     return out;
   }
-  // curl --data-binary without -H sends it as a form: accepted where the query or the bytes identify the format.
-  if (media == "application/x-www-form-urlencoded" || media.empty()) {
-    bool is_raw = says_type && !(media.empty() && expected == nullptr);
-    if (is_raw && expected != nullptr && !dtype) {
-      const auto length = body.content_length();
-      is_raw = !length || *length == tensor::byte_count(*expected);
-    }
-    return opened(is_raw ? open_raw(hints, body) : open_npy(hints, body), &body);
+  if (named == FileKind::kUnknown && !is_open_media(media)) {
+    throw core::Error("unsupported_media_type",
+                      "'" + media +
+                          "' is not read here; add -H 'Content-Type: application/x-npy' for a .npy file, "
+                          "-H 'Content-Type: application/octet-stream' with ?dtype= and ?shape= for raw bytes, or send "
+                          "a JSON value");
   }
-  throw core::Error(
-      "unsupported_media_type",
-      "'" + media +
-          "' is not read here; add -H 'Content-Type: application/x-npy' for a .npy file, "
-          "-H 'Content-Type: application/octet-stream' with ?dtype= and ?shape= for raw bytes, or send a JSON value");
+  FileKind kind = named;
+  if (named != FileKind::kUnknown || !are_raw(hints, request.body()))
+    kind = resolve_file_kind(media, "", first_bytes(request));
+  return open_kind(kind, hints, request.body());
 }
 
 }  // namespace meshd::api

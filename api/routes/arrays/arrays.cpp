@@ -12,6 +12,7 @@
 #include "api/routes/arrays/array_parts.h"
 #include "api/routes/arrays/array_replace.h"
 #include "api/routes/arrays/array_upload.h"
+#include "api/routes/arrays/named_arrays.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
@@ -25,8 +26,11 @@ void check_condition(const Request& request, arrays::Array& array) {
   require_match(request, array_etag(array.info().id, array.version()));
 }
 
+// By its id or its name, as the path has it.
 arrays::ArrayRef array_of(const Request& request, Services& services) {
-  return services.arrays.find(request.capture("id"), request.principal);
+  const bool has_id = request.captures.front().first == "id";
+  return has_id ? services.arrays.find(request.capture("id"), request.principal)
+                : services.arrays.find_named(request.capture("name"), request.principal);
 }
 
 Response remove(const Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key = {}) {
@@ -68,6 +72,7 @@ Schemas array_schemas() {
               &schema<ArrayDocument>(),
               &schema<ReshardInput>(),
               &assemble_schema(),
+              &deleted_schema(),
               &JsonCodec<Page<ArrayDocument>>::of(),
               &JsonCodec<Page<ShardDocument>>::of()};
   for (const SchemaBase* query : array_query_schemas()) out.push_back(query);
@@ -154,6 +159,12 @@ std::vector<Route> array_routes(Services& services) {
          if (repeated.made()) return made_before(repeated, request, services);
          return described(*upload_array(request, services, repeated.key()), 201);
        }},
+      {"POST", "/v1/arrays:upload", "uploadArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const RepeatedRequest repeated(request, services, content_facts(request));
+         if (repeated.made()) return made_before(repeated, request, services);
+         return described(*upload_array(request, services, repeated.key()), 201);
+       }},
       {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          storage::ArrayFilter filter;
@@ -162,11 +173,24 @@ std::vector<Route> array_routes(Services& services) {
              (filter.session.size() != 40 || !core::looks_like_id(filter.session, "ses")))
            throw core::Error("invalid_query", "session: expected the id of a session, ses_...");
          filter.name = std::string(request.query.get("name").value_or(""));
-         const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));
+         filter.prefix = std::string(request.query.get("prefix").value_or(""));
+         const auto page =
+             services.arrays.list(request.principal, filter, page_of(request, {"session", "name", "prefix"}));
          Page<ArrayDocument> out{{}, page.next};
          for (const auto& array : page.items) out.items.emplace_back(*array);
          return list_response(request, out);
        }},
+      {"DELETE", "/v1/arrays", "deleteArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return delete_prefix(request, services); }},
+      {"GET", "/v1/arrays/by-name/{name...}", "getArrayByName", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return show(request, services); }},
+      {"DELETE", "/v1/arrays/by-name/{name...}", "deleteArrayByName", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return remove(request, services); }},
+      {"GET", "/v1/arrays/by-name/{name...}/data", "getArrayDataByName", BodyPolicy::kNone, RunOn::kWorker,
+       Access::kReader,
+       [&services](Request& request) { return download_array(request, services, array_of(request, services)); }},
+      {"PUT", "/v1/arrays/by-name/{name...}/data", "putArrayDataByName", BodyPolicy::kBulk, RunOn::kWorker,
+       Access::kUser, [&services](Request& request) { return put_named_data(request, services); }},
       {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return show(request, services); }},
       {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,

@@ -38,8 +38,16 @@ tensor::Dims parse_shape(std::string_view text) {
 
 }  // namespace
 
+bool flag_of(const Request& request, std::string_view name) {
+  const std::string_view word = request.query.get(name).value_or("false");
+  if (word != "true" && word != "false")
+    throw core::Error("invalid_query", std::string(name) + ": expected true or false");
+  return word == "true";
+}
+
 UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others) {
-  std::vector<std::string_view> known = {"name", "mesh", "spec", "durability", "session", "dtype", "shape", "uneven"};
+  std::vector<std::string_view> known = {"name",  "mesh",  "spec",   "durability", "session",
+                                         "dtype", "shape", "uneven", "unique"};
   known.insert(known.end(), others.begin(), others.end());
   request.query.require_known(known);
   UploadQuery out;
@@ -65,6 +73,7 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
   const std::string_view uneven = request.query.get("uneven").value_or("allow");
   if (uneven != "allow" && uneven != "refuse") throw core::Error("invalid_query", "uneven: expected allow or refuse");
   out.refuses_uneven = uneven == "refuse";
+  out.is_unique = flag_of(request, "unique");
   if (out.spec && out.mesh.empty()) throw core::Error("invalid_query", "spec: needs mesh=mesh_... beside it");
   return out;
 }
@@ -76,6 +85,8 @@ arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType
   made.name = wanted.name;
   made.type = type;
   made.durability = wanted.durability;
+  made.is_unique = wanted.is_unique;
+  made.leaving = wanted.leaving;
   made.key = std::move(key);
   if (!wanted.session.empty()) made.session = services.sessions.get(wanted.session, request.principal).id;
   if (!wanted.mesh.empty()) {
@@ -149,7 +160,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
     if (got.empty())
       throw core::Error("malformed_body",
                         fmt::format("the body ends {} bytes before the array does", writer.remaining()));
-    clean_bools(dtype, got);
+    clean_elements(dtype, got);
     if (is_direct) {
       writer.advance(got.size());
     } else {

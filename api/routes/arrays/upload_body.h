@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/codecs/npy.h"
 #include "api/http/http.h"
@@ -23,7 +24,12 @@ struct UploadQuery {
   std::optional<tensor::DType> dtype;
   std::optional<tensor::Dims> shape;
   bool refuses_uneven = false;
+  bool is_unique = false;            ///< the array holds its name alone
+  std::vector<std::string> leaving;  ///< NewArray::leaving; not of the query
 };
+
+/// A parameter that is true or false; false when it is missing. Throws invalid_query.
+bool flag_of(const Request& request, std::string_view name);
 
 /// Reads it; parameters that are neither of these nor in `others` are refused (invalid_query).
 UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others = {});
@@ -42,10 +48,14 @@ struct ArrayBody {
   tensor::BufferRef dense;           ///< where a JSON body was read into, in C order; there is no `reader` then
 };
 
-/// Opens application/x-npy, raw bytes (whose type is `dtype` and `shape`, or else `expected`), a JSON VALUE, or a form
-/// with one file. Inline data of JSON is read into memory of the pool. With `expected`, sugar is taken in JSON (the
-/// type is not compared). Throws malformed_body, invalid_query, invalid_array, unsupported_media_type, before or while
-/// it reads the head of the data.
+/// The request's first bytes, kMagicBytes or all: the body is read from its beginning afterwards all the same.
+std::string_view first_bytes(Request& request);
+
+/// Opens a .npy file, raw bytes (whose type is `dtype` and `shape`, or else `expected`), a JSON VALUE, or a form
+/// with one file. Where Content-Type leaves it open, the first bytes say whether it is a file (file_kinds.h). Inline
+/// data of JSON is read into memory of the pool. With `expected`, sugar is taken in JSON (the type is not compared).
+/// Throws malformed_body, invalid_query, invalid_array, unsupported_media_type, before or while it reads the head of
+/// the data.
 ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 

@@ -63,6 +63,15 @@ constexpr KnownFile kKnownFiles[] = {
      }},
 };
 
+/// No artifact is without control characters: counts, lengths and offsets have some early on.
+bool is_text(std::string_view bytes) {
+  constexpr size_t kLooked = 1024;
+  const std::string_view looked = bytes.substr(0, kLooked);
+  return !looked.empty() && std::none_of(looked.begin(), looked.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\f';
+  });
+}
+
 }  // namespace
 
 ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* memory) {
@@ -78,6 +87,7 @@ ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* m
     throw core::Error("unsupported_format", "the bytes are " + std::string(known.what) +
                                                 ", which is not read here: " + std::string(known.instead));
   }
+  if (is_text(bytes)) return {std::string(bytes), {}, {}};
   throw core::Error("program_syntax",
                     "the bytes are no artifact: neither MLIR bytecode, which begins with 'ML\xefR', nor what "
                     "jax.export.Exported.serialize() gives");

@@ -39,9 +39,9 @@ struct ArtifactProgram {
   std::string in_tree, out_tree;  ///< JSON (exported.h); empty: the artifact has none
 };
 
-/// What the artifact is. Throws what text_of_bytecode and read_exported throw; unsupported_format for files that are
-/// known and are no artifacts (SavedModels, ONNX, TorchScript, HLO), with what to send instead; program_syntax for all
-/// others. Pure; any thread.
+/// What the artifact is; text is itself. Throws what text_of_bytecode and read_exported throw; unsupported_format for
+/// files that are known and are no artifacts (SavedModels, ONNX, TorchScript, HLO), with what to send instead;
+/// program_syntax for all others. Pure; any thread.
 ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* memory = nullptr);
 
 /// True for bytes that begin as MLIR bytecode does.

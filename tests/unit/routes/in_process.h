@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/routes/routes.h"
+#include "api/routes/uploads.h"
 #include "api/server/exchange.h"
 #include "tests/support/storage_fixture.h"
 
@@ -117,6 +118,7 @@ class InProcess {
                         api::queue_routes(services_), api::callback_routes(services_), api::job_routes(services_)}) {
       out.add(rows);
     }
+    api::add_upload_routes(out, services_);
     return out;
   }
 
@@ -130,6 +132,7 @@ class InProcess {
   compile::Compiler compiler_{engine_.threads(), 16};
   arrays::ArrayStore arrays_{
       *store_, pool_, clock_, {int64_t{1} << 30, run_bytes_ > 0 ? run_bytes_ / 4 * 3 : INT64_MAX}, int64_t{1} << 30};
+  uploads::UploadStore uploads_{*store_, arrays_.ledger(), clock_};
   registry::MeshRegistry meshes_{store_->catalog(), clock_};
   registry::ProgramRegistry programs_{store_->catalog(), compiler_, clock_};
   sessions::SessionStore sessions_{store_->catalog(), clock_};
@@ -139,10 +142,10 @@ class InProcess {
   const jobs::RunnerOptions runner_options_;
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
-  api::Services services_{
-      clock_,    memory_,   *pool_, compiler_, engine_,    arrays_, meshes_,
-      programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),
-      {8, 1}};
+  api::Services services_{clock_,  memory_,  *pool_,     compiler_, engine_,
+                          arrays_, uploads_, meshes_,    programs_, sessions_,
+                          log_,    infeeds_, callbacks_, runner_,   jobs::IdempotencyKeys(store_->catalog()),
+                          {8, 1}};
   api::FrontContext context_;
 };
 

@@ -1,0 +1,80 @@
+// Deleting arrays, one or many: taken out of sight first, then out of the rows, then out of memory.
+#include "service/arrays/array_store.h"
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+
+void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check) {
+  auto state = array->state().lock();
+  const std::string& id = array->info().id;
+  if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (!state->reserved_by.empty())
+    throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state->reserved_by);
+  if (!state->promised_by.empty()) {
+    throw core::Error("array_in_use", "array '" + id + "' is to be a result of job " + state->promised_by +
+                                          "; cancel the job, or wait for it");
+  }
+  if (state->parts && state->parts->is_being_completed)
+    throw core::Error("array_in_use", "array '" + id + "' is just being completed");
+  if (state->job_count > 0) {
+    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(state->job_count) +
+                                          " accepted jobs; wait for them, or cancel them");
+  }
+  if (check) check(state->version);
+  state->deleted = true;
+}
+
+void ArrayStore::begin_removals(const std::vector<ArrayRef>& arrays, const VersionCheck& check) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    try {
+      begin_removal(arrays[i], check);
+    } catch (...) {
+      undo_removals({arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(i)});
+      throw;
+    }
+  }
+}
+
+void ArrayStore::undo_removals(const std::vector<ArrayRef>& arrays) {
+  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { state.deleted = false; });
+}
+
+void ArrayStore::end_removal(const ArrayRef& array) {
+  pending_.remove(array);
+  const auto spilled = array->state().with([](Array::State& state) {
+    state.shards.clear();
+    state.charge.release();
+    return state.forget_spilled();
+  });
+  table_.with([&](Table& table) { table.by_id.erase(array->info().id); });
+  array->watchers().notify_all();
+}
+
+void ArrayStore::delete_rows(const std::vector<ArrayRef>& arrays, storage::Transaction& transaction) {
+  for (const ArrayRef& array : arrays) {
+    transaction.delete_array(array->info().id);
+    transaction.drop_open_callbacks(array->info().id);
+  }
+}
+
+void ArrayStore::remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key) {
+  remove_all({array}, key);
+}
+
+void ArrayStore::remove_all(const std::vector<ArrayRef>& arrays, const std::optional<storage::IdempotencyRow>& key) {
+  begin_removals(arrays, {});
+  try {
+    store_.catalog().write(
+        [&](storage::Transaction& transaction) {
+          delete_rows(arrays, transaction);
+          transaction.claim_key(key);
+        },
+        storage::Space::kFrees);
+  } catch (...) {
+    undo_removals(arrays);
+    throw;
+  }
+  for (const ArrayRef& array : arrays) end_removal(array);
+}
+
+}  // namespace meshd::arrays
