@@ -208,8 +208,10 @@ const Schema<PlacementInput>& schema() {
   using In = PlacementInput;
   static const Schema<In> kSchema = [] {
     std::vector<Field<In>> fields = assignment_fields<In>();
-    fields.emplace_back("donate", &In::donate, Rules{.low = 0});
-    fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>});
+    fields.emplace_back("donate", &In::donate, Rules{.low = 0, .high = INT32_MAX});
+    fields.emplace_back(
+        "shapes", &In::shapes,
+        Rules{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<std::vector<int64_t>>>});
     fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ValueType>>});
     fields.emplace_back("keywords", &In::keywords, Rules{.like = map_of<const Json*>});
     fields.emplace_back("static", &In::statics, Rules{.like = map_of<const Json*>});

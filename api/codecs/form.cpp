@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/http/characters.h"
+#include "service/core/ascii.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -20,7 +20,7 @@ core::Error malformed(const std::string& what) { return {"malformed_body", "the 
 
 std::string in_lower_case(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), to_lower);
+  std::transform(out.begin(), out.end(), out.begin(), core::to_lower);
   return out;
 }
 
@@ -30,7 +30,7 @@ std::optional<std::string> parameter_of(std::string_view field, std::string_view
   while (at < field.size()) {
     const size_t equals = field.find('=', at);
     if (equals == std::string_view::npos) return std::nullopt;
-    const std::string name = in_lower_case(trim(field.substr(at + 1, equals - at - 1)));
+    const std::string name = in_lower_case(core::trim(field.substr(at + 1, equals - at - 1)));
     size_t end = equals + 1;
     std::string value;
     if (end < field.size() && field[end] == '"') {
@@ -41,7 +41,7 @@ std::optional<std::string> parameter_of(std::string_view field, std::string_view
       end = field.find(';', end);
     } else {
       end = field.find(';', end);
-      value = trim(field.substr(equals + 1, end == std::string_view::npos ? end : end - equals - 1));
+      value = core::trim(field.substr(equals + 1, end == std::string_view::npos ? end : end - equals - 1));
     }
     if (name == wanted) return value;
     at = end;
@@ -56,12 +56,12 @@ void read_head(std::string_view head, FormPart& part) {
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) throw malformed("has a part with a head that is none");
     const std::string field = in_lower_case(line.substr(0, colon));
-    const std::string_view value = trim(line.substr(colon + 1));
+    const std::string_view value = core::trim(line.substr(colon + 1));
     if (field == "content-disposition") {
       part.name = parameter_of(value, "name").value_or("");
       part.filename = parameter_of(value, "filename").value_or("");
     } else if (field == "content-type") {
-      part.media_type = in_lower_case(trim(value.substr(0, value.find(';'))));
+      part.media_type = in_lower_case(core::trim(value.substr(0, value.find(';'))));
     }
   }
 }

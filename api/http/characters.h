@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <string_view>
 
+#include "service/core/ascii.h"
+
 namespace meshd::api {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+using core::to_lower;
 
 /// 0..15, or -1.
 constexpr int hex_digit(char c) {
@@ -54,12 +56,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return true;
 }
 
-/// Without spaces and tabs at both ends.
-constexpr std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
+using core::trim;
 
 /// Takes the next element of a comma list off the front of `list`, trimmed; false when the list is used up. Empty
 /// elements are skipped, as RFC 9110 5.6.1 requires.

@@ -174,8 +174,8 @@ class Served(unittest.TestCase):
             with self.subTest(operation=operation["operationId"]):
                 body = None
                 if "requestBody" in operation:
-                    media = CONTRACT.resolve(operation["requestBody"])["content"]["application/json"]
-                    body = CONTRACT.resolve(media["schema"]).get("example", {"mesh": "mesh_" + "0" * 32, "spec": []})
+                    media = CONTRACT.resolve(operation["requestBody"])["content"].get("application/json")
+                    body = CONTRACT.resolve(media["schema"]).get("example", {"mesh": "mesh_" + "0" * 32, "spec": []}) if media else b""
                 answer = self.server.request(method, concrete(path, operation), body)
                 self.assertEqual(answer.status, 404, answer.body)
                 self.check(operation["operationId"], answer)
@@ -212,6 +212,23 @@ class Served(unittest.TestCase):
         self.assertTrue(abstract["is_abstract"])
         self.call("deleteMesh", "/v1/meshes/" + abstract["id"], status=204)
         self.call("createMesh", "/v1/meshes", {"axis_names": ["x", "x"], "shape": [2, 2], "devices": [0, 1, 2, 9]}, status=422)
+
+    def test_uploads(self):
+        begun = {"Content-Type": "application/octet-stream", "Upload-Complete": "?0"}
+        part = {"Content-Type": "application/partial-upload", "Upload-Complete": "?0"}
+        document = self.call("createArray", "/v1/arrays?dtype=uint8&shape=3", b"a", begun, 201).json()
+        at = "/v1/uploads/" + document["id"]
+        self.assertEqual(self.call("getUpload", at).json()["offset"], 1)
+        self.call("appendToUpload", at, b"b", {**part, "Upload-Offset": "1"}, 204)
+        self.call("appendToUpload", at, b"b", {**part, "Upload-Offset": "1"}, 409)
+        self.call("appendToUpload", at, b"b", {**part, "Content-Type": "text/plain", "Upload-Offset": "2"}, 415)
+        self.call("appendToUpload", at, b"b", part, 422)
+        made = self.call("appendToUpload", at, b"c", {**part, "Upload-Offset": "2", "Upload-Complete": "?1"}, 201).json()
+        self.assertEqual(self.call("getArrayData", f"/v1/arrays/{made['id']}/data").body, b"abc")
+        self.call("appendToUpload", at, b"c", {**part, "Upload-Offset": "3"}, 400)
+        self.assertEqual(self.call("getUpload", at).json()["result"], "/v1/arrays/" + made["id"])
+        self.call("cancelUpload", at, status=204)
+        self.call("getUpload", at, status=404)
 
     def test_arrays(self):
         mesh = self.call("createMesh", "/v1/meshes", {"axes": [{"name": "x", "size": 2}], "devices": [0, 1]}, status=201).json()["id"]
@@ -270,6 +287,26 @@ class Served(unittest.TestCase):
         self.assertEqual([each["name"] for each in made["items"]], ["p.a", "p.b"])
         self.call("importArrays", "/v1/arrays:import", file.body, {"Content-Type": "image/png"}, 415)
         self.call("importArrays", "/v1/arrays:import?format=npz", file.body, status=400)
+        binary = {"Content-Type": "application/octet-stream"}
+        self.call("importArrays", "/v1/arrays:import?prefix=p.&unique=true", file.body, binary, 409)
+        self.assertEqual(self.call("exportArrays", "/v1/arrays:export?prefix=p.").body, file.body)
+        self.call("exportArrays", "/v1/arrays:export?prefix=none.", status=404)
+        self.assertEqual(self.call("deleteArrays", "/v1/arrays?prefix=p.").json(), {"deleted": 2})
+        self.call("deleteArrays", "/v1/arrays", status=422)
+        up = self.call("uploadArray", "/v1/arrays:upload?dtype=uint8&shape=32&name=by%2Fn&unique=true", bytes_, binary, 201)
+        self.call("uploadArray", "/v1/arrays:upload?dtype=uint8&shape=32&name=by%2Fn", bytes_, binary, 409)
+        name = "/v1/arrays/by-name/by%2Fn"
+        self.assertEqual(self.call("getArrayByName", name).json(), up.json())
+        self.call("getArrayByName", name, headers={"If-None-Match": up.headers["ETag"]}, status=304)
+        self.assertEqual(self.call("getArrayDataByName", name + "/data").body, bytes_)
+        self.call("getArrayDataByName", name + "/data", headers={"Range": "bytes=4-7"}, status=206)
+        self.call("putArrayDataByName", name + "/data", bytes_[::-1], binary)
+        self.call("putArrayDataByName", name + "/data?dtype=uint8&shape=1", b"x", binary, 409)
+        self.call("putArrayDataByName", name + "/data?dtype=uint8&shape=1", b"x", {**binary, "If-Match": up.headers["ETag"]}, 412)
+        self.call("putArrayDataByName", name + "/data?dtype=uint8&shape=1", b"x", {**binary, "If-Match": "*"}, 201)
+        self.call("deleteArrayByName", name, status=204)
+        self.call("getArrayByName", name, status=404)
+        self.call("listArrays", "/v1/arrays?prefix=by%2F")
         self.call("moveArray", pending + ":move", status=201)
         self.call("moveArray", pending + ":move", status=409)
         form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + bytes_ + b"\r\n--b--\r\n"

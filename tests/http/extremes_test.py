@@ -107,6 +107,7 @@ class Target:
         made["program"] = self.create("/v1/programs", {"text": ADD})
         made["session"] = self.create("/v1/sessions", {})
         made["array"] = self.create("/v1/arrays", VALUE)
+        made["upload"] = self.create("/v1/arrays:upload?dtype=uint8&shape=2", b"a", {**RAW, "Upload-Complete": "?0"})
         made["pending"] = self.create("/v1/arrays:assemble",
                                       {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]})
         status, _, data, _ = self.ask("PUT", "/v1/jobs/" + JOB, RUN, {"If-None-Match": "*", "Prefer": "wait=30"})
@@ -116,8 +117,8 @@ class Target:
     def base(self, operation, path):
         """A request that is right: path parameters, query, headers, body."""
         made = self.made
-        ids = {"/v1/sessions": "session", "/v1/arrays": "array", "/v1/meshes": "mesh", "/v1/programs": "program"}
-        captures = {"n": "3" if "zarr" in path else "1", "device": "0", "path": "zarr.json"}
+        ids = {"/v1/sessions": "session", "/v1/arrays": "array", "/v1/meshes": "mesh", "/v1/programs": "program", "/v1/uploads": "upload"}
+        captures = {"n": "3" if "zarr" in path else "1", "device": "0", "path": "zarr.json", "name": "a/b"}
         captures["id"] = next((made[kind] for stem, kind in ids.items() if path.startswith(stem + "/")), JOB)
         if operation == "putShardData":
             captures["id"] = made["pending"]
@@ -127,6 +128,10 @@ class Target:
             captures["id"] = "job_0192f0c4-7c1e-7b52-9c7a-" + f"{random.randrange(16**12):012x}"
         if operation == "exportArrays":
             query["id"] = made["array"]
+        if operation == "deleteArrays":
+            query["prefix"] = "nothing/"
+        if operation == "appendToUpload":
+            headers.update({"Upload-Offset": "1", "Upload-Complete": "?0", "Content-Type": "application/partial-upload"})
         if operation == "listOutfeed":
             query["queue"] = "q"
         bodies = {

@@ -22,7 +22,7 @@ from contract_schema import Contract  # noqa: E402
 from shared_server import Shared, ok, run  # noqa: E402
 
 CONTRACT = Contract(yaml.safe_load((SOURCE / "openapi/openapi.yaml").read_bytes()))
-ID = re.compile(r"^\^(arr|mesh|prog|ses|job)_")
+ID = re.compile(r"^\^(arr|mesh|prog|ses|job|upl)_")
 VALUE = {"dtype": "float32", "shape": [2], "data": [1, 2]}
 ADD = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"
 MESH = {"axis_names": ["x"], "devices": [0, 1]}
@@ -89,6 +89,8 @@ class Principal:
         run_ = {"program": {"id": self.prog}, "arguments": [[1, 2]]}
         self.job = ok(self.ask("POST", f"/v1/sessions/{self.ses}/jobs", run_, {"Prefer": "respond-async"}), 202)["id"]
         ok(self.ask("POST", f"/v1/sessions/{self.ses}/barrier"))
+        begun = {"Content-Type": "application/octet-stream", "Upload-Complete": "?0"}
+        self.upl = ok(self.ask("POST", "/v1/arrays:upload?dtype=uint8&shape=2", b"a", begun), 201)["id"]
 
     def ask(self, method, path, body=None, headers=None):
         return self.shared.ask(self.token, method, path, body, headers)
@@ -124,13 +126,20 @@ def request(principal, method, path, operation, where, place, id_):
         elif (where, place) == (parameter["in"], parameter["name"]):
             query[place] = id_
         elif parameter["in"] == "header" and parameter.get("required"):
-            headers[parameter["name"]] = parameter["schema"]["enum"][0]
+            headers[parameter["name"]] = parameter["schema"].get("enum", ["0"])[0]
+        elif parameter["in"] == "query" and parameter.get("required"):
+            query[parameter["name"]] = parameter["example"]
     if name == "putJob" and where == "body":
         path = path.replace(principal.job, f"job_0192f0c4-7c1e-7b52-9c7a-{time.monotonic_ns() % 16**12:012x}")
     if name == "importArrays":
         head = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
         body = len(head).to_bytes(8, "little") + head + bytes(8)
         headers["Content-Type"] = "application/x-safetensors"
+    if name in ("uploadArray", "putArrayDataByName"):
+        query.update(dtype="uint8", shape="2")
+        body, headers["Content-Type"] = b"ab", "application/octet-stream"
+    if name == "appendToUpload":
+        body, headers["Content-Type"] = b"b", "application/partial-upload"
     if name == "putJob":
         headers["Prefer"] = "wait=30"  # so that both tell the same of it
     if "mesh" in query:
@@ -164,7 +173,7 @@ def test_foreign_ids_are_as_unknown_ones():
             count += 1
             if answers[0] != answers[1] or answers[0][0] != expected:
                 wrong.append(f"{name} {where} {place}, expected {expected}:\n  foreign {answers[0]}\n  unknown {answers[1]}")
-        for kind, at in (("mesh", "meshes"), ("arr", "arrays"), ("prog", "programs"), ("ses", "sessions"), ("job", "jobs")):
+        for kind, at in (("mesh", "meshes"), ("arr", "arrays"), ("prog", "programs"), ("ses", "sessions"), ("job", "jobs"), ("upl", "uploads")):
             ok(ann.ask("GET", f"/v1/{at}/{getattr(ann, kind)}"))  # nothing of it was touched
     assert not wrong, f"{len(wrong)} of {count} places:\n" + "\n".join(wrong)
     assert count > 70 and not set(NOT_LOOKED_UP) - used, (count, set(NOT_LOOKED_UP) - used)

@@ -51,12 +51,11 @@ NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   return {type, ElementOrder::kC};
 }
 
-// Raw bytes are known by their number, whatever they begin with; where it is not known, by dtype and shape in the
-// query.
+// Raw bytes are known by dtype and shape in the query, or by their number, whatever they begin with.
 bool are_raw(const Hints& hints, const BodyReader& body) {
-  if (!(hints.dtype && hints.shape) && hints.expected == nullptr) return false;
+  if (hints.dtype && hints.shape) return true;
   const auto length = body.content_length();
-  if (!length) return hints.dtype && hints.shape;
+  if (hints.expected == nullptr || !length) return false;
   return *length == tensor::byte_count({hints.dtype ? *hints.dtype : hints.expected->dtype,
                                         hints.shape ? *hints.shape : hints.expected->dims});
 }

@@ -54,6 +54,19 @@ TEST(Router, escapes_are_decoded_after_the_path_is_cut) {
   EXPECT_THROW(found(router, "/v1/arrays/%2e%2E"), core::Error);
 }
 
+TEST(Router, names_with_slashes_end_at_the_literals_behind_them) {
+  Router router;
+  router.add(row("GET", "/by-name/{name...}"));
+  router.add(row("GET", "/by-name/{name...}/data"));
+  EXPECT_EQ("/by-name/{name...} name=a/b:c", found(router, "/by-name/a/b:c"));
+  EXPECT_EQ("/by-name/{name...}/data name=a/b", found(router, "/by-name/a/b/data"));
+  EXPECT_EQ("/by-name/{name...} name=a/data", found(router, "/by-name/a%2Fdata"));
+  EXPECT_EQ("/by-name/{name...}/data name=a/data", found(router, "/by-name/a%2Fdata/data"));
+  EXPECT_EQ("/by-name/{name...} name=data", found(router, "/by-name/data"));
+  EXPECT_EQ("", found(router, "/by-name/"));
+  EXPECT_EQ("", found(router, "/by-name//data"));
+}
+
 TEST(Router, unknown_paths_match_nothing) {
   const Router router = table();
   for (const char* path : {"/v1", "/v1/arrays/", "/v1/arrays/a/", "/v1//a", "/v1/arrays/:move", "/v1/arrays/a:fly",
@@ -77,7 +90,8 @@ TEST(Router, broken_rows_are_refused) {
   EXPECT_THROW(router.add(row("HEAD", "/x")), core::Error);
   EXPECT_THROW(router.add(row("GET", "x")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/{a}{b}")), core::Error);
-  EXPECT_THROW(router.add(row("GET", "/{a...}/b")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{a...}/{b...}")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{a...}:b")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/{}")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/a//b")), core::Error);
 }

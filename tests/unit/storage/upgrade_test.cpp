@@ -86,6 +86,8 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
     }
     if (version() >= 3) sql += "INSERT INTO callbacks VALUES('ses_1', 1, 'job_waits', 0, x'65', x'66', 6);";
     if (version() >= 9) sql += "INSERT INTO deleted_sessions VALUES('ses_gone');";
+    if (version() >= 13) sql += "UPDATE arrays SET holds_name = 1 WHERE id = 'arr_1';";
+    if (version() >= 14) sql += "INSERT INTO uploads VALUES('upl_1', 'ann', '{}', 7, 'open', '', 3);";
     return sql;
   }
 
@@ -123,6 +125,9 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.array("arr_1", "ann")->reserved_by, "job_waits");
       EXPECT_EQ(r.array("arr_1")->shape, (std::vector<int64_t>{2, 3}));
       EXPECT_EQ(r.array("arr_2")->state, ArrayState::kLost);
+      EXPECT_EQ(r.array_by_name("w", "ann")->id, "arr_1");
+      EXPECT_EQ(r.array("arr_1")->holds_name, version() >= 13);
+      EXPECT_EQ(r.uploads().size(), version() >= 14 ? 1U : 0U);
       ASSERT_EQ(r.shards("arr_1").size(), 1U);
       EXPECT_EQ(read_blob(store->blobs(), r.shards("arr_1")[0].blob), "abcdef");
 

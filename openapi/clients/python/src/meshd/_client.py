@@ -6,12 +6,13 @@ import copy
 import json
 import ssl
 import threading
+import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
-from . import _dtypes, _jax, _runs, _shardings, errors_by_code
+from . import _checkpoints, _dtypes, _jax, _runs, _shardings, _uploads, errors_by_code
 from ._arrays import PUT_OCTETS, Array
 from ._callbacks import CallbackThread, tell
 from ._garbage import Garbage
@@ -20,7 +21,7 @@ from ._jobs import Job
 from ._programs import Program, digest, from_text
 from ._sessions import Session
 from ._shardings import Mesh, Sharding
-from ._transport import Settings, Transport
+from ._transport import Answer, Settings, Transport
 
 
 def connect(
@@ -126,9 +127,11 @@ class Client:
         sharding: Any = None,
         *,
         name: str | None = None,
+        unique: bool = False,
         durability: str = "durable",
     ) -> Array:
-        """Stores an array. `sharding` is JAX's NamedSharding or a Sharding of meshd; without, that of a JAX array that
+        """Stores an array, which `name` addresses from then on (the newest of a name; with `unique` no other array may
+        have it). `sharding` is JAX's NamedSharding or a Sharding of meshd; without, that of a JAX array that
         has one, else it lies whole on device 0 until a program places it. `durability` is `durable` (survives a
         restart, the default) or `memory`."""
         if isinstance(x, Array):
@@ -142,13 +145,11 @@ class Client:
             x = _jax.to_wire(x)
         data = np.asarray(x)
         query: dict[str, Any] = {"dtype": _dtypes.name_of(data.dtype), "shape": ",".join(map(str, data.shape))}
-        query.update({"name": name, "durability": durability})
+        query.update({"name": name, "unique": "true" if unique else None, "durability": durability})
         placed = None if sharding is None else self.sharding(sharding)
         if placed is not None:
             query.update(placed.query())
-        answer = self._transport.request(
-            "POST", "/v1/arrays", query=query, body=[_dtypes.to_bytes(data)], headers=PUT_OCTETS, keyed=True
-        )
+        answer = self._upload("POST", "/v1/arrays:upload", list(query.items()), [_dtypes.to_bytes(data)], PUT_OCTETS)
         out = Array(self, answer.json())
         out._jax_mesh = None if placed is None else placed.mesh.origin
         out._jax_type = jax_type
@@ -158,16 +159,50 @@ class Client:
         """The handle of an array that is on the server, by its id or, the newest of them, by its name."""
         if (id is None) == (name is None):
             raise TypeError("an array is named by its id or its name")
-        if id is not None:
-            return Array(self, self._transport.json("GET", f"/v1/arrays/{id}"))
-        found = self.arrays(name=name)
-        if not found:
-            raise errors_by_code.NotFound(f"there is no array named {name!r}", status=404)
-        return max(found, key=lambda each: each.id)  # ids ascend with time
+        if name is not None:
+            return self.by_name(name)
+        return Array(self, self._transport.json("GET", f"/v1/arrays/{id}"))
 
-    def arrays(self, *, name: str | None = None) -> list[Array]:
-        """All arrays, or those of a name."""
-        return [Array(self, each) for each in self._all("/v1/arrays", {"name": name})]
+    def by_name(self, name: str) -> Array:
+        """The handle of the array that the name addresses: the newest that has data, or the one that holds it."""
+        return Array(self, self._transport.json("GET", f"/v1/arrays/by-name/{urllib.parse.quote(name, safe='')}"))
+
+    def arrays(self, *, name: str | None = None, prefix: str | None = None) -> list[Array]:
+        """All arrays, or those of a name, or those whose names begin with a prefix."""
+        return [Array(self, each) for each in self._all("/v1/arrays", {"name": name, "prefix": prefix})]
+
+    def export(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The data of the arrays whose names begin so, by what stands behind the prefix: one download, of one
+        moment."""
+        return _checkpoints.export(self, prefix)
+
+    def delete(self, prefix: str) -> int:
+        """Deletes all arrays whose names begin so, or none where one of them is in use; how many."""
+        return int(self._transport.json("DELETE", "/v1/arrays", query={"prefix": prefix})["deleted"])
+
+    def save(self, prefix: str, tree: Any, *, durability: str = "durable") -> None:
+        """Writes a checkpoint: a tree of arrays, as names below the prefix, in one transaction. One that is there is
+        replaced. Trees are of dicts, lists, tuples and None; nodes of other classes that JAX knows need `like` to be
+        read."""
+        _checkpoints.save(self, prefix, tree, durability)
+
+    def load(self, prefix: str, like: Any = None, *, keep: bool = False) -> Any:
+        """Reads what `save` has written, as NumPy arrays; with `keep` as handles of arrays that stay on the server.
+        `like` is a tree of the same structure, for classes of one's own."""
+        return _checkpoints.load(self, prefix, like, keep)
+
+    def _upload(
+        self,
+        method: str,
+        path: str,
+        query: list[tuple[str, Any]],
+        body: list[bytes | memoryview],
+        headers: dict[str, str],
+    ) -> Answer:
+        """Large bodies go on where a lost connection stopped them."""
+        if _uploads.size_of(body) < _uploads.RESUMED_BYTES or ("durability", "memory") in query:
+            return self._transport.request(method, path, query=query, body=body, headers=headers, keyed=True)
+        return _uploads.upload(self._transport, method, path, query=query, body=body, headers=headers)
 
     def _all(self, path: str, query: dict[str, Any]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []

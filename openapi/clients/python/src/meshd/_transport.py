@@ -122,7 +122,8 @@ class Transport:
     def target(self, path: str, query: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None) -> str:
         pairs = query.items() if isinstance(query, Mapping) else (query or ())
         text = urllib.parse.urlencode([(name, value) for name, value in pairs if value is not None], safe=",:.@*/")
-        return self.prefix + urllib.parse.quote(path, safe="/:@") + ("?" + text if text else "")
+        # Names in paths are quoted already, with their slashes.
+        return self.prefix + urllib.parse.quote(path, safe="/:@%") + ("?" + text if text else "")
 
     def request(
         self,
@@ -135,8 +136,10 @@ class Transport:
         keyed: bool = False,
         timeout: float | None = None,
         text: str | None = None,
+        is_repeatable: bool = True,
     ) -> Answer:
-        """The answer, of a status below 400; others raise. `keyed` sends an Idempotency-Key, for operations whose
+        """The answer, of a status below 400; others raise. One that is not repeatable is not sent again when its
+        connection was lost. `keyed` sends an Idempotency-Key, for operations whose
         repetition would do something twice; `text` is the program that errors with a line are of."""
         sent = self.headers(headers)
         if keyed:
@@ -155,7 +158,7 @@ class Transport:
                 raise errors.TimedOut(f"{method} {path}: no answer within {wait} s") from error
             except (OSError, http.client.HTTPException) as error:
                 self._drop()
-                if is_last:
+                if is_last or not is_repeatable:
                     where = f"{self.scheme}://{self.host}:{self.port}"
                     detail = f"{where} does not answer {method} {path}: {error or type(error).__name__}"
                     raise errors.ConnectionFailed(detail) from error
@@ -248,7 +251,7 @@ def send(
         connection.putheader(name, value)
     parts = [] if body is None else [body] if isinstance(body, (bytes, bytearray)) else list(body)
     size = sum(len(part) for part in parts)
-    if body is not None or method in ("POST", "PUT"):
+    if body is not None or method in ("POST", "PUT", "PATCH"):
         connection.putheader("Content-Length", str(size))
     if size <= 64 * 1024:
         connection.endheaders(b"".join(parts) if parts else None)
