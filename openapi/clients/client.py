@@ -22,6 +22,12 @@ answer = runs.run(api.RunInput(
 data = array.array("f", arrays.get_array_data(answer.results[0].array))
 assert data.tolist() == [2, 4, 6, 8], data
 assert sessions.list_effects(session.id).items == []
+raw = array.array("f", [1, 2, 3, 4]).tobytes()
+sent = arrays.upload_array(raw, dtype=api.DType.FLOAT32, shape="4", name="client/raw", unique=True)
+assert arrays.get_array_data_by_name("client/raw") == raw
+assert arrays.put_array_data_by_name("client/raw", raw[::-1]).version == 2
+assert arrays.get_array_data(sent.id) == raw[::-1]
+assert arrays.delete_arrays("client/raw").deleted == 1
 try:
     arrays.get_array("arr_" + "0" * 36)
     raise AssertionError("expected not_found")

@@ -41,6 +41,14 @@ const bytes = must(
 const got = [...new Float32Array(bytes)];
 if (got.join() !== "2,4,6,8") throw new Error(`expected 2,4,6,8, got ${got}`);
 must(await client.GET("/v1/sessions/{id}/effects", { params: { path: { id: session.id } } }));
+const raw = new Float32Array([1, 2, 3, 4]);
+const binary = { body: raw as unknown as string, bodySerializer: (bytes: unknown) => bytes as BodyInit, headers: { "Content-Type": "application/octet-stream" } };
+const sent = must(await client.POST("/v1/arrays:upload", { ...binary, params: { query: { dtype: "float32", shape: "4", name: "client/ts" } } }));
+const back = must(
+  await client.GET("/v1/arrays/by-name/{name}/data", { params: { path: { name: "client/ts" } }, parseAs: "arrayBuffer" }),
+) as unknown as ArrayBuffer;
+if ([...new Float32Array(back)].join() !== "1,2,3,4" || sent.name !== "client/ts") throw new Error("the upload came back otherwise");
+must(await client.DELETE("/v1/arrays", { params: { query: { prefix: "client/ts" } } }));
 const refused = await client.GET("/v1/arrays/{id}", { params: { path: { id: "arr_nothing" } } });
 if (refused.error?.code !== "not_found") throw new Error("expected not_found");
 console.log("TypeScript client: upload, run, download, log");

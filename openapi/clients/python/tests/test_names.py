@@ -51,8 +51,16 @@ TREES = {
     "a list": [X, (np.int32(1), [X[0], X[1]]), ()],
     "a leaf": X,
     "odd keys": {"a/b": X, "%": X, "": X[0], "ä ö": X[1], "__tree__x": X},
-    "odd types": {"i": np.arange(-8, 8).astype(ml_dtypes.int4), "c": X.astype(np.complex128), "f": X.astype(ml_dtypes.float8_e3m4), "b": X > 2},
-    "float8": {n: np.arange(5).astype(getattr(ml_dtypes, n)) for n in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu")},
+    "odd types": {
+        "i": np.arange(-8, 8).astype(ml_dtypes.int4),
+        "c": X.astype(np.complex128),
+        "f": X.astype(ml_dtypes.float8_e3m4),
+        "b": X > 2,
+    },
+    "float8": {
+        name: np.arange(5).astype(getattr(ml_dtypes, name))
+        for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu")
+    },
     "of jax": {"w": jnp.ones((2, 2), jnp.bfloat16), "k": jnp.arange(3)},
 }
 

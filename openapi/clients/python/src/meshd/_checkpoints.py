@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _dtypes, _jax, _trees, _uploads, errors_by_code
+from . import _dtypes, _jax, _trees, errors_by_code
 from ._arrays import PUT_OCTETS, Array, NDArray
 from ._wire import Buffer, read_safetensors, write_safetensors
 
@@ -41,7 +41,7 @@ def _file_of(arrays: dict[str, NDArray]) -> tuple[list[Buffer], list[tuple[str, 
             array = array.view(f"V{array.dtype.itemsize}")
             hints.append(("dtype_for", f"{name}={dtype}"))
         bare[name] = array
-    np.savez(file, allow_pickle=False, **bare)  # type: ignore[arg-type]
+    np.savez(file, allow_pickle=False, **bare)
     return [file.getbuffer()], hints
 
 

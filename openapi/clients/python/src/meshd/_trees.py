@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
 #: The name, below the prefix, of the tree's structure: JSON as an array of bytes.
 STRUCTURE = "__tree__"
-
-
-def _is_container(node: Any) -> bool:
-    return type(node) in (dict, list, tuple)
 
 
 def _joined(path: tuple[str, ...]) -> str:
@@ -45,8 +42,6 @@ def flatten(tree: Any) -> tuple[dict[str, Any], Any]:
 
 def _children(node: Any) -> dict[str, Any] | None:
     """The children of a node that JAX knows how to take apart; None for a leaf."""
-    import sys
-
     jax = sys.modules.get("jax")
     if jax is None or jax.tree_util.all_leaves([node]):
         return None

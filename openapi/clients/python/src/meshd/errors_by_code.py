@@ -28,6 +28,20 @@ class MalformedBody(Error):
     hint = "Make the body, its Content-Type and the query agree; send all of it."
 
 
+class UploadCompleted(Error):
+    """The upload is complete (400). Nothing more can be appended: GET of the upload says where to find what it made."""
+
+    code = "upload_completed"
+    hint = "Nothing more can be appended: GET of the upload says where to find what it made."
+
+
+class UploadLengthMismatch(Error):
+    """The upload's lengths do not agree (400). Say the same length in each request, and send as many bytes."""
+
+    code = "upload_length_mismatch"
+    hint = "Say the same length in each request, and send as many bytes."
+
+
 class DigestMismatch(Error):
     """The body does not have the digest it was announced with (400). The body changed on its way, or the digest is
     of something else: send both again.
@@ -108,6 +122,34 @@ class Conflict(Error):
 
     code = "conflict"
     hint = "Read the resource again: it is not in the state that this request needs."
+
+
+class NameTaken(Error):
+    """Another array has the name (409). Take another name, delete that array, or replace it: PUT /v1/arrays/by-
+    name/NAME/data, with If-Match for another type.
+    """
+
+    code = "name_taken"
+    hint = (
+        "Take another name, delete that array, or replace it: PUT /v1/arrays/by-name/NAME/data, with If-Match "
+        "for another type."
+    )
+
+
+class UploadInUse(Error):
+    """The upload is being appended to (409). Send one request at a time; HEAD of the upload ends one whose
+    connection was lost, and says where to go on.
+    """
+
+    code = "upload_in_use"
+    hint = "Send one request at a time; HEAD of the upload ends one whose connection was lost, and says where to go on."
+
+
+class UploadOffsetMismatch(Error):
+    """The upload is elsewhere (409). Go on at the offset that the field Upload-Offset says."""
+
+    code = "upload_offset_mismatch"
+    hint = "Go on at the offset that the field Upload-Offset says."
 
 
 class MeshImmutable(Error):
@@ -582,6 +624,8 @@ __all__ = [
     "MalformedRequest",
     "MalformedJson",
     "MalformedBody",
+    "UploadCompleted",
+    "UploadLengthMismatch",
     "DigestMismatch",
     "Unauthorized",
     "Forbidden",
@@ -592,6 +636,9 @@ __all__ = [
     "NotAcceptable",
     "RequestTimeout",
     "Conflict",
+    "NameTaken",
+    "UploadInUse",
+    "UploadOffsetMismatch",
     "MeshImmutable",
     "DeviceMismatch",
     "ShardingMismatch",
