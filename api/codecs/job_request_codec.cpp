@@ -34,6 +34,7 @@ struct ProgramChoice {
 
 struct ResultOptions {
   std::optional<std::string> encoding, durability;
+  std::optional<std::vector<std::string>> names;
 };
 
 // An array that the job updates: position of the argument (static ones counted), number of the result.
@@ -86,7 +87,8 @@ const Schema<ResultOptions>& schema() {
   static const Schema<ResultOptions> kSchema{
       "ResultOptions",
       {{"encoding", &ResultOptions::encoding, {.words = {"json", "base64", "array", "none"}}},
-       {"durability", &ResultOptions::durability, {.words = kDurabilities}}}};
+       {"durability", &ResultOptions::durability, {.words = kDurabilities}},
+       {"names", &ResultOptions::names}}};
   return kSchema;
 }
 
@@ -406,12 +408,15 @@ void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest
   });
 }
 
-void apply_results(const ResultOptions& results, jobs::JobRequest& out, ResultForm& form) {
+void apply_results(const ResultOptions& results, jobs::JobRequest& out, ResultForm& form, core::Diagnostics& wrong) {
   const std::string encoding = results.encoding.value_or("json");
   form.base64 = encoding == "base64";
   if (encoding == "array") out.results = jobs::ResultMode::kArray;
   if (encoding == "none") out.results = jobs::ResultMode::kNone;
   if (results.durability) out.durability = durability_of(*results.durability);
+  if (results.names && encoding != "array")
+    wrong.add("/results/names", R"(is for results that are stored: "encoding": "array")");
+  if (results.names) out.result_names = *results.names;
 }
 
 // The session's mesh where the program can run on it: it has none of its own, or one of the same axes.
@@ -608,7 +613,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   read_callbacks(in.callbacks, context, out, wrong);
   if (is_numpy) bind_logs(out);
   read_infeed(in.infeed, context, out, wrong);
-  apply_results(in.results, out, form);
+  apply_results(in.results, out, form, wrong);
   out.session = !session.empty() ? session : in.session.value_or("");
   if (!session.empty() && in.session && *in.session != session)
     wrong.add("/session", "is another session than the path's");

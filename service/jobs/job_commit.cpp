@@ -20,7 +20,10 @@ namespace {
 using storage::Durability;
 using storage::JobState;
 
-bool is_durable(const arrays::ArrayRef& array) { return array->info().durability == Durability::kDurable; }
+// Its row is known to be there: rows of arrays in memory are not waited for, unless they have a name.
+bool has_row(const arrays::ArrayRef& array) {
+  return array->info().durability == Durability::kDurable || !array->info().name.empty();
+}
 
 // Shards of a result in the array's layout: shared where the layouts agree, else copied.
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
@@ -85,8 +88,9 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
 void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter) {
   const core::SteadyTime start = clock_.steady();
   Outputs outputs = lay_out(job, outcome, result);
-  const bool stores_durable = !outputs.stored.empty() && job.request.durability == Durability::kDurable;
-  const bool donates_durable = std::any_of(job.donated.begin(), job.donated.end(), is_durable);
+  const bool stores_durable =
+      !outputs.stored.empty() && (job.request.durability == Durability::kDurable || !job.request.result_names.empty());
+  const bool donates_durable = std::any_of(job.donated.begin(), job.donated.end(), has_row);
   arrays::ArrayStore::Prepared prepared;
   if (!outputs.stored.empty()) prepared = arrays_.prepare(std::move(outputs.stored));
 
@@ -104,7 +108,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   if (prepared.rows != nullptr) prepared.committed();
   arrays_.consume(job.donated, job.row.id);
   std::vector<arrays::ArrayRef> memory_donated;
-  std::remove_copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(memory_donated), is_durable);
+  std::remove_copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(memory_donated), has_row);
   if (!memory_donated.empty()) {
     store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
   }
@@ -137,7 +141,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
   }
   if (job.has_row) result.job = job.row.id;
   std::vector<arrays::ArrayRef> durable_donated;
-  std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated), is_durable);
+  std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated), has_row);
   const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
   if (core::is_planted(core::PlantedBug::kStreamBeforeCommit) && !rows.empty()) {
     store_.catalog().write([&](storage::Transaction& early) { early.append_effects(request.session, rows); });
@@ -154,9 +158,9 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         if (job.has_row && transaction.is_cancel_requested(job.row.id, job.row.principal)) throw was_cancelled();
         is_held = job.queue != nullptr && transaction.is_halted_before(request.session, job.row.number);
         if (is_held) return;
+        consume(transaction);  // their names are free for the results
         if (prepared.rows != nullptr) prepared.rows(transaction);
         if (updated.rows != nullptr) updated.rows(transaction);
-        consume(transaction);
         if (!rows.empty()) transaction.append_effects(request.session, rows);
         if (core::is_planted(core::PlantedBug::kAppendTwiceOnRetry) && job.row.attempt > 1) {
           auto again = rows;

@@ -1,4 +1,6 @@
 // From a request to a job that can run: shapes and types checked, devices and shardings chosen, the program lowered.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -111,6 +113,11 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   core::SteadyTime start = clock_.steady();
   job->assignment = assign_devices(wanted, engine_.options().device_count);
   job->lowered = compiler_.lower(compiler_.specialise(wanted.program, types), job->assignment.lower);
+  if (const size_t results = job->lowered->plan->results.size();
+      !wanted.result_names.empty() && wanted.result_names.size() != results) {
+    const std::string counts = fmt::format("{} names for {} results", wanted.result_names.size(), results);
+    throw core::Error("invalid_request", counts, {{"/results/names", counts + R"(; "" is none)"}});
+  }
   job->timings.lower_ms = core::milliseconds_between(start, clock_.steady());
   start = clock_.steady();
   if (!compiler_.count_binding(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {

@@ -80,6 +80,7 @@ struct JobRequest {
   std::vector<arrays::ArrayRef> fed_arrays;   ///< that `infeeds` are copies of: read again when the job runs again
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
+  std::vector<std::string> result_names;  ///< of results that are stored, by their number; "": none. Empty: no names
   std::optional<std::chrono::milliseconds> deadline;
   bool profile = false;
   device::NonfiniteSearch nonfinite;  ///< what the run is searched for

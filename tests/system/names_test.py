@@ -112,6 +112,32 @@ def donated_arrays_give_their_name_free(s):
     ok(s.ask("DELETE", f"/v1/arrays/{made}"), 204)
 
 
+def results_of_jobs_have_names(s):
+    """One that donates the array of the name, too: what a training step does."""
+    held = ok(put(s, "train/w", struct.pack("<4f", 1, 2, 3, 4), "?dtype=float32&shape=4"), 201)
+    body = {"program": {"text": DOUBLE}, "arguments": [{"array": held["id"]}], "results": {"encoding": "array", "names": ["train/w"]}}
+    refused(s.ask("POST", "/v1/run", body), 409, "name_taken", held["id"])
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    for durability in ("durable", "memory"):
+        for path in ("/v1/run", f"/v1/sessions/{session}/jobs"):
+            named = of(s, "train/w")
+            body["arguments"], body["donate"], body["results"]["durability"] = [{"array": named["id"]}], [0], durability
+            made = ok(s.ask("POST", path, body))["results"][0]["array"]
+            assert of(s, "train/w")["id"] == made and not of(s, "train/w")["unique"]
+            assert ok(s.ask("GET", f"/v1/arrays/{named['id']}"))["state"] == "donated"
+    assert struct.unpack("<4f", data(s, "train/w")) == (16, 32, 48, 64)
+    # In the background: found by its name once the job is over.
+    body.update(donate=[], arguments=[{"array": of(s, "train/w")["id"]}])
+    body["results"]["names"] = ["train/next"]
+    job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", body, {"Prefer": "respond-async"}), 202)
+    until(lambda: ok(s.ask("GET", f"/v1/jobs/{job['id']}"))["state"] == "done", "the job is over")
+    assert of(s, "train/next")["id"] == job["arrays"][0]
+    body["results"]["names"] = ["a", "b"]
+    refused(s.ask("POST", "/v1/run", body), 422, "invalid_request", "2 names for 1 results")
+    body["results"] = {"encoding": "json", "names": ["a"]}
+    refused(s.ask("POST", "/v1/run", body), 422, "invalid_request")
+
+
 def new_data_and_new_types(s):
     first = ok(put(s, "p/w", b"abcd", "?dtype=uint8&shape=4"), 201)
     assert first["unique"]
@@ -232,6 +258,6 @@ def others_have_names_of_their_own(s):
     assert ok(s.ask("GET", "/v1/arrays/by-name/mine/data", headers=ann)) == b"abcd"
 
 
-sys.exit(run_stories([the_newest_of_a_name, names_of_all_kinds, one_of_a_name, donated_arrays_give_their_name_free, new_data_and_new_types,
+sys.exit(run_stories([the_newest_of_a_name, names_of_all_kinds, one_of_a_name, donated_arrays_give_their_name_free, results_of_jobs_have_names, new_data_and_new_types,
                       a_checkpoint_is_a_prefix, exports_have_the_array_that_a_name_addresses, deleted_together_or_not_at_all, races,
                       others_have_names_of_their_own]))
