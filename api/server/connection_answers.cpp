@@ -92,9 +92,9 @@ void Connection::answer_on_worker(bool streams_body) {
   const auto reader = std::make_shared<SocketBody>(
       *transport_, input_, *exchange_->pipeline(), guard_,
       [this](ByteStream::Outcome wanted, Time until) {
-        wait_ready(wanted, until);
-        // The client has left, or another request has taken the upload over: no more of this body comes.
+        // The client has left, or another request has taken the upload over, and what had come is read: no more comes.
         if (waiter_->is_abandoned()) throw core::Error("malformed_body", "the connection ended inside of the body");
+        wait_ready(wanted, until);
       },
       [this] {
         if (exchange_->head().expect_continue && input_.empty()) send_continue();

@@ -22,6 +22,7 @@ Append::Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sea
           .with_retry_after(1);
     }
     state.is_taken = true;
+    state.is_interrupted = false;
     state.appender = std::move(waiter);
   });
 }
@@ -62,6 +63,7 @@ void Append::begin_part() {
 void Append::write(std::span<const std::byte> bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   upload_->state.with([&](Upload::State& state) {
+    if (state.is_interrupted) throw core::Error("malformed_body", "another request has taken the upload over");
     const int64_t end = state.offset + unsealed_ + size;
     if (state.length && end > *state.length) {
       throw core::Error("upload_length_mismatch",

@@ -32,6 +32,7 @@ struct Upload {
     std::string result;             ///< where to find what the request made; empty: nowhere
     core::SteadyTime touched;       ///< when something came last
     bool is_taken = false;          ///< a request appends or finishes
+    bool is_interrupted = false;    ///< that request is to end: another has taken over
     core::WaiterRef appender;       ///< of that request, while it waits for its client
     quotas::ArrayCharge charge;
   };

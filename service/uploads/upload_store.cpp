@@ -118,8 +118,10 @@ void UploadStore::set_length(const UploadRef& upload, int64_t length) {
 
 void UploadStore::interrupt(const UploadRef& upload, const core::WaiterRef& waiter, core::SteadyTime until) {
   for (;;) {
-    const auto [is_taken, appender] =
-        upload->state.with([](const Upload::State& state) { return std::pair(state.is_taken, state.appender); });
+    const auto [is_taken, appender] = upload->state.with([](Upload::State& state) {
+      state.is_interrupted = state.is_taken && state.appender != nullptr;
+      return std::pair(state.is_taken, state.appender);
+    });
     if (!is_taken) return;
     if (clock_.steady() >= until || waiter->is_abandoned()) {
       throw core::Error("upload_in_use", "another request is just appending to the upload, or completes it")

@@ -61,11 +61,21 @@ def upload(
                 raise
             lost = error
         time.sleep(pause_of(fruitless, None))
-        found = transport.json("GET", where)
+        found = _state(transport, where)
         if found["complete"]:
             return _answer_that_was_lost(transport, where, found, lost)
         fruitless = fruitless + 1 if found["offset"] == offset else 0
         offset = found["offset"]
+
+
+def _state(transport: Transport, where: str) -> dict[str, Any]:
+    """How far it is. A server that is just ending it says so after 10 s, as long as that takes."""
+    while True:
+        try:
+            found: dict[str, Any] = transport.json("GET", where)
+            return found
+        except UploadInUse:
+            time.sleep(1)
 
 
 def _answer_that_was_lost(transport: Transport, where: str, found: dict[str, Any], lost: Exception) -> Answer:
