@@ -235,6 +235,7 @@ def races(s):
         while not ended.is_set():
             status, _, body = s.ask("GET", "/v1/arrays/by-name/race/data")
             seen.append((status, len(set(body))))
+            seen.append((s.ask("GET", "/v1/arrays:export?prefix=race")[0], 1))
 
     readers = [threading.Thread(target=read) for _ in range(4)]
     for reader in readers:

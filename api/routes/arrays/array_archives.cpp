@@ -327,17 +327,12 @@ NamedArrays exported(const Request& request, Services& services) {
   return out;
 }
 
-Response export_archive(Request& request, Services& services) {
-  request.query.require_known({"id", "as", "prefix", "format", "compression"});
-  const std::string_view word = request.query.get("format").value_or("safetensors");
-  if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
-  const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;
-  const ZipMethod method = zip_method_of(request, form);
+// The entries of a file, and versions and names of what they are, behind `identity`.
+std::vector<FileEntry> opened(const NamedArrays& arrays, Services& services, std::string& identity) {
   const PageMemory pages = page_memory(services);
   std::vector<FileEntry> entries;
   std::set<std::string, std::less<>> taken;
-  std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
-  for (auto& [name, array] : exported(request, services)) {
+  for (const auto& [name, array] : arrays) {
     if (!taken.insert(name).second) {
       throw core::Error("invalid_query",
                         "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
@@ -347,7 +342,32 @@ Response export_archive(Request& request, Services& services) {
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
     auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
                                  arrays::whole_slices(info.type.dims));
-    entries.push_back({std::move(name), info.type, std::move(region)});
+    entries.push_back({name, info.type, std::move(region)});
+  }
+  return entries;
+}
+
+Response export_archive(Request& request, Services& services) {
+  request.query.require_known({"id", "as", "prefix", "format", "compression"});
+  const std::string_view word = request.query.get("format").value_or("safetensors");
+  if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
+  const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;
+  const ZipMethod method = zip_method_of(request, form);
+  std::vector<FileEntry> entries;
+  std::string identity;
+  // With a prefix: arrays that are replaced between being found and being opened are found again, all of them.
+  for (bool is_open = false; !is_open;) {
+    const NamedArrays found = exported(request, services);
+    identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
+    try {
+      entries = opened(found, services, identity);
+      is_open = true;
+    } catch (const core::Error& error) {
+      const bool is_gone = std::any_of(found.begin(), found.end(), [](const auto& each) {
+        return each.second->state().with([](const arrays::Array::State& state) { return state.deleted; });
+      });
+      if (error.code() != core::ErrorCode("not_found") || !is_gone || !request.query.has("prefix")) throw;
+    }
   }
   const std::string etag = R"(")" + core::sha256_hex(identity).substr(0, 32) + R"(")";
   Response response = send_file(request, std::move(entries), form, method, etag);

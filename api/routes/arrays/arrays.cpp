@@ -40,6 +40,19 @@ Response remove(const Request& request, Services& services, const std::optional<
   return no_content();
 }
 
+// An array that is replaced between being found and being read: what took its place is found.
+Response download_named(Request& request, Services& services) {
+  for (;;) {
+    const arrays::ArrayRef array = array_of(request, services);
+    try {
+      return download_array(request, services, array);
+    } catch (const core::Error& error) {
+      const bool is_deleted = array->state().with([](const arrays::Array::State& state) { return state.deleted; });
+      if (error.code() != core::ErrorCode("not_found") || !is_deleted) throw;
+    }
+  }
+}
+
 int64_t device_of(const Request& request) {
   const std::string& text = request.capture("device");
   if (const auto device = whole_number(text)) return *device;
@@ -187,8 +200,7 @@ std::vector<Route> array_routes(Services& services) {
       {"DELETE", "/v1/arrays/by-name/{name...}", "deleteArrayByName", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return remove(request, services); }},
       {"GET", "/v1/arrays/by-name/{name...}/data", "getArrayDataByName", BodyPolicy::kNone, RunOn::kWorker,
-       Access::kReader,
-       [&services](Request& request) { return download_array(request, services, array_of(request, services)); }},
+       Access::kReader, [&services](Request& request) { return download_named(request, services); }},
       {"PUT", "/v1/arrays/by-name/{name...}/data", "putArrayDataByName", BodyPolicy::kBulk, RunOn::kWorker,
        Access::kUser, [&services](Request& request) { return put_named_data(request, services); }},
       {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
