@@ -15,8 +15,4 @@ namespace meshd::api {
 std::vector<std::string> unknown_variables(std::span<const std::string_view> environment,
                                            std::span<const std::string> known);
 
-/// The entry of `known` that takes the fewest inserted, deleted or replaced characters; empty when that is more than a
-/// third of `name`. nearest_name("MESHD_LOGLEVEL", {"MESHD_LOG_LEVEL", "MESHD_DATA"}) is "MESHD_LOG_LEVEL".
-std::string_view nearest_name(std::string_view name, std::span<const std::string> known);
-
 }  // namespace meshd::api

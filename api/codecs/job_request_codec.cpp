@@ -14,6 +14,7 @@
 #include "api/codecs/trees.h"
 #include "api/codecs/value.h"
 #include "service/compile/rewrite/static_arguments.h"
+#include "service/jobs/argument_count.h"
 #include "service/jobs/call_plan.h"
 #include "service/jobs/parts_assignment.h"
 #include "service/mesh/mesh_document.h"
@@ -227,6 +228,42 @@ void read_argument_of(const Json& json, const tensor::TensorType* expected, cons
   }
   out.arguments.push_back(std::move(*argument));
   sources.push_back(std::move(source));
+}
+
+// What is known of an argument that was not read: of a value its dtype and shape, of a list its shape.
+jobs::GivenArgument given_argument(const Json& json, const JobContext& context, const std::string& principal) {
+  jobs::GivenArgument out;
+  core::Diagnostics unread;
+  if (const Json* array = json.find("array"); array != nullptr && array->as<std::string>() != nullptr) {
+    try {
+      const DecodedRun::Source source{{}, std::nullopt, std::nullopt, *array->as<std::string>(), std::nullopt};
+      const auto argument = resolve(source, nullptr, context, principal, unread);
+      const auto& type = std::get<jobs::ArrayArgument>(*argument).array->info().type;
+      out.dtype = type.dtype;
+      if (json.find("slice") == nullptr) out.dims = type.dims;
+    } catch (const core::Error&) {
+      // An array that is not there fits wherever it stands.
+    }
+    return out;
+  }
+  if (json.as<JsonObject>() == nullptr) {
+    if (const auto type = inferred_type(json, "", unread)) out.dims = type->dims;
+    return out;
+  }
+  const auto read = read_json<ArgumentInput>(json, "", unread);
+  return {read.dtype, read.shape};
+}
+
+// Where the list is not as long as the program's, nothing of it is read.
+void check_count(const Json& arguments, const compile::ParsedProgram& program, const JobContext& context,
+                 const std::string& principal) {
+  if (!arguments.is_array() || arguments.size() == program.arguments.size()) return;
+  std::vector<jobs::GivenArgument> given;
+  arguments.each([&](size_t, const Json& argument) {
+    given.push_back(given_argument(argument, context, principal));
+    return true;
+  });
+  jobs::check_argument_count(program, given);
 }
 
 // Values that are constants of the program: {"1": 3}, by position among all arguments. The program that is run takes
@@ -587,6 +624,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
                        sources, wrong);
   } else if (in.arguments != nullptr) {
     argument_count = in.arguments->size();
+    check_count(*in.arguments, *out.program, context, principal);
     each_entry(*in.arguments, "/arguments", wrong, [&](size_t i, const Json& argument, const std::string& pointer) {
       read_argument_of(argument, expected_type(out.program.get(), i), pointer, context, out, sources, wrong);
     });

@@ -430,11 +430,9 @@ bool JsonCodec<DType>::read(const Json& json, const Place& place, DType& out) {
     out = *dtype;
     return true;
   }
-  place.wrong.add(place.pointer,
-                  name == nullptr
-                      ? fmt::format("expected a string, got {}", json.kind_name())
-                      : fmt::format("{} is no dtype; known are bool, int8, ..., float32, bfloat16, complex64 and so on",
-                                    quote(*name)));
+  place.wrong.add(place.pointer, name == nullptr
+                                     ? fmt::format("expected a string, got {}", json.kind_name())
+                                     : fmt::format("{} is no dtype{}", quote(*name), tensor::dtype_advice(*name, '"')));
   return false;
 }
 
@@ -509,7 +507,9 @@ std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::Ten
                                              core::Diagnostics& wrong) {
   if (json.as<JsonObject>() == nullptr) return read_bare(json, expected, pool, pointer, wrong);
   const size_t before = wrong.list().size();
-  auto out = value_of(read_json<ValueInput>(json, pointer, wrong), pool, pointer, wrong);
+  const auto in = read_json<ValueInput>(json, pointer, wrong);
+  if (wrong.list().size() != before) return std::nullopt;
+  auto out = value_of(in, pool, pointer, wrong);
   if (wrong.list().size() != before) out.reset();
   return out;
 }
@@ -523,6 +523,7 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   }
   const size_t before = wrong.list().size();
   auto in = read_json<ArgumentInput>(json, pointer, wrong);
+  if (wrong.list().size() != before) return {};
   const bool is_stored = json.find("array") != nullptr, is_part = !is_stored && json.find("part") != nullptr;
   const auto has = [&](std::string_view name) { return json.find(name) != nullptr; };
   const auto refuse = [&](std::string_view name, const std::string& why) {

@@ -8,6 +8,7 @@
 #include "api/http/characters.h"
 #include "api/server/events.h"
 #include "service/core/error.h"
+#include "service/core/near_names.h"
 
 namespace meshd::api {
 
@@ -148,7 +149,7 @@ void Query::require_known(std::span<const std::string_view> known) const {
     std::string detail = "unknown query parameter '" + parameter.first + "'";
     if (known.empty()) detail += ", this operation takes none";
     for (size_t i = 0; i < known.size(); ++i) detail += (i == 0 ? ", known are '" : "', '") + std::string(known[i]);
-    if (!known.empty()) detail += "'";
+    if (!known.empty()) detail += "'" + core::did_you_mean(parameter.first, known);
     wrong.add({}, std::move(detail));
   }
   wrong.throw_if_any("invalid_query");

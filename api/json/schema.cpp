@@ -12,13 +12,11 @@
 namespace meshd::api {
 namespace {
 
-// "; did you mean "name"?", where a name is near.
-std::string nearest_name(const std::string& given, const std::vector<Property>& known) {
-  constexpr size_t kLimit = 3;
+// The property whose name is nearest to one that is not known; empty where none is near.
+std::string_view nearest_property(std::string_view given, const std::vector<Property>& known) {
   std::vector<std::string_view> names;
   for (const Property& property : known) names.push_back(property.name);
-  const std::string_view name = core::nearest_name(given, names, kLimit);
-  return name.empty() ? std::string() : fmt::format("; did you mean {}?", quote(name));
+  return core::nearest_name(given, names);
 }
 
 // " from 1 to 9", of limits as far as there are some.
@@ -75,8 +73,9 @@ bool JsonCodec<std::string>::read(const Json& json, const Place& place, std::str
   if (!words.empty() && (text == nullptr || std::find(words.begin(), words.end(), *text) == words.end())) {
     std::string list;
     for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + quote(word);
-    place.wrong.add(place.pointer, fmt::format("expected one of {}, got {}", list,
-                                               text != nullptr ? quote(*text) : std::string(json.kind_name())));
+    place.wrong.add(place.pointer, fmt::format("expected one of {}, got {}{}", list,
+                                               text != nullptr ? quote(*text) : std::string(json.kind_name()),
+                                               text != nullptr ? core::did_you_mean(*text, words, '"') : ""));
     return false;
   }
   if (text == nullptr) {
@@ -194,19 +193,24 @@ bool SchemaBase::read_document(const Json& json, const std::string& pointer, cor
 
 bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer, core::Diagnostics& wrong) const {
   const size_t before = wrong.list().size();
-  for (const Property& property : properties_) {
-    const bool is_there =
-        std::any_of(object.begin(), object.end(), [&](const auto& f) { return f.first == property.name; });
-    if (property.required && !is_there) wrong.add(pointer + "/" + pointer_token(property.name), "is missing");
-  }
+  const auto is_there = [&](std::string_view name) {
+    return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
+  };
+  std::vector<std::string_view> meant;  // by names that are misspelt: these are not missing as well
   for (const auto& [name, value] : object) {
     if (!has_room(wrong)) return false;
     const bool is_known =
         std::any_of(properties_.begin(), properties_.end(), [&](const Property& p) { return p.name == name; });
-    if (!is_known) {
-      wrong.add(pointer + "/" + pointer_token(name),
-                fmt::format("is not a field that is known here{}", nearest_name(name, properties_)));
-    }
+    if (is_known) continue;
+    const std::string_view nearest = nearest_property(name, properties_);
+    const std::string hint = is_there(nearest) ? std::string() : core::did_you_mean(nearest, '"');
+    meant.push_back(nearest);
+    wrong.add(pointer + "/" + pointer_token(name), "is not a field that is known here" + hint);
+  }
+  for (const Property& property : properties_) {
+    const bool is_meant = std::find(meant.begin(), meant.end(), property.name) != meant.end();
+    if (property.required && !is_meant && !is_there(property.name))
+      wrong.add(pointer + "/" + pointer_token(property.name), "is missing");
   }
   return wrong.list().size() == before;
 }

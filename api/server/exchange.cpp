@@ -17,6 +17,7 @@
 #include "api/http/cors.h"
 #include "api/http/digests.h"
 #include "api/http/media_type.h"
+#include "api/http/near_paths.h"
 #include "api/http/partial_upload.h"
 #include "api/http/preferences.h"
 #include "api/http/pretty_json.h"
@@ -220,7 +221,9 @@ Exchange::Plan Exchange::plan_route() {
   RouteMatch match = context_.router.match(head_.method, head_.path);
   path_template_ = match.path_template;
   if (match.route == nullptr) {
-    if (match.allow.empty()) throw core::Error("not_found", "there is nothing at this path");
+    if (match.allow.empty()) {
+      throw core::Error("not_found", "there is nothing at this path" + path_advice(context_.router, head_.path));
+    }
     if (head_.method == "OPTIONS") {
       refusal_ = options_answer(std::move(match.allow));
       for (const auto& row : context_.router.routes()) {

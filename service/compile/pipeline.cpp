@@ -1,6 +1,7 @@
 #include "service/compile/pipeline.h"
 
 #include <algorithm>
+#include <array>
 
 #include "service/compile/program_size.h"
 #include "service/compile/rewrite/specialised.h"
@@ -8,6 +9,7 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
+#include "service/core/near_names.h"
 #include "service/ir/op_builder.h"
 #include "service/ops/op_def.h"
 #include "service/program/parse/parse.h"
@@ -162,7 +164,8 @@ Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& k
 ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   if (format != "stablehlo" && format != kNumpyFormat) {
     throw core::Error("unsupported_format",
-                      "program format '" + format + "' is not read here; known: stablehlo, numpy");
+                      "program format '" + format + "' is not read here; known: stablehlo, numpy" +
+                          core::did_you_mean(format, std::array{std::string_view("stablehlo"), kNumpyFormat}));
   }
   const std::string id = core::digest_id("prog", format + "\n" + text);
   return cached(&State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,

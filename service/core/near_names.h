@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace meshd::core {
 
-/// How many insertions, deletions and replacements of characters make one name the other. Quadratic in their lengths.
+/// How many insertions, deletions, replacements and swaps of neighbours make one name the other (optimal string
+/// alignment). Quadratic in their lengths.
 size_t edit_distance(std::string_view a, std::string_view b);
+
+/// A name is near with fewer edits than this, by its length: 2 for up to three characters ("sm" is near "sum"), 3 for
+/// up to eleven, then 4. Nothing is near names of more than 64 characters.
+constexpr size_t edit_limit(std::string_view given) {
+  if (given.size() > 64) return 0;
+  return given.size() <= 3 ? 2 : given.size() <= 11 ? 3 : 4;
+}
 
 /// The first of the nearest names in `known`, a range of what converts to std::string_view, with fewer than `limit`
 /// edits; empty where there is none. Names of another length than that are passed over without a look.
@@ -23,6 +32,18 @@ std::string_view nearest_name(std::string_view given, const Known& known, size_t
     nearest = name;
   }
   return nearest;
+}
+template <typename Known>
+std::string_view nearest_name(std::string_view given, const Known& known) {
+  return nearest_name(given, known, edit_limit(given));
+}
+
+/// "; did you mean 'sum'?", the end of a message; empty where `name` is. Messages about JSON quote as JSON does.
+std::string did_you_mean(std::string_view name, char quote = '\'');
+/// The same of the nearest of `known`.
+template <typename Known>
+std::string did_you_mean(std::string_view given, const Known& known, char quote = '\'') {
+  return did_you_mean(nearest_name(given, known), quote);
 }
 
 }  // namespace meshd::core

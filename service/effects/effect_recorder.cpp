@@ -57,6 +57,15 @@ void check_kinds(const std::vector<Use>& uses, const compile::Plan& plan) {
          "Ordered effects are not supported for more than 1 device: ");
 }
 
+/// What to send for a callback whose results the program waits for.
+std::string unbound(const compile::PlanEffect& effect) {
+  const std::string number = std::to_string(effect.point.callback);
+  return "callback " + number + " of the program (line " + std::to_string(effect.location.line) +
+         ") gives values back and nothing answers it: send \"callbacks\": {\"" + number +
+         "\": {\"effect\": \"callback\", \"answers\": [[VALUE, ...], ...]}} with its results call by call, or in a "
+         "session \"live\": true in place of answers, and answer its calls while the program runs";
+}
+
 }  // namespace
 
 Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_session) {
@@ -76,8 +85,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
     auto found = given.find(effect.point.callback);
     if (found == given.end()) {
       if (!effect.results.empty()) {
-        wrong.add(pointer, "callback " + std::to_string(effect.point.callback) +
-                               " gives values back and needs an entry of effect \"callback\" with answers");
+        wrong.add(pointer, unbound(effect));
         continue;
       }
       found =

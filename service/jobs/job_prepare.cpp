@@ -6,6 +6,7 @@
 
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
+#include "service/jobs/argument_count.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
@@ -83,12 +84,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
                                              " replicas; replicas and partitions together are not implemented");
   }
   const size_t expected = wanted.program->arguments.size();
-  if (wanted.arguments.size() != expected) {
-    throw core::Error("invalid_argument",
-                      "the program takes " + std::to_string(expected) + " arguments, the request brings " +
-                          std::to_string(wanted.arguments.size()),
-                      {{"/arguments", "expected " + std::to_string(expected) + " entries"}});
-  }
+  if (wanted.arguments.size() != expected)
+    check_argument_count(*wanted.program, std::vector<GivenArgument>(wanted.arguments.size()));
   core::Diagnostics wrong;
   std::vector<tensor::TensorType> types;
   for (size_t i = 0; i < expected; ++i) {

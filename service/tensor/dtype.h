@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace meshd::tensor {
@@ -190,5 +191,12 @@ std::optional<DType> dtype_from_stablehlo(std::string_view text);
 constexpr bool is_void_in_numpy(DType d) { return row(d).npy.starts_with("<V"); }
 /// The type with this NumPy descr ("<f4"), or nothing: none has it, or several do ("<V1").
 std::optional<DType> dtype_from_npy(std::string_view descr);
+
+/// The type that an unknown name probably means, for "did you mean": its name on another surface, of another library or
+/// language ("F32", "torch.float32", "double", "s32"), or one that is nearly ours ("flaot32"). Nothing for what is as
+/// near to a type that there is not ("float8", "i3").
+std::optional<DType> dtype_meant(std::string_view name);
+/// What a message says behind an unknown name of ours: "; did you mean 'float32'?", or which types there are.
+std::string dtype_advice(std::string_view name, char quote = '\'');
 
 }  // namespace meshd::tensor

@@ -67,7 +67,8 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
   if (const auto dtype = request.query.get("dtype")) {
     out.dtype = tensor::dtype_from_name(*dtype);
     if (!out.dtype)
-      throw core::Error("invalid_query", "dtype: '" + std::string(*dtype) + "' is no dtype that is known here");
+      throw core::Error("invalid_query",
+                        "dtype: '" + std::string(*dtype) + "' is no dtype" + tensor::dtype_advice(*dtype));
   }
   if (const auto shape = request.query.get("shape")) out.shape = parse_shape(*shape);
   const std::string_view uneven = request.query.get("uneven").value_or("allow");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "service/core/near_names.h"
 #include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/syntax/parser.h"
 
@@ -220,7 +221,7 @@ std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<Fu
       }
       std::vector<std::string> known;
       for (const FunctionParameter& parameter : parameters) known.push_back(parameter.name);
-      t.refuse("'" + name + "' has no argument '" + keyword + "'" + did_you_mean(keyword, known));
+      t.refuse("'" + name + "' has no argument '" + keyword + "'" + core::did_you_mean(keyword, known));
     }
     const auto at = static_cast<size_t>(found - parameters.begin());
     if (given[at]) t.refuse("'" + name + "' gets '" + keyword + "' twice");

@@ -1,6 +1,7 @@
 // Attributes and items of values: x.shape, jnp.sum, list.append, x[i], x.at[i].set.
 #include <algorithm>
 
+#include "service/core/near_names.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
@@ -34,7 +35,7 @@ const std::vector<std::string> kUpdates = {"set",   "add", "subtract", "multiply
 Value at_method(Tracer& tracer, const AtRef& at, const std::string& name) {
   if (!at->has_index) tracer.refuse("x.at is indexed first: x.at[index]." + name);
   if (std::find(kUpdates.begin(), kUpdates.end(), name) == kUpdates.end()) {
-    tracer.refuse("x.at[index] has no method '" + name + "'" + did_you_mean(name, kUpdates) +
+    tracer.refuse("x.at[index] has no method '" + name + "'" + core::did_you_mean(name, kUpdates) +
                   "; there are set, add, subtract, multiply, divide, power, min, max, get and apply");
   }
   return function_of(name, [at, name](Tracer& t, CallArguments arguments) -> Value {
@@ -78,7 +79,7 @@ Value array_attribute(Tracer& t, const Array& array, const std::string& name) {
   if (const Value* method = find_method(name)) return bound(*method, array);
   std::vector<std::string> known = method_names();
   for (const char* own : {"shape", "ndim", "size", "dtype", "at", "real", "imag", "T", "mT"}) known.emplace_back(own);
-  std::string near = did_you_mean(name, known);
+  std::string near = core::did_you_mean(name, known);
   if (near.empty() && find_global("jnp." + name) != nullptr) near = "; jnp." + name + " is a function";
   t.refuse("arrays have no attribute '" + name + "'" + near);
 }
@@ -97,7 +98,7 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
                   "masks keep shapes");
     }
     const std::vector<std::string> known = names_in(space->path);
-    refuse("'" + space->path + "' has no '" + name + "' here" + did_you_mean(name, known));
+    refuse("'" + space->path + "' has no '" + name + "' here" + core::did_you_mean(name, known));
   }
   if (const auto* at = value.as<AtRef>()) return at_method(*this, *at, name);
   if (value.is_number() && name == "shape") return tuple_of({});
@@ -200,7 +201,7 @@ Value Tracer::container_subscript(const Value& value, const Value& index) {
       if (item.first == key) return item.second;
       known.push_back(item.first);
     }
-    refuse("the dict has no key '" + key + "'" + did_you_mean(key, known));
+    refuse("the dict has no key '" + key + "'" + core::did_you_mean(key, known));
   }
   if (const Sequence* sequence = value.sequence(); sequence != nullptr && index.is<int64_t>()) {
     const auto count = static_cast<int64_t>(sequence->items.size());

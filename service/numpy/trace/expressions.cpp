@@ -1,6 +1,7 @@
 // Expressions: each gives a value.
 #include <algorithm>
 
+#include "service/core/near_names.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/trace/depth.h"
@@ -30,7 +31,7 @@ void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
   }
   if (name == "print")
     refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
-  std::string near = did_you_mean(name, known);
+  std::string near = core::did_you_mean(name, known);
   if (near.empty() && find_global("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
   refuse("the name '" + name + "' is not defined" + near);
 }

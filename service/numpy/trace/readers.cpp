@@ -195,9 +195,7 @@ DType Tracer::to_dtype(const Value& value) {
     if (*text == "int") return DType::kInt32;
     if (*text == "float") return DType::kFloat32;
     if (*text == "complex") return DType::kComplex64;
-    refuse(quoted(*text) +
-           " is no dtype; known are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, "
-           "float64, complex64 and complex128");
+    refuse(quoted(*text) + " is no dtype" + tensor::dtype_advice(*text));
   }
   refuse("expected a dtype such as jnp.float32, got " + describe(value));
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
+#include "service/core/near_names.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
@@ -260,7 +262,11 @@ std::optional<std::string> reason_not_run(const OpView& view) {
   const std::string target = target_of(view);
   const CustomCallDef* row = find_custom_call(target);
   const std::string call = "custom call '@" + target + "' is ";
-  if (row == nullptr) return call + "not known here; the program can be explained, but not run";
+  if (row == nullptr) {
+    std::vector<std::string_view> known;
+    for (const CustomCallDef& each : all_custom_calls()) known.push_back(each.target);
+    return call + "not known here; the program can be explained, but not run" + core::did_you_mean(target, known);
+  }
   switch (row->kind) {
     case CustomCallKind::kCallback:
     case CustomCallKind::kShardingMarker:

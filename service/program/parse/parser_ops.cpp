@@ -73,16 +73,12 @@ const ops::OpDef* find_op(std::string_view name) {
 
 /// "; did you mean 'stablehlo.add'?" for a name that is nearly that of an op.
 std::string nearest_op(const std::string& name) {
-  constexpr size_t kLongestName = 48;
-  constexpr size_t kEdits = 4;
-  if (name.size() > kLongestName) return "";
   std::vector<std::string_view> names;
   for (const ops::OpDef& def : ops::all_ops()) names.push_back(def.name);
-  std::string_view nearest = core::nearest_name(name, names, kEdits);
+  std::string_view nearest = core::nearest_name(name, names);
   // Without its dialect, as some printers and people write it.
-  if (nearest.empty() && name.find('.') == std::string::npos)
-    nearest = core::nearest_name("stablehlo." + name, names, kEdits);
-  return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
+  if (nearest.empty() && name.find('.') == std::string::npos) nearest = core::nearest_name("stablehlo." + name, names);
+  return core::did_you_mean(nearest);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Types: tensor<2x3xf32>, tuples, tokens. Dimensions are read character by character, because "8x16xf32" is no token.
+#include "service/core/near_names.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
@@ -82,8 +83,11 @@ tensor::DType Parser::element_type() {
     fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");
   const Token word = expect(TokenKind::kWord, "an element type");
   const auto dtype = dtype_of(word.text);
-  if (!dtype) fail("unsupported_dtype", word, "element type " + describe(word) + " is not supported");
-  return *dtype;
+  if (dtype) return *dtype;
+  const auto meant = tensor::dtype_meant(word.text);
+  fail("unsupported_dtype", word,
+       "element type " + describe(word) + " is not supported" +
+           core::did_you_mean(meant ? tensor::row(*meant).stablehlo : std::string_view()));
 }
 
 void Parser::refuse_encoding() {

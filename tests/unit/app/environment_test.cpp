@@ -39,9 +39,9 @@ TEST(Environment, service_links_of_platforms_are_fine) {
   EXPECT_EQ(1U, unknown({"MESHD_PORT=8080"}).size());
 }
 
-TEST(Environment, nearest_name_is_none_beyond_a_third) {
-  EXPECT_EQ("MESHD_DATA", nearest_name("MESHD_DTAA", kKnown));
-  EXPECT_EQ("", nearest_name("MESHD_QUOTA_OF_ALL", kKnown));
+TEST(Environment, only_near_names_are_suggested) {
+  EXPECT_NE(std::string::npos, unknown({"MESHD_DTAA=x"}).at(0).find("is MESHD_DATA meant?"));
+  EXPECT_EQ(std::string::npos, unknown({"MESHD_QUOTA_OF_ALL=x"}).at(0).find("meant?"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The route table: precedence, captures, and what follows from it.
 #include <gtest/gtest.h>
 
+#include "api/http/near_paths.h"
 #include "api/http/router.h"
 #include "service/core/error.h"
 
@@ -98,6 +99,19 @@ TEST(Router, broken_rows_are_refused) {
 
 TEST(Router, long_paths_are_refused_before_they_are_read) {
   EXPECT_THROW((void)table().match("GET", "/" + std::string(2048, 'a')), core::Error);
+}
+
+TEST(Router, near_paths_are_suggested_with_their_methods) {
+  const Router router = table();
+  EXPECT_EQ("; did you mean '/v1/arrays' (GET, POST)?", path_advice(router, "/v1/array"));
+  EXPECT_EQ("; did you mean '/v1/arrays' (GET, POST)?", path_advice(router, "/arrays/"));
+  EXPECT_EQ("; did you mean '/v1/arrays/{id}' (GET, DELETE)?", path_advice(router, "/v1/aarys/a"));
+  EXPECT_EQ("; did you mean '/v1/arrays/{id}:move' (GET)?", path_advice(router, "/v1/arrays/a:mvoe"));
+  EXPECT_EQ("; did you mean '/v1/arrays/{id}:move' (GET)?", path_advice(router, "/v1/arrays/a:movement"));
+  EXPECT_EQ("; did you mean '/v1/arrays/{id}/data' (GET)?", path_advice(router, "/v1/array/a/data"));
+  for (const std::string& path : {std::string("/"), std::string("/v1/nothing"), std::string("/v1/arrays/a:fly"),
+                                  "/" + std::string(1500, 'a'), std::string(1500, '/'), std::string("/wp-admin")})
+    EXPECT_EQ("", path_advice(router, path)) << path.substr(0, 20);
 }
 
 }  // namespace

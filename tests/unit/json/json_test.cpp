@@ -243,12 +243,13 @@ TEST(Json, elided_lists_are_held_too) {
 
 TEST(Schema, every_mistake_is_told_with_the_nearest_name) {
   core::Diagnostics wrong;
-  read_json<Ranges>(Json::parse(R"({"aa": 1, "b": ["x"]})"), "", wrong);
+  read_json<Ranges>(Json::parse(R"({"aa": 1, "b": ["x"], "quite": 2})"), "", wrong);
   std::vector<std::string> told;
   for (const core::Diagnostic& mistake : wrong.list()) told.push_back(mistake.pointer + " " + mistake.detail);
-  EXPECT_THAT(told,
-              testing::UnorderedElementsAre("/b/0 expected a whole number from 0 to 5, got a string", "/a is missing",
-                                            "/aa is not a field that is known here; did you mean \"a\"?"));
+  EXPECT_THAT(told, testing::UnorderedElementsAre("/b/0 expected a whole number from 0 to 5, got a string",
+                                                  "/aa is not a field that is known here; did you mean \"a\"?",
+                                                  "/quite is not a field that is known here"))
+      << "a misspelt name is one mistake: what it stands for is not missing as well";
 }
 
 TEST(Schema, what_is_written_is_read_back) {

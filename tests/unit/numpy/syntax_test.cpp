@@ -173,12 +173,5 @@ TEST(ParserTest, depth_is_bounded) {
   EXPECT_EQ(refused(lambdas + "a").code, "program_syntax");
 }
 
-TEST(MistakesTest, the_nearest_name_is_suggested) {
-  const std::vector<std::string> known{"sum", "mean", "cumsum"};
-  EXPECT_EQ(did_you_mean("summ", known), "; did you mean 'sum'?");
-  EXPECT_EQ(did_you_mean("meam", known), "; did you mean 'mean'?");
-  EXPECT_EQ(did_you_mean("reshape", known), "");
-}
-
 }  // namespace
 }  // namespace meshd::numpy

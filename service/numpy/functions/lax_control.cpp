@@ -1,6 +1,7 @@
 // jax.lax's control flow, what a program does beside computing, and shardings.
 #include <algorithm>
 
+#include "service/core/near_names.h"
 #include "service/numpy/functions/shared.h"
 #include "service/numpy/syntax/mistakes.h"
 #include "service/sharding/tensor_sharding.h"
@@ -167,7 +168,7 @@ Array constrained(Tracer& t, const Array& x, const Spec& spec) {
         std::vector<std::string> known;
         for (const mesh::Axis& each : t.mesh()->axes) known.push_back(each.name);
         fail("invalid_spec", t.place(),
-             "the mesh " + mesh::to_text(*t.mesh()) + " has no axis '" + name + "'" + did_you_mean(name, known));
+             "the mesh " + mesh::to_text(*t.mesh()) + " has no axis '" + name + "'" + core::did_you_mean(name, known));
       }
       if (std::find(used.begin(), used.end(), name) != used.end())
         fail("invalid_spec", t.place(), "axis '" + name + "' shards two dimensions");

@@ -1,0 +1,127 @@
+// What a client reads after a slip: the nearest name, which arguments are too many or missing, what to bind.
+#include "tests/unit/routes/in_process.h"
+
+namespace meshd::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kTwo =
+    "func.func @main(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<2xf32> { return %b : tensor<2xf32> }";
+constexpr std::string_view kPlatforms =
+    "func.func public @main(%p: tensor<i32> {jax.global_constant = \"_platform_index\"}, %x: tensor<3xf32> loc(\"x\"), "
+    "%z: tensor<2xf32> loc(\"z\")) -> tensor<3xf32> { return %x : tensor<3xf32> }";
+constexpr std::string_view kCallback =
+    "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+    "  %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%a) {mhlo.backend_config = {index = 0 : ui64}, "
+    "api_version = 4 : i32} : (tensor<2xf32>) -> tensor<2xf32>\n"
+    "  return %0 : tensor<2xf32>\n}";
+
+class Mistakes : public ::testing::Test {
+ protected:
+  json refused(const std::string& path, const json& body) {
+    const Answer answer = server_.ask("POST", path, body.dump(), {"Content-Type: application/json"});
+    EXPECT_EQ(answer.status, 422) << answer.body;
+    return answer.json();
+  }
+  json refused_run(std::string_view text, const json& arguments) {
+    return refused("/v1/run", {{"program", {{"text", text}}}, {"arguments", arguments}});
+  }
+  /// The pointer and text of the only mistake.
+  static std::string only(const json& document) {
+    EXPECT_EQ(document.at("errors").size(), 1U) << document;
+    return document.at("errors").at(0).at("pointer").get<std::string>() + " " +
+           document.at("errors").at(0).at("detail").get<std::string>();
+  }
+  static bool says(const json& document, const std::string& text) {
+    return document.at("detail").get<std::string>().find(text) != std::string::npos;
+  }
+
+  InProcess server_;
+  const json three_ = {1, 2, 3}, two_ = {1, 2}, five_ = {1, 2, 3, 4, 5};
+};
+
+TEST_F(Mistakes, arguments_that_jit_dropped_are_named) {
+  const json lists = refused_run(kTwo, {three_, five_, two_});
+  EXPECT_EQ(lists.at("code"), "invalid_argument");
+  EXPECT_EQ(only(lists), "/arguments/1 is none that the program takes: leave it out");
+  EXPECT_TRUE(says(lists, "takes 2 arguments, the request brings 3")) << lists;
+  EXPECT_TRUE(says(lists, "leave out number 1 (from 0)")) << lists;
+  const json objects = refused_run(kTwo, {{{"dtype", "float32"}, {"shape", {3}}, {"data", three_}},
+                                          {{"dtype", "int32"}, {"shape", {2}}, {"data", two_}},
+                                          {{"dtype", "float32"}, {"shape", {2}}, {"data", two_}}});
+  EXPECT_EQ(only(objects), "/arguments/1 is none that the program takes: leave it out") << "types tell them apart";
+  const json either = refused_run(kTwo, {three_, two_, two_});
+  EXPECT_EQ(only(either), "/arguments expected 2 entries, (tensor<3xf32>, tensor<2xf32>)") << "two ways to fit";
+  EXPECT_TRUE(says(either, "keep_unused=True")) << either;
+}
+
+TEST_F(Mistakes, arguments_that_are_missing_are_named) {
+  const json document = refused_run(kTwo, json::array({two_}));
+  EXPECT_TRUE(says(document, "missing (from 0): 0 (tensor<3xf32>)")) << document;
+  EXPECT_EQ(only(document), "/arguments expected 2 entries, (tensor<3xf32>, tensor<2xf32>)");
+  EXPECT_EQ(refused_run(kTwo, json::array()).at("detail"), "the program takes 2 arguments, the request brings 0");
+}
+
+TEST_F(Mistakes, missing_platform_index_of_an_export_is_named) {
+  const json document = refused_run(kPlatforms, {three_, two_});
+  EXPECT_EQ(document.at("errors").at(0).at("pointer"), "/arguments/0");
+  EXPECT_TRUE(says(document, "platform index")) << document;
+  const Answer right =
+      server_.ask("POST", "/v1/run", json{{"program", {{"text", kPlatforms}}}, {"arguments", {0, three_, two_}}}.dump(),
+                  {"Content-Type: application/json"});
+  EXPECT_EQ(right.status, 200) << right.body;
+  EXPECT_TRUE(says(refused_run(kPlatforms, {0, two_}), "missing (from 0): 1 (tensor<3xf32> 'x')"));
+}
+
+TEST_F(Mistakes, callback_without_answers_says_how_to_bind_it) {
+  const json document = refused_run(kCallback, json::array({two_}));
+  EXPECT_EQ(document.at("errors").at(0).at("pointer"), "/callbacks/0");
+  EXPECT_TRUE(says(document, "line 2")) << document;
+  EXPECT_TRUE(says(document, R"("callbacks": {"0": {"effect": "callback", "answers": [[VALUE, ...], ...]}})"))
+      << document;
+  std::string misspelt(kCallback);
+  misspelt.replace(misspelt.find("python"), 6, "pyton");
+  EXPECT_TRUE(says(refused_run(misspelt, json::array({two_})), "did you mean 'xla_ffi_python_cpu_callback'?"));
+}
+
+TEST_F(Mistakes, dtypes_have_the_nearest_name_everywhere) {
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "flaot32"}, {"shape", {2}}, {"data", two_}})),
+            R"(/dtype "flaot32" is no dtype; did you mean "float32"?)");
+  EXPECT_EQ(only(refused_run(kTwo, {three_, {{"dtype", "torch.float32"}, {"shape", {2}}, {"data", two_}}})),
+            R"(/arguments/1/dtype "torch.float32" is no dtype; did you mean "float32"?)");
+  EXPECT_TRUE(says(refused("/v1/arrays?dtype=double&shape=2", two_), "did you mean 'float64'?"));
+  EXPECT_TRUE(says(refused_run("func.func @main(%a: tensor<2xfloat32>) { return }", json::array({two_})),
+                   "did you mean 'f32'?"));
+  const json traced =
+      refused("/v1/run",
+              {{"program", {{"format", "numpy"}, {"text", "def f(x): return x.astype('half')"}}}, {"arguments", {1}}});
+  EXPECT_TRUE(says(traced, "did you mean 'float16'?")) << traced;
+}
+
+TEST_F(Mistakes, misspelt_names_are_one_mistake) {
+  EXPECT_EQ(only(refused("/v1/run", {{"program", {{"text", kTwo}}}, {"argumnts", json::array()}})),
+            R"(/argumnts is not a field that is known here; did you mean "arguments"?)");
+  EXPECT_EQ(only(refused_run(kTwo, {three_, {{"dtyp", "float32"}, {"shape", {2}}, {"data", two_}}})),
+            R"(/arguments/1/dtyp is not a field that is known here; did you mean "dtype"?)");
+  EXPECT_EQ(only(refused_run(kTwo, {three_, {{"dtype", "float32"}, {"shape", {2}}, {"dta", two_}}})),
+            R"(/arguments/1/dta is not a field that is known here; did you mean "data"?)");
+  const json encoding = refused(
+      "/v1/run", {{"program", {{"text", kTwo}}}, {"arguments", {three_, two_}}, {"results", {{"encoding", "jsn"}}}});
+  EXPECT_EQ(only(encoding),
+            R"(/results/encoding expected one of "json", "base64", "array", "none", got "jsn"; did you mean "json"?)");
+  EXPECT_TRUE(says(refused("/v1/run", {{"program", {{"text", kTwo}, {"format", "stablhlo"}}}, {"arguments", {1}}}),
+                   "did you mean 'stablehlo'?"));
+}
+
+TEST_F(Mistakes, paths_and_parameters_have_the_nearest_name) {
+  const auto detail = [&](const std::string& path) {
+    return server_.ask("GET", path).json().at("detail").get<std::string>();
+  };
+  EXPECT_EQ(detail("/v1/runs"), "there is nothing at this path; did you mean '/v1/run' (POST)?");
+  EXPECT_NE(detail("/v1/programs/prog_7:explian").find("'/v1/programs/{id}:explain' (POST)"), std::string::npos);
+  EXPECT_NE(detail("/v1/arrays?limt=3").find("did you mean 'limit'?"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace meshd::testing
