@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/collective/collective_groups.h"
 #include "service/ops/collective/collectives.h"
+#include "service/ops/collective/collectives_vjp.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/rule_views.h"
@@ -100,7 +101,8 @@ std::vector<OpDef> make_collectives_rows() {
                                                kGlobalIds}},
                   .infer = infer_all_gather,
                   .rule = all_gather_rule,
-                  .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">}});
+                  .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">},
+                  .derivative = {vjp_all_gather}});
   rows.push_back({.name = "stablehlo.all_reduce",
                   .summary = "the operands of all members of a group, combined element by element",
                   .example = R"(module @jit_f {
@@ -125,7 +127,8 @@ std::vector<OpDef> make_collectives_rows() {
                   .infer = infer_all_reduce,
                   .rule = elementwise_rule,
                   .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">},
-                  .region_arguments = RegionArguments::kFixed});
+                  .region_arguments = RegionArguments::kFixed,
+                  .derivative = {vjp_all_reduce}});
   rows.push_back({.name = "stablehlo.all_to_all",
                   .summary = "each member gives every other a block of its operand",
                   .example = R"(module @jit_f {
@@ -149,7 +152,8 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannelId}},
                   .infer = infer_all_to_all,
                   .rule = all_to_all_rule,
-                  .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">}});
+                  .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">},
+                  .derivative = {vjp_all_to_all}});
   rows.push_back({.name = "stablehlo.reduce_scatter",
                   .summary = "one block each of the operands of a group, combined element by element",
                   .example = R"(module @jit_f {
@@ -178,7 +182,8 @@ std::vector<OpDef> make_collectives_rows() {
                   .infer = infer_reduce_scatter,
                   .rule = reduce_scatter_rule,
                   .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">},
-                  .region_arguments = RegionArguments::kFixed});
+                  .region_arguments = RegionArguments::kFixed,
+                  .derivative = {vjp_reduce_scatter}});
   rows.push_back(
       {.name = "stablehlo.collective_permute",
        .summary = "each device gets the operand of its source, or zeros when it has none",
@@ -198,7 +203,8 @@ std::vector<OpDef> make_collectives_rows() {
                      .attributes = {{"source_target_pairs", true, "rows of (source, target)"}, kChannel, kChannelId}},
        .infer = infer_collective_permute,
        .rule = elementwise_rule,
-       .body = GroupKernel{prepare_collective_permute, permute_pairs, true}});
+       .body = GroupKernel{prepare_collective_permute, permute_pairs, true},
+       .derivative = {vjp_collective_permute}});
   rows.push_back({.name = "stablehlo.collective_broadcast",
                   .summary = "each member of a group gets the operand of the first",
                   .example = R"(module @jit_f {

@@ -26,6 +26,9 @@ void Backward::run(std::vector<ir::Op>& forward, Cotangents& sums, std::vector<i
       case ops::Structural::kIf:
         branches(op, sums, out);
         break;
+      case ops::Structural::kManualComputation:
+        manual(op, sums, out);
+        break;
       default:
         plain(op, sums, out);
     }

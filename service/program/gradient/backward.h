@@ -6,6 +6,11 @@
 // computed in it again:
 //
 // - case, if: a second one with the same index, whose branches compute the branch and then its cotangents.
+// - manual_computation: a second one, which takes the cotangents of the results as well. A result that is replicated
+// over
+//   manual axes is read from one of its replicas, and which does not matter: it is their mean, and each gets an equal
+//   part of its cotangent. An operand that is replicated over manual axes has the sum of the cotangents of its
+//   replicas.
 // - while of a known number of iterations: a second loop, which counts down. An iteration computes the body once more,
 // from carried
 //   values that the first loop saves in arrays with an entry for each iteration, and then the body's cotangents. Only
@@ -39,6 +44,7 @@ class Backward {
 
   void plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   void branches(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
+  void manual(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   /// Returns ops that have to stand in front of the loop.
   std::vector<ir::Op> loop(ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   ir::Region backward_body(Loop& loop);

@@ -67,6 +67,9 @@ void ValueFacts::visit(const std::vector<ir::Op>& ops) {
       case ops::Structural::kIf:
         visit_regions(op);
         break;
+      case ops::Structural::kManualComputation:
+        visit_manual(op);
+        break;
       default:
         visit_plain(op);
     }
@@ -98,6 +101,13 @@ void ValueFacts::visit_regions(const ir::Op& op) {
       if (is_varied(returned[i])) vary(op.results[i]);
     }
   }
+}
+
+void ValueFacts::visit_manual(const ir::Op& op) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (is_varied(op.operands[i])) vary(op.regions[0].arguments[i]);
+  }
+  visit_regions(op);
 }
 
 void ValueFacts::visit_plain(const ir::Op& op) {

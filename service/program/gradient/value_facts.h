@@ -32,6 +32,7 @@ class ValueFacts {
   void visit(const std::vector<ir::Op>& ops);
   void visit_while(const ir::Op& op);
   void visit_regions(const ir::Op& op);
+  void visit_manual(const ir::Op& op);
   void visit_plain(const ir::Op& op);
   void fold(const ir::Op& op);
   void vary(ir::ValueId id);
