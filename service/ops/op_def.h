@@ -261,6 +261,12 @@ struct Derivative {
 };
 inline constexpr Derivative kZeroDerivative{.is_zero = true};
 
+struct Batching;  // batching.h
+
+/// The op over a leading batch dimension of some of its operands (jax.vmap): writes ops and returns the results,
+/// batched. Nothing where this instance cannot be written so.
+using BatchFn = std::optional<std::vector<ir::ValueId>> (*)(const Batching&);
+
 /// True where shards of `factor` alone could not compute shards of the result though its kind may be sharded: windows
 /// that overlap, sums over windows. `view` is global.
 using KeepsWholeFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
@@ -308,6 +314,8 @@ struct OpDef {
   RegionArguments region_arguments = RegionArguments::kOther;
   /// Reverse mode. Results that are no floating-point or complex numbers have none, whatever is set here.
   Derivative derivative = {};
+  /// Batching. Null: that of pointwise ops where the body is ScalarMath; else vmap makes a loop over the batch.
+  BatchFn batch = nullptr;
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
   /// Decomposition (broadcast into broadcast_in_dim, dynamic_reshape into reshape once its shape is known), which

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "service/core/checked_math.h"
+#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/sdy_collectives.h"
 #include "service/ops/derivative.h"
@@ -138,6 +139,14 @@ std::vector<ir::Type> infer_named(const OpView& view) {
   return agree(view, "named_computation", returned_types(view, body));
 }
 
+/// The batch dimension is open: propagation shards it as it shards the rest of the program.
+Batched batch_constraint(const Batching& b) {
+  sharding::TensorSharding sharding = shardings_of(b.view, "sharding_constraint", "sharding", 1)[0];
+  if (sharding.mesh->is_maximal()) return std::nullopt;
+  sharding.dims.insert(sharding.dims.begin(), sharding::DimSharding{{}, true, std::nullopt});
+  return b.rewritten({b.batched(0)}, {{"sharding", ir::Attribute{ir::ShardingAttr{{std::move(sharding)}}}}});
+}
+
 std::vector<OpDef> make_sharding_ops_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "sdy.sharding_constraint",
@@ -156,7 +165,8 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .rule = pointwise_rule,
                   .body = Structural::kShardingConstraint,
                   .result_is_operand = true,
-                  .derivative = {vjp_identity}});
+                  .derivative = {vjp_identity},
+                  .batch = batch_constraint});
   rows.push_back({.name = "sdy.reshard",
                   .summary = "its operand, brought to the given sharding",
                   .example = R"(module @jit_f {

@@ -12,6 +12,7 @@
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
 #include "service/ops/linalg/lapack_calls.h"
+#include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "service/ops/reduction/top_k.h"
@@ -136,7 +137,8 @@ std::vector<CustomCallDef> make_custom_calls() {
                      .rule = lapack_call_rule,
                      .body = LocalKernel{prepare_lapack_call},
                      .check = check_lapack_call,
-                     .derivative = {vjp_lapack_call}});
+                     .derivative = {vjp_lapack_call},
+                     .batch = batch_lapack_call});
   }
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });

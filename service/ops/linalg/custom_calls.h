@@ -36,6 +36,7 @@ struct CustomCallDef {
   void (*check)(const OpView&) = nullptr;
   Flow flow = Flow::kOther;    ///< as PropagationFacts::flow
   Derivative derivative = {};  ///< as OpDef::derivative
+  BatchFn batch = nullptr;     ///< as OpDef::batch
   bool per_device = false;     ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 

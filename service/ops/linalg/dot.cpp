@@ -6,6 +6,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/linalg_vjp.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
@@ -116,6 +117,7 @@ std::vector<OpDef> make_dot_rows() {
        .body = LocalKernel{prepare_dot_general},
        .combine = combine_sums,
        .derivative = {vjp_dot_general},
+       .batch = batch_dot_general,
        .fuse = {.is_product = true, .of_transposed = dot_of_transposed, .as_transposed = dot_as_transposed}});
   rows.push_back({.name = "stablehlo.dot",
                   .summary = "product of matrices and vectors",

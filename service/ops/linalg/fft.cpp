@@ -3,6 +3,7 @@
 #include <string>
 
 #include "service/kernels/fft/fft.h"
+#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
@@ -126,7 +127,8 @@ std::vector<OpDef> make_fft_rows() {
        .infer = infer_fft,
        .rule = fft_rule,
        .body = LocalKernel{prepare_fft},
-       .derivative = {vjp_fft}});
+       .derivative = {vjp_fft},
+       .batch = batch_leading});
   return rows;
 }
 

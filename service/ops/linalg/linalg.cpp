@@ -10,6 +10,7 @@
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/kernels/lapack/lapack.h"
+#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
@@ -308,7 +309,8 @@ std::vector<OpDef> make_linalg_rows() {
        .infer = infer_cholesky,
        .rule = cholesky_rule,
        .body = LocalKernel{prepare_cholesky},
-       .derivative = {vjp_cholesky}});
+       .derivative = {vjp_cholesky},
+       .batch = batch_leading});
   rows.push_back({.name = "stablehlo.triangular_solve",
                   .summary = "x with op(a) x = b, or x op(a) = b, where a is triangular",
                   .example = R"(module @jit_f {
@@ -327,7 +329,8 @@ std::vector<OpDef> make_linalg_rows() {
                   .infer = infer_triangular_solve,
                   .rule = triangular_solve_rule,
                   .body = LocalKernel{prepare_triangular_solve},
-                  .derivative = {vjp_triangular_solve}});
+                  .derivative = {vjp_triangular_solve},
+                  .batch = batch_leading});
   return rows;
 }
 

@@ -9,14 +9,16 @@ namespace meshd::ops {
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
 
+ir::Attribute dot_numbers(const DotDims& dims) {
+  return ir::Attribute{ir::DictAttr{"stablehlo.dot",
+                                    {{"lhs_batching_dimensions", ir::int_array_attr(dims.lhs_batch)},
+                                     {"rhs_batching_dimensions", ir::int_array_attr(dims.rhs_batch)},
+                                     {"lhs_contracting_dimensions", ir::int_array_attr(dims.lhs_contract)},
+                                     {"rhs_contracting_dimensions", ir::int_array_attr(dims.rhs_contract)}}}};
+}
+
 Term product(Term lhs, Term rhs, const DotDims& dims, const ir::Attribute* precision) {
-  ir::AttributeList attributes = {
-      {"dot_dimension_numbers",
-       ir::Attribute{ir::DictAttr{"stablehlo.dot",
-                                  {{"lhs_batching_dimensions", ir::int_array_attr(dims.lhs_batch)},
-                                   {"rhs_batching_dimensions", ir::int_array_attr(dims.rhs_batch)},
-                                   {"lhs_contracting_dimensions", ir::int_array_attr(dims.lhs_contract)},
-                                   {"rhs_contracting_dimensions", ir::int_array_attr(dims.rhs_contract)}}}}}};
+  ir::AttributeList attributes = {{"dot_dimension_numbers", dot_numbers(dims)}};
   if (precision != nullptr) attributes.push_back({"precision_config", *precision});
   Dims shape;
   for (const int64_t d : dims.lhs_batch) shape.push_back(lhs.dims()[static_cast<size_t>(d)]);

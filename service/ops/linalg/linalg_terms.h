@@ -7,6 +7,8 @@
 
 namespace meshd::ops {
 
+/// The attribute dot_dimension_numbers.
+ir::Attribute dot_numbers(const DotDims& dims);
 /// A dot_general; the type of the result is that of `lhs`. `precision` may be null.
 Term product(Term lhs, Term rhs, const DotDims& dims, const ir::Attribute* precision);
 /// Products of batches of matrices, and matrices with their last two dimensions exchanged.

@@ -5,6 +5,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/movement/movement_batch.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
 
@@ -93,6 +94,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .on_shard = gather_on_shard,
        .localize = localize_gather,
        .derivative = {vjp_gather},
+       .batch = batch_gather,
        .fuse = {.reduced = prepare_gathered_reduction}});
   rows.push_back(
       {.name = "stablehlo.scatter",
@@ -123,11 +125,35 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .localize = localize_scatter,
        .region_arguments = RegionArguments::kScatter,
        .derivative = {vjp_scatter},
+       .batch = batch_scatter,
        .keeps_unsharded = scatter_keeps_whole});
   return rows;
 }
 
 }  // namespace
+
+ir::AttributeList gather_attributes(const WindowDims& dims, const std::vector<int64_t>& slice_sizes) {
+  return {{"dimension_numbers",
+           ir::Attribute{ir::DictAttr{"stablehlo.gather",
+                                      {{"offset_dims", ir::int_array_attr(dims.offset)},
+                                       {"collapsed_slice_dims", ir::int_array_attr(dims.collapsed)},
+                                       {"operand_batching_dims", ir::int_array_attr(dims.operand_batching)},
+                                       {"start_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
+                                       {"start_index_map", ir::int_array_attr(dims.index_map)},
+                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}},
+          {"slice_sizes", ir::int_array_attr(slice_sizes)}};
+}
+
+ir::AttributeList scatter_attributes(const WindowDims& dims) {
+  return {{"scatter_dimension_numbers",
+           ir::Attribute{ir::DictAttr{"stablehlo.scatter",
+                                      {{"update_window_dims", ir::int_array_attr(dims.offset)},
+                                       {"inserted_window_dims", ir::int_array_attr(dims.collapsed)},
+                                       {"input_batching_dims", ir::int_array_attr(dims.operand_batching)},
+                                       {"scatter_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
+                                       {"scatter_dims_to_operand_dims", ir::int_array_attr(dims.index_map)},
+                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}}};
+}
 
 WindowDims gather_dims(const OpView& view) {
   const ir::AttributeList& numbers = ir::dict(attributes_of(view), "dimension_numbers").entries;

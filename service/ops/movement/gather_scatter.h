@@ -21,6 +21,9 @@ struct WindowDims {
 
 WindowDims gather_dims(const OpView& view);
 WindowDims scatter_dims(const OpView& view);
+/// The attributes of a gather and a scatter that have these dimensions; those of a scatter say nothing of its indices.
+ir::AttributeList gather_attributes(const WindowDims& dims, const std::vector<int64_t>& slice_sizes);
+ir::AttributeList scatter_attributes(const WindowDims& dims);
 
 /// Dims of the operand that windows have a dim for, ascending: the i-th is that of offset[i].
 std::vector<int64_t> window_dims(const WindowDims& dims, int64_t operand_rank);

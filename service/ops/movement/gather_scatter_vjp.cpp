@@ -13,29 +13,6 @@ namespace {
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
 
-ir::AttributeList gather_attributes(const WindowDims& dims, const Ints& slice_sizes) {
-  return {{"dimension_numbers",
-           ir::Attribute{ir::DictAttr{"stablehlo.gather",
-                                      {{"offset_dims", ir::int_array_attr(dims.offset)},
-                                       {"collapsed_slice_dims", ir::int_array_attr(dims.collapsed)},
-                                       {"operand_batching_dims", ir::int_array_attr(dims.operand_batching)},
-                                       {"start_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
-                                       {"start_index_map", ir::int_array_attr(dims.index_map)},
-                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}},
-          {"slice_sizes", ir::int_array_attr(slice_sizes)}};
-}
-
-ir::AttributeList scatter_attributes(const WindowDims& dims) {
-  return {{"scatter_dimension_numbers",
-           ir::Attribute{ir::DictAttr{"stablehlo.scatter",
-                                      {{"update_window_dims", ir::int_array_attr(dims.offset)},
-                                       {"inserted_window_dims", ir::int_array_attr(dims.collapsed)},
-                                       {"input_batching_dims", ir::int_array_attr(dims.operand_batching)},
-                                       {"scatter_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
-                                       {"scatter_dims_to_operand_dims", ir::int_array_attr(dims.index_map)},
-                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}}};
-}
-
 Term scattered(const WindowDims& dims, Term into, Term indices, Term updates, bool replaces) {
   Writer& writer = *into.writer;
   const ir::Type scalar = with_dims(into.type(), {});

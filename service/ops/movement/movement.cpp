@@ -2,6 +2,7 @@
 #include "service/ops/movement/movement.h"
 
 #include "service/ops/families.h"
+#include "service/ops/movement/movement_batch.h"
 #include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
@@ -24,6 +25,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = reshape_rule,
                   .body = LocalKernel{prepare_reshape},
                   .derivative = {vjp_reshape},
+                  .batch = batch_reshape,
                   .fuse = {.read = read_reshape}});
   rows.push_back({.name = "stablehlo.transpose",
                   .summary = "dimensions in another order",
@@ -43,6 +45,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = transpose_rule,
                   .body = LocalKernel{prepare_transpose},
                   .derivative = {vjp_transpose},
+                  .batch = batch_transpose,
                   .fuse = {.is_transpose = true}});
   rows.push_back({.name = "stablehlo.broadcast_in_dim",
                   .summary = "elements repeated along new and one-sized dimensions",
@@ -63,6 +66,7 @@ std::vector<OpDef> make_movement_rows() {
                   .body = LocalKernel{prepare_broadcast_in_dim},
                   .new_dims_may_be_sharded = true,
                   .derivative = {vjp_broadcast_in_dim},
+                  .batch = batch_broadcast_in_dim,
                   .fuse = {.read = read_broadcast_in_dim}});
   rows.push_back({.name = "stablehlo.slice",
                   .summary = "a part with constant bounds and strides",
@@ -85,6 +89,7 @@ std::vector<OpDef> make_movement_rows() {
                   .body = LocalKernel{prepare_slice},
                   .localize = localize_slice,
                   .derivative = {vjp_slice},
+                  .batch = batch_slice,
                   .fuse = {.read = read_slice},
                   .halo = slice_halo});
   rows.push_back(
@@ -105,7 +110,8 @@ std::vector<OpDef> make_movement_rows() {
        .rule = dynamic_slice_rule,
        .body = LocalKernel{prepare_dynamic_slice},
        .localize = localize_dynamic_slice,
-       .derivative = {vjp_dynamic_slice}});
+       .derivative = {vjp_dynamic_slice},
+       .batch = batch_dynamic_slice});
   rows.push_back(
       {.name = "stablehlo.dynamic_update_slice",
        .summary =
@@ -125,7 +131,8 @@ std::vector<OpDef> make_movement_rows() {
        .body = LocalKernel{prepare_dynamic_update_slice},
        .on_shard = dynamic_update_slice_on_shard,
        .localize = localize_dynamic_update_slice,
-       .derivative = {vjp_dynamic_update_slice}});
+       .derivative = {vjp_dynamic_update_slice},
+       .batch = batch_dynamic_update_slice});
   rows.push_back(
       {.name = "stablehlo.concatenate",
        .summary = "operands one after another along a dimension",
@@ -142,6 +149,7 @@ std::vector<OpDef> make_movement_rows() {
        .rule = concatenate_rule,
        .body = LocalKernel{prepare_concatenate},
        .derivative = {vjp_concatenate},
+       .batch = batch_concatenate,
        .halo = concatenate_halo});
   rows.push_back({.name = "stablehlo.pad",
                   .summary = "elements added before, after and between; negative edge padding takes elements away",
@@ -165,6 +173,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_pad},
                   .derivative = {vjp_pad},
+                  .batch = batch_pad,
                   .halo = pad_halo});
   rows.push_back(
       {.name = "stablehlo.reverse",
@@ -182,6 +191,7 @@ std::vector<OpDef> make_movement_rows() {
        .rule = reverse_rule,
        .body = LocalKernel{prepare_reverse},
        .derivative = {vjp_reverse},
+       .batch = batch_reverse,
        .fuse = {.read = read_reverse},
        .halo = reverse_halo});
   rows.push_back({.name = "stablehlo.iota",

@@ -6,6 +6,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
+#include "service/ops/batching.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
@@ -155,6 +156,7 @@ OpDef bitcast_convert_row() {
   def.infer = infer_bitcast_convert;
   def.rule = rule;
   def.choose_body = choose_bitcast_body;
+  def.batch = batch_leading;
   return def;
 }
 

@@ -9,6 +9,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 
@@ -173,6 +174,7 @@ std::vector<OpDef> make_reduce_rows() {
                   .combine = combine_reduce,
                   .region_arguments = RegionArguments::kReduction,
                   .derivative = {vjp_reduce},
+                  .batch = batch_reduce,
                   .fuse = {.reduce_dims = reduced_dims}});
   return rows;
 }

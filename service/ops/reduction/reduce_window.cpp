@@ -8,6 +8,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
@@ -152,6 +153,7 @@ std::vector<OpDef> make_reduce_window_rows() {
                   .combine = combine_windows,
                   .region_arguments = RegionArguments::kReduction,
                   .derivative = {vjp_reduce_window},
+                  .batch = batch_reduce_window,
                   .halo = reduce_window_halo});
   return rows;
 }

@@ -9,6 +9,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/writer.h"
@@ -206,6 +207,7 @@ std::vector<OpDef> make_select_and_scatter_rows() {
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
                   .region_arguments = RegionArguments::kFixed,
+                  .batch = batch_select_and_scatter,
                   .keeps_unsharded = select_and_scatter_keeps_unsharded,
                   .halo = select_and_scatter_halo});
   return rows;

@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 
@@ -125,7 +126,8 @@ std::vector<OpDef> make_sort_rows() {
                   .rule = sort_rule,
                   .body = LocalKernel{prepare_sort},
                   .region_arguments = RegionArguments::kPairs,
-                  .derivative = {vjp_sort}});
+                  .derivative = {vjp_sort},
+                  .batch = batch_sort});
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort.h"
 #include "service/kernels/sort/top_k.h"
+#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
@@ -177,7 +178,8 @@ std::vector<OpDef> make_top_k_rows() {
        .infer = infer_top_k,
        .rule = top_k_rule,
        .body = LocalKernel{prepare_chlo_top_k},
-       .derivative = {vjp_top_k}});
+       .derivative = {vjp_top_k},
+       .batch = batch_leading});
   return rows;
 }
 

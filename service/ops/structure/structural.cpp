@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/derivative.h"
 #include "service/ops/families.h"
@@ -165,7 +166,8 @@ std::vector<OpDef> make_structural_rows() {
                   .infer = infer_same_as_operands,
                   .body = Structural::kOptimizationBarrier,
                   .result_is_operand = true,
-                  .derivative = {vjp_identity}});
+                  .derivative = {vjp_identity},
+                  .batch = batch_leading});
   rows.push_back({.name = "stablehlo.tuple",
                   .summary = "several values as one",
                   .example = R"(module @jit_f {

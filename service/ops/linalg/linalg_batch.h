@@ -1,0 +1,14 @@
+// Batching of products and LAPACK calls. Private to linalg.
+#pragma once
+
+#include "service/ops/batching.h"
+
+namespace meshd::ops {
+
+/// A product of two batches has one more batch dimension; where one side is batched, its batch is a free dimension, as
+/// jax.vmap has it.
+Batched batch_dot_general(const Batching& b);
+/// Leading dimensions are batch dimensions, and the most major ones of layouts.
+Batched batch_lapack_call(const Batching& b);
+
+}  // namespace meshd::ops
