@@ -148,6 +148,13 @@ std::vector<FunctionRow> builtin_functions() {
        [](Tracer& t, const Arguments& a) { return tuple_of(t.items_of(a["items"], "tuple")); }},
       {"builtins.list", "items=()",
        [](Tracer& t, const Arguments& a) { return list_of(t.items_of(a["items"], "list"), t.region_depth()); }},
+      {"builtins.slice", "*bounds",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const std::vector<Value>& bounds = a.all("bounds");
+         if (bounds.empty() || bounds.size() > 3) t.refuse("slice takes one to three bounds");
+         if (bounds.size() == 1) return std::make_shared<const Slice>(Slice{None{}, bounds[0], None{}});
+         return std::make_shared<const Slice>(Slice{bounds[0], bounds[1], bounds.size() == 3 ? bounds[2] : Value()});
+       }},
       {"builtins.dict", "**items", [](Tracer&, const Arguments& a) { return a["items"]; }},
       {"builtins.max", "*values", [](Tracer& t, const Arguments& a) { return extreme_value(t, a, true); }},
       {"builtins.min", "*values", [](Tracer& t, const Arguments& a) { return extreme_value(t, a, false); }},

@@ -190,6 +190,29 @@ FunctionRow filled_row(std::string path, int64_t number) {
           }};
 }
 
+// The rows and columns of a triangle of an n x m matrix, row by row.
+Value triangle_indices(Tracer& t, const Arguments& a, bool lower) {
+  const int64_t rows = t.to_int(a["n"], "n");
+  const int64_t columns = a["m"].is_none() ? rows : t.to_int(a["m"], "m");
+  const int64_t k = t.to_int(a["k"], "k");
+  constexpr int64_t kMostSide = 4096;
+  if (rows < 0 || columns < 0 || rows > kMostSide || columns > kMostSide)
+    t.refuse("the sides of a triangle are from 0 to " + std::to_string(kMostSide));
+  if (k < -kMostSide || k > kMostSide)
+    t.refuse("k is from " + std::to_string(-kMostSide) + " to " + std::to_string(kMostSide));
+  t.count_steps(rows * columns / 64);
+  std::vector<int64_t> row_numbers;
+  std::vector<int64_t> column_numbers;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      if (lower ? j - i > k : j - i < k) continue;
+      row_numbers.push_back(i);
+      column_numbers.push_back(j);
+    }
+  }
+  return tuple_of({t.integers(row_numbers), t.integers(column_numbers)});
+}
+
 }  // namespace
 
 std::vector<FunctionRow> creation_functions() {
@@ -268,6 +291,18 @@ std::vector<FunctionRow> creation_functions() {
        }},
       {"jnp.astype", "x, dtype",
        [](Tracer& t, const Arguments& a) -> Value { return t.convert(t.array(a["x"]), t.to_dtype(a["dtype"])); }},
+      {"lax.bitcast_convert_type", "operand, new_dtype",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const Array x = t.array(a["operand"]);
+         const DType dtype = t.to_dtype(a["new_dtype"]);
+         if (tensor::size_bytes(x.dtype()) != tensor::size_bytes(dtype))
+           t.unsupported("bitcast_convert_type between types of different widths");
+         return t.bitcast(x, dtype);
+       }},
+      {"jnp.tril_indices", "n, k=0, m=None",
+       [](Tracer& t, const Arguments& a) { return triangle_indices(t, a, true); }},
+      {"jnp.triu_indices", "n, k=0, m=None",
+       [](Tracer& t, const Arguments& a) { return triangle_indices(t, a, false); }},
       {"jnp.copy", "a", [](Tracer& t, const Arguments& a) -> Value { return t.array(a["a"]); }},
       {"jnp.item", "a",
        [](Tracer& t, const Arguments&) -> Value {

@@ -236,8 +236,8 @@ std::vector<FunctionRow> control_functions() {
       {"lax.map", "f, xs", mapped},
       {"lax.with_sharding_constraint", "x, shardings", with_sharding_constraint},
       {"jax.sharding.PartitionSpec", "*axes", partition_spec},
-      {"jax.debug.log", "text, *values, **named", log},
-      {"jax.debug.print", "text, *values, **named", log},
+      {"jax.debug.log", "text, *values, **named", log, true},
+      {"jax.debug.print", "text, *values, **named", log, true},
       {"jax.tree.map", "f, tree, *rest", tree_map},
       {"jax.tree.leaves", "tree",
        [](Tracer& t, const Arguments& a) {

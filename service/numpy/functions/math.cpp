@@ -162,15 +162,97 @@ FunctionRow logical_row(std::string path, std::string name) {
   });
 }
 
+// A function and the op, or Python's operator, that it is.
+struct NamedOp {
+  const char* path;
+  const char* op;
+};
+
+// f(x) in x's float or complex type; integers become float32.
+constexpr NamedOp kInexactOps[] = {
+    {"jnp.exp", "stablehlo.exponential"},
+    {"jnp.expm1", "stablehlo.exponential_minus_one"},
+    {"jnp.log", "stablehlo.log"},
+    {"jnp.log1p", "stablehlo.log_plus_one"},
+    {"jnp.sqrt", "stablehlo.sqrt"},
+    {"jnp.cbrt", "stablehlo.cbrt"},
+    {"lax.rsqrt", "stablehlo.rsqrt"},
+    {"special.erf", "chlo.erf"},
+    {"special.erfc", "chlo.erfc"},
+    {"special.erfinv", "chlo.erf_inv"},
+    {"special.gammaln", "chlo.lgamma"},
+    {"special.digamma", "chlo.digamma"},
+    {"special.expit", "stablehlo.logistic"},
+    {"jnp.sin", "stablehlo.sine"},
+    {"jnp.cos", "stablehlo.cosine"},
+    {"jnp.tan", "stablehlo.tan"},
+    {"jnp.arcsin", "chlo.asin"},
+    {"jnp.arccos", "chlo.acos"},
+    {"jnp.arctan", "chlo.atan"},
+    {"jnp.sinh", "chlo.sinh"},
+    {"jnp.cosh", "chlo.cosh"},
+    {"jnp.tanh", "stablehlo.tanh"},
+    {"jnp.arcsinh", "chlo.asinh"},
+    {"jnp.arccosh", "chlo.acosh"},
+    {"jnp.arctanh", "chlo.atanh"},
+    {"special.i1e", "chlo.bessel_i1e"},
+};
+// f(x) in x's own type.
+constexpr NamedOp kArrayOps[] = {
+    {"lax.population_count", "stablehlo.popcnt"},
+    {"lax.clz", "stablehlo.count_leading_zeros"},
+};
+// f(x, y) on promoted and broadcast floats.
+constexpr NamedOp kInexactBinaryOps[] = {
+    {"jnp.arctan2", "stablehlo.atan2"},
+    {"jnp.float_power", "stablehlo.power"},
+    {"jnp.nextafter", "chlo.next_after"},
+};
+// f(x, y) on promoted and broadcast operands.
+constexpr NamedOp kBinaryOps[] = {
+    {"jnp.fmod", "stablehlo.remainder"},
+    {"lax.div", "stablehlo.divide"},
+    {"lax.rem", "stablehlo.remainder"},
+    {"lax.shift_right_logical", "stablehlo.shift_right_logical"},
+};
+// Python's operators.
+constexpr NamedOp kOperatorFunctions[] = {
+    {"jnp.add", "+"},           {"jnp.subtract", "-"},    {"jnp.multiply", "*"},    {"jnp.divide", "/"},
+    {"jnp.floor_divide", "//"}, {"jnp.mod", "%"},         {"jnp.power", "**"},      {"jnp.bitwise_and", "&"},
+    {"jnp.bitwise_or", "|"},    {"jnp.bitwise_xor", "^"}, {"jnp.left_shift", "<<"}, {"jnp.right_shift", ">>"},
+};
+// Python's comparisons.
+constexpr NamedOp kComparisonFunctions[] = {
+    {"jnp.equal", "=="},      {"jnp.not_equal", "!="}, {"jnp.less", "<"},
+    {"jnp.less_equal", "<="}, {"jnp.greater", ">"},    {"jnp.greater_equal", ">="},
+};
+// f(x, y) on truth values.
+constexpr NamedOp kLogicalOps[] = {
+    {"jnp.logical_and", "stablehlo.and"},
+    {"jnp.logical_or", "stablehlo.or"},
+    {"jnp.logical_xor", "stablehlo.xor"},
+};
+
+std::vector<FunctionRow> named_ops() {
+  std::vector<FunctionRow> out;
+  const auto binary = [](const char* name) {
+    return [name](Tracer& t, const Array& x, const Array& y) { return t.op(name, {x, y}); };
+  };
+  for (const auto& [path, name] : kInexactOps) out.push_back(inexact_row(path, op(name)));
+  for (const auto& [path, name] : kArrayOps) out.push_back(array_row(path, op(name)));
+  for (const auto& [path, name] : kInexactBinaryOps) out.push_back(inexact_binary_row(path, binary(name)));
+  for (const auto& [path, name] : kBinaryOps) out.push_back(binary_row(path, binary(name)));
+  for (const auto& [path, symbol] : kOperatorFunctions) out.push_back(operator_row(path, symbol));
+  for (const auto& [path, symbol] : kComparisonFunctions) out.push_back(comparison_row(path, symbol));
+  for (const auto& [path, name] : kLogicalOps) out.push_back(logical_row(path, name));
+  return out;
+}
+
 std::vector<FunctionRow> exponentials() {
   return {
-      inexact_row("jnp.exp", op("stablehlo.exponential")),
       inexact_row(
           "jnp.exp2",
           [](Tracer& t, const Array& x) { return t.op("stablehlo.exponential", {scaled(t, x, std::numbers::ln2)}); }),
-      inexact_row("jnp.expm1", op("stablehlo.exponential_minus_one")),
-      inexact_row("jnp.log", op("stablehlo.log")),
-      inexact_row("jnp.log1p", op("stablehlo.log_plus_one")),
       inexact_row("jnp.log2",
                   [](Tracer& t, const Array& x) {
                     return t.divide(t.op("stablehlo.log", {x}), t.with_number(x, std::numbers::ln2));
@@ -178,20 +260,11 @@ std::vector<FunctionRow> exponentials() {
       inexact_row(
           "jnp.log10",
           [](Tracer& t, const Array& x) { return scaled(t, t.op("stablehlo.log", {x}), std::numbers::log10e); }),
-      inexact_row("jnp.sqrt", op("stablehlo.sqrt")),
-      inexact_row("jnp.cbrt", op("stablehlo.cbrt")),
       array_row("jnp.square", [](Tracer& t, const Array& x) { return t.multiply(x, x); }),
       inexact_row("jnp.reciprocal",
                   [](Tracer& t, const Array& x) { return t.divide(t.with_number(x, int64_t{1}), x); }),
       inexact_binary_row("jnp.logaddexp", logaddexp),
       inexact_binary_row("jnp.hypot", square_sum_root),
-      inexact_row("lax.rsqrt", op("stablehlo.rsqrt")),
-      inexact_row("special.erf", op("chlo.erf")),
-      inexact_row("special.erfc", op("chlo.erfc")),
-      inexact_row("special.erfinv", op("chlo.erf_inv")),
-      inexact_row("special.gammaln", op("chlo.lgamma")),
-      inexact_row("special.digamma", op("chlo.digamma")),
-      inexact_row("special.expit", op("stablehlo.logistic")),
       inexact_row("special.logit",
                   [](Tracer& t, const Array& x) {
                     return t.op("stablehlo.log", {t.divide(x, t.subtract(t.with_number(x, int64_t{1}), x))});
@@ -207,22 +280,6 @@ std::vector<FunctionRow> exponentials() {
 
 std::vector<FunctionRow> trigonometry() {
   return {
-      inexact_row("jnp.sin", op("stablehlo.sine")),
-      inexact_row("jnp.cos", op("stablehlo.cosine")),
-      inexact_row("jnp.tan", op("stablehlo.tan")),
-      inexact_row("jnp.arcsin", op("chlo.asin")),
-      inexact_row("jnp.arccos", op("chlo.acos")),
-      inexact_row("jnp.arctan", op("chlo.atan")),
-      inexact_binary_row("jnp.arctan2",
-                         [](Tracer& t, const Array& x, const Array& y) {
-                           return t.op("stablehlo.atan2", {x, y});
-                         }),
-      inexact_row("jnp.sinh", op("chlo.sinh")),
-      inexact_row("jnp.cosh", op("chlo.cosh")),
-      inexact_row("jnp.tanh", op("stablehlo.tanh")),
-      inexact_row("jnp.arcsinh", op("chlo.asinh")),
-      inexact_row("jnp.arccosh", op("chlo.acosh")),
-      inexact_row("jnp.arctanh", op("chlo.atanh")),
       inexact_row("jnp.sinc", sinc),
       inexact_row("jnp.deg2rad", [](Tracer& t, const Array& x) { return scaled(t, x, std::numbers::pi / 180); }),
       inexact_row("jnp.rad2deg", [](Tracer& t, const Array& x) { return scaled(t, x, 180 / std::numbers::pi); }),
@@ -231,24 +288,6 @@ std::vector<FunctionRow> trigonometry() {
 
 std::vector<FunctionRow> arithmetic() {
   return {
-      operator_row("jnp.add", "+"),
-      operator_row("jnp.subtract", "-"),
-      operator_row("jnp.multiply", "*"),
-      operator_row("jnp.divide", "/"),
-      operator_row("jnp.true_divide", "/"),
-      operator_row("jnp.floor_divide", "//"),
-      operator_row("jnp.mod", "%"),
-      operator_row("jnp.remainder", "%"),
-      operator_row("jnp.power", "**"),
-      operator_row("jnp.pow", "**"),
-      binary_row("jnp.fmod",
-                 [](Tracer& t, const Array& x, const Array& y) {
-                   return t.op("stablehlo.remainder", {x, y});
-                 }),
-      inexact_binary_row("jnp.float_power",
-                         [](Tracer& t, const Array& x, const Array& y) {
-                           return t.op("stablehlo.power", {x, y});
-                         }),
       value_row("jnp.divmod",
                 [](Tracer& t, const Value& x, const Value& y) {
                   return tuple_of({floor_divide(t, x, y), remainder(t, x, y)});
@@ -256,7 +295,6 @@ std::vector<FunctionRow> arithmetic() {
       array_row("jnp.negative", [](Tracer& t, const Array& x) { return *t.unary("-", Value(x)).array(); }),
       array_row("jnp.positive", [](Tracer& t, const Array& x) { return *t.unary("+", Value(x)).array(); }),
       array_row("jnp.abs", abs_of),
-      array_row("jnp.absolute", abs_of),
       inexact_row("jnp.fabs", abs_of),
       array_row("jnp.sign", sign_of),
       binary_row("jnp.maximum", [](Tracer& t, const Array& x, const Array& y) { return t.maximum(x, y); }),
@@ -277,6 +315,12 @@ std::vector<FunctionRow> arithmetic() {
                                                        t.select(t.compare("GT", x, zero), one_like, y));
                            return t.select(t.compare("NE", x, x), x, step);
                          }),
+      array_row("jnp.bitwise_count",
+                [](Tracer& t, const Array& x) {
+                  const bool is_signed = tensor::is_signed_integer(x.dtype());
+                  return t.convert(t.op("stablehlo.popcnt", {is_signed ? t.op("stablehlo.abs", {x}) : x}),
+                                   DType::kUint8);
+                }),
       {"jnp.clip", "arr, min=None, max=None", clipped},
       {"jnp.round", "a, decimals=0",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -303,9 +347,6 @@ std::vector<FunctionRow> complex_parts() {
       array_row(
           "jnp.conj",
           [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
-      array_row(
-          "jnp.conjugate",
-          [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
       {"jnp.angle", "z, deg=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["z"]);
@@ -324,24 +365,9 @@ std::vector<FunctionRow> complex_parts() {
 
 std::vector<FunctionRow> comparisons() {
   return {
-      comparison_row("jnp.equal", "=="),
-      comparison_row("jnp.not_equal", "!="),
-      comparison_row("jnp.less", "<"),
-      comparison_row("jnp.less_equal", "<="),
-      comparison_row("jnp.greater", ">"),
-      comparison_row("jnp.greater_equal", ">="),
-      logical_row("jnp.logical_and", "stablehlo.and"),
-      logical_row("jnp.logical_or", "stablehlo.or"),
-      logical_row("jnp.logical_xor", "stablehlo.xor"),
       {"jnp.logical_not", "x",
        [](Tracer& t, const Arguments& a) -> Value { return t.logical_not(bool_of(t, a["x"])); }},
-      operator_row("jnp.bitwise_and", "&"),
-      operator_row("jnp.bitwise_or", "|"),
-      operator_row("jnp.bitwise_xor", "^"),
-      operator_row("jnp.left_shift", "<<"),
-      operator_row("jnp.right_shift", ">>"),
       array_row("jnp.bitwise_not", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
-      array_row("jnp.invert", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
       array_row("jnp.isnan", [](Tracer& t, const Array& x) { return t.compare("NE", x, x); }),
       array_row("jnp.isfinite",
                 [](Tracer& t, const Array& x) {
@@ -384,7 +410,7 @@ std::vector<FunctionRow> comparisons() {
 
 std::vector<FunctionRow> math_functions() {
   std::vector<FunctionRow> out;
-  for (auto part : {exponentials, trigonometry, arithmetic, complex_parts, comparisons}) {
+  for (auto part : {named_ops, exponentials, trigonometry, arithmetic, complex_parts, comparisons}) {
     std::vector<FunctionRow> rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(out));
   }

@@ -47,6 +47,101 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
     {"with_sharding_constraint", "lax.with_sharding_constraint"},
     {"partial", "functools.partial"}};
 
+// Functions with two names: the second has the row.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"jnp.absolute", "jnp.abs"},
+    {"jnp.acos", "jnp.arccos"},
+    {"jnp.acosh", "jnp.arccosh"},
+    {"jnp.asin", "jnp.arcsin"},
+    {"jnp.asinh", "jnp.arcsinh"},
+    {"jnp.atan", "jnp.arctan"},
+    {"jnp.atan2", "jnp.arctan2"},
+    {"jnp.atanh", "jnp.arctanh"},
+    {"jnp.bitwise_invert", "jnp.bitwise_not"},
+    {"jnp.bitwise_left_shift", "jnp.left_shift"},
+    {"jnp.bitwise_right_shift", "jnp.right_shift"},
+    {"jnp.concat", "jnp.concatenate"},
+    {"jnp.conjugate", "jnp.conj"},
+    {"jnp.degrees", "jnp.rad2deg"},
+    {"jnp.invert", "jnp.bitwise_not"},
+    {"jnp.linalg.cross", "jnp.cross"},
+    {"jnp.linalg.diagonal", "jnp.diagonal"},
+    {"jnp.linalg.matmul", "jnp.matmul"},
+    {"jnp.linalg.matrix_transpose", "jnp.matrix_transpose"},
+    {"jnp.linalg.outer", "jnp.outer"},
+    {"jnp.linalg.tensordot", "jnp.tensordot"},
+    {"jnp.linalg.trace", "jnp.trace"},
+    {"jnp.linalg.vecdot", "jnp.vecdot"},
+    {"jnp.pow", "jnp.power"},
+    {"jnp.radians", "jnp.deg2rad"},
+    {"jnp.remainder", "jnp.mod"},
+    {"jnp.true_divide", "jnp.divide"},
+    {"lax.abs", "jnp.abs"},
+    {"lax.acos", "jnp.arccos"},
+    {"lax.add", "jnp.add"},
+    {"lax.asin", "jnp.arcsin"},
+    {"lax.atan", "jnp.arctan"},
+    {"lax.atan2", "jnp.arctan2"},
+    {"lax.bitwise_and", "jnp.bitwise_and"},
+    {"lax.bitwise_not", "jnp.bitwise_not"},
+    {"lax.bitwise_or", "jnp.bitwise_or"},
+    {"lax.bitwise_xor", "jnp.bitwise_xor"},
+    {"lax.cbrt", "jnp.cbrt"},
+    {"lax.ceil", "jnp.ceil"},
+    {"lax.concatenate", "jnp.concatenate"},
+    {"lax.conj", "jnp.conj"},
+    {"lax.cos", "jnp.cos"},
+    {"lax.cosh", "jnp.cosh"},
+    {"lax.digamma", "special.digamma"},
+    {"lax.dot", "jnp.dot"},
+    {"lax.eq", "jnp.equal"},
+    {"lax.erf", "special.erf"},
+    {"lax.erf_inv", "special.erfinv"},
+    {"lax.erfc", "special.erfc"},
+    {"lax.exp", "jnp.exp"},
+    {"lax.exp2", "jnp.exp2"},
+    {"lax.expand_dims", "jnp.expand_dims"},
+    {"lax.expm1", "jnp.expm1"},
+    {"lax.floor", "jnp.floor"},
+    {"lax.full", "jnp.full"},
+    {"lax.full_like", "jnp.full_like"},
+    {"lax.ge", "jnp.greater_equal"},
+    {"lax.gt", "jnp.greater"},
+    {"lax.imag", "jnp.imag"},
+    {"lax.is_finite", "jnp.isfinite"},
+    {"lax.le", "jnp.less_equal"},
+    {"lax.lgamma", "special.gammaln"},
+    {"lax.log", "jnp.log"},
+    {"lax.log1p", "jnp.log1p"},
+    {"lax.logistic", "special.expit"},
+    {"lax.lt", "jnp.less"},
+    {"lax.max", "jnp.maximum"},
+    {"lax.min", "jnp.minimum"},
+    {"lax.mul", "jnp.multiply"},
+    {"lax.ne", "jnp.not_equal"},
+    {"lax.neg", "jnp.negative"},
+    {"lax.nextafter", "jnp.nextafter"},
+    {"lax.pow", "jnp.power"},
+    {"lax.real", "jnp.real"},
+    {"lax.reciprocal", "jnp.reciprocal"},
+    {"lax.reshape", "jnp.reshape"},
+    {"lax.rev", "jnp.flip"},
+    {"lax.shift_left", "jnp.left_shift"},
+    {"lax.shift_right_arithmetic", "jnp.right_shift"},
+    {"lax.sign", "jnp.sign"},
+    {"lax.sin", "jnp.sin"},
+    {"lax.sinh", "jnp.sinh"},
+    {"lax.sort", "jnp.sort"},
+    {"lax.sqrt", "jnp.sqrt"},
+    {"lax.square", "jnp.square"},
+    {"lax.squeeze", "jnp.squeeze"},
+    {"lax.sub", "jnp.subtract"},
+    {"lax.tan", "jnp.tan"},
+    {"lax.tanh", "jnp.tanh"},
+    {"lax.transpose", "jnp.transpose"},
+    {"special.log_softmax", "nn.log_softmax"},
+    {"special.softmax", "nn.softmax"}};
+
 // Functions that are methods of arrays too, with the array as their first argument.
 constexpr std::string_view kMethods[] = {
     "sum",     "prod",    "mean",     "var",     "std",       "min",     "max",       "argmin", "argmax",
@@ -89,6 +184,7 @@ CallableRef callable_of(const FunctionRow& row) {
   auto made = std::make_shared<Callable>();
   const bool is_builtin = row.path.starts_with("builtins.");
   made->name = is_builtin ? row.path.substr(row.path.find('.') + 1) : row.path;
+  made->takes_fields = row.takes_fields;
   made->call = [signature, defaults, name = made->name, run = row.run](Tracer& t, CallArguments given) {
     const Place place = t.place();
     const Arguments arguments(*signature, bind(t, name, signature->parameters, defaults, std::move(given)));
@@ -104,11 +200,12 @@ const Tables& tables() {
     Tables out;
     for (auto topic : {builtin_functions, math_functions, reduction_functions, shape_functions, creation_functions,
                        selection_functions, linalg_functions, fft_functions, random_functions, nn_functions,
-                       control_functions, transform_functions}) {
+                       control_functions, transform_functions, library_functions}) {
       std::vector<FunctionRow> rows = topic();
       std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
     }
     for (const FunctionRow& row : out.rows) out.values.emplace(row.path, callable_of(row));
+    for (const auto& [name, path] : kAliases) out.values.emplace(name, out.values.at(std::string(path)));
     for (ConstantRow& row : constant_rows()) out.values.emplace(std::move(row.path), std::move(row.value));
     for (const auto& [name, path] : kModules) {
       out.values.emplace(name, Namespace{std::string(path)});

@@ -31,6 +31,7 @@ struct FunctionRow {
   std::string path;
   std::string signature;
   std::function<Value(Tracer&, const Arguments&)> run;
+  bool takes_fields = false;  ///< as Callable::takes_fields
 };
 
 /// A name that is no function: jnp.pi, jnp.float32.
@@ -52,6 +53,7 @@ std::vector<FunctionRow> random_functions();
 std::vector<FunctionRow> nn_functions();
 std::vector<FunctionRow> control_functions();
 std::vector<FunctionRow> transform_functions();
+std::vector<FunctionRow> library_functions();
 std::vector<ConstantRow> constant_rows();
 
 /// All rows, in the order of the topics. Any thread.

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
@@ -139,13 +140,87 @@ class TextLexer {
     const bool raw = prefix == "r" || prefix == "R";
     if (prefix.find_first_not_of("rRbBfFuU") != std::string::npos)
       fail("program_syntax", place, "'" + prefix + "' is no prefix of a string");
+    if (prefix == "f" || prefix == "F") return format_string(place);
     if (!raw && prefix != "u" && prefix != "U") {
       fail("unsupported_type", place,
-           prefix.find_first_of("fF") != std::string::npos
-               ? "f-strings are not supported; log(\"loss {}\", y) takes the values beside its text"
-               : "bytes are not supported");
+           prefix.find_first_of("fF") != std::string::npos ? "raw f-strings are not supported"
+                                                           : "bytes are not supported");
     }
     string(raw);
+  }
+
+  void format_string(Place place) {
+    const char quote = peek();
+    const bool triple = peek(1) == quote && peek(2) == quote;
+    at_ += triple ? 3 : 1;
+    std::vector<FormatField> fields;
+    std::string text;
+    for (;;) {
+      if (at_ >= text_.size() || (!triple && peek() == '\n')) fail("program_syntax", place, "the string does not end");
+      if (ends_string(quote, triple)) break;
+      const char c = peek();
+      if ((c == '{' || c == '}') && peek(1) == c) {
+        text += c;
+        at_ += 2;
+      } else if (c == '{') {
+        fields.push_back(format_field(std::exchange(text, {}), quote, triple));
+      } else if (c == '}') {
+        fail("program_syntax", here(), "a '}' of an f-string stands alone; write '}}' for the character");
+      } else if (c == '\\') {
+        escape(text);
+      } else {
+        text += c;
+        if (c == '\n') {
+          end_line();
+        } else {
+          ++at_;
+        }
+      }
+      if (text.size() > kMaxStringBytes) fail("program_syntax", place, "the string is longer than is read");
+    }
+    at_ += triple ? 3 : 1;
+    push(TokenKind::kFormat, std::move(text), place).fields = std::move(fields);
+  }
+
+  [[nodiscard]] bool ends_string(char quote, bool triple) const {
+    return peek() == quote && (!triple || (peek(1) == quote && peek(2) == quote));
+  }
+
+  // From '{' to behind '}', on one line. Brackets and strings of the other quote may stand in it.
+  FormatField format_field(std::string before, char quote, bool triple) {
+    ++at_;
+    FormatField out{std::move(before), {}, {}, here()};
+    int depth = 0;
+    char inner = '\0';
+    const auto fits = [&] { return at_ < text_.size() && peek() != '\n' && !ends_string(quote, triple); };
+    for (; fits(); ++at_) {
+      const char c = peek();
+      if (inner != '\0') {
+        if (c == inner) inner = '\0';
+      } else if (c == '"' || c == '\'') {
+        inner = c;
+      } else if (c == '(' || c == '[' || c == '{') {
+        ++depth;
+      } else if (depth > 0 && (c == ')' || c == ']' || c == '}')) {
+        --depth;
+      } else if (depth == 0 && (c == '}' || c == ':')) {
+        break;
+      } else if (depth == 0 && ((c == '!' && peek(1) != '=') || (c == '=' && peek(1) == '}'))) {
+        fail("unsupported_type", here(), "'!r' and '=' in an f-string are not supported");
+      }
+      out.source += c;
+    }
+    if (fits() && peek() == ':') {
+      for (++at_; fits() && peek() != '}'; ++at_) {
+        if (peek() == '{') fail("unsupported_type", here(), "fields within the format of a field are not supported");
+        out.specification += peek();
+      }
+    }
+    if (!fits()) fail("program_syntax", out.place, "the '{' of an f-string is not closed in its line");
+    if (out.source.find_first_not_of(" \t") == std::string::npos)
+      fail("program_syntax", out.place, "a field of an f-string is empty");
+    ++at_;
+    return out;
   }
 
   void number() {
@@ -222,7 +297,7 @@ class TextLexer {
     std::string value;
     while (true) {
       if (at_ >= text_.size() || (!triple && peek() == '\n')) fail("program_syntax", place, "the string does not end");
-      if (peek() == quote && (!triple || (peek(1) == quote && peek(2) == quote))) break;
+      if (ends_string(quote, triple)) break;
       if (peek() == '\\' && !raw) {
         escape(value);
       } else if (peek() == '\n') {

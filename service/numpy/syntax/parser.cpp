@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "service/numpy/syntax/lexer.h"
 #include "service/numpy/syntax/limits.h"
@@ -43,6 +44,7 @@ std::string shown(const Token& token) {
     case TokenKind::kDedent:
       return "less indentation";
     case TokenKind::kString:
+    case TokenKind::kFormat:
       return "a string";
     default:
       return "'" + token.text + "'";
@@ -52,6 +54,17 @@ std::string shown(const Token& token) {
 class Parser {
  public:
   explicit Parser(std::string_view text) : tokens_(tokens_of(text)) {}
+
+  /// The expression that a text at this place is.
+  static ExpressionRef field(const FormatField& field) {
+    // In brackets, because blanks at the beginning of a line are indentation.
+    Parser parser("(" + field.source + ")");
+    for (Token& token : parser.tokens_) token.place = {field.place.line, field.place.column + token.place.column - 2};
+    parser.expect("(", "");
+    ExpressionRef out = parser.expressions();
+    parser.expect(")", "behind a field of an f-string");
+    return out;
+  }
 
   Syntax run() {
     Syntax out;
@@ -620,11 +633,7 @@ class Parser {
       out->number = take().number;
       return out;
     }
-    if (token.kind == TokenKind::kString) {
-      std::string text;
-      while (now().kind == TokenKind::kString) text += take().text;
-      return made(ExpressionKind::kString, place, std::move(text));
-    }
+    if (token.kind == TokenKind::kString || token.kind == TokenKind::kFormat) return strings(place);
     if (token.is("True") || token.is("False") || token.is("None") || token.is("..."))
       return made(ExpressionKind::kConstant, place, take().text);
     if (token.kind == TokenKind::kName) {
@@ -636,6 +645,27 @@ class Parser {
     if (take_if("[")) return list(place);
     if (take_if("{")) return dict(place);
     expected("an expression");
+  }
+
+  // One string, or several that stand behind each other.
+  ExpressionRef strings(Place place) {
+    std::string text;
+    std::vector<ExpressionRef> fields;
+    std::vector<std::string> names;
+    while (now().kind == TokenKind::kString || now().kind == TokenKind::kFormat) {
+      const Token& token = take();
+      for (const FormatField& each : token.fields) {
+        names.push_back(std::exchange(text, {}) + each.before);
+        names.push_back(each.specification);
+        fields.push_back(field(each));
+      }
+      text += token.text;
+    }
+    if (fields.empty()) return made(ExpressionKind::kString, place, std::move(text));
+    names.push_back(std::move(text));
+    auto out = made(ExpressionKind::kFormat, place, "", std::move(fields));
+    out->names = std::move(names);
+    return out;
   }
 
   ExpressionRef bracketed(Place place) {

@@ -21,6 +21,7 @@ enum class ExpressionKind : uint8_t {
   kName,           ///< text
   kNumber,         ///< number
   kString,         ///< text
+  kFormat,         ///< an f-string. children: its fields; names: text, format, text, format, ..., text
   kConstant,       ///< text: True, False, None or ...
   kTuple,          ///< children
   kList,           ///< children

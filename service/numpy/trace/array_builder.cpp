@@ -40,6 +40,7 @@ ir::Attribute enumeration(const char* kind, std::string_view value) { return {ir
 ArrayBuilder::ArrayBuilder(ir::Function& function) : writer_(function, no_ops_, source_) { source_.name = "numpy"; }
 
 void ArrayBuilder::set_place(Place place) {
+  if (kept_places_ > 0) return;
   place_ = place;
   ir::Location location;
   location.line = place.line;

@@ -27,6 +27,17 @@ class ArrayBuilder {
   /// Where the expression that is traced stands: ops and errors get it.
   [[nodiscard]] Place place() const { return place_; }
   void set_place(Place place);
+  /// While it lives, set_place() does nothing: what is traced stands where it is called.
+  class KeptPlace {
+   public:
+    explicit KeptPlace(ArrayBuilder& builder) : builder_(builder) { ++builder_.kept_places_; }
+    ~KeptPlace() { --builder_.kept_places_; }
+    KeptPlace(const KeptPlace&) = delete;
+    KeptPlace& operator=(const KeptPlace&) = delete;
+
+   private:
+    ArrayBuilder& builder_;
+  };
   /// Throws invalid_program at the current place: what Python or JAX would refuse.
   [[noreturn]] void refuse(const std::string& message) const;
   /// Throws unsupported_op at the current place: what is not done here.
@@ -34,6 +45,8 @@ class ArrayBuilder {
 
   [[nodiscard]] ops::Writer& writer() { return writer_; }
 
+  /// Counts an op that the writer gets from elsewhere. Refuses a program of too many.
+  void count_op();
   /// The op's results; types are inferred where `type` is not given. Counts ops.
   Array op(std::string_view name, const std::vector<Array>& operands, ir::AttributeList attributes = {},
            std::optional<tensor::TensorType> type = std::nullopt);
@@ -137,7 +150,6 @@ class ArrayBuilder {
   int64_t axis_of(int64_t axis, int64_t rank) const;
 
  private:
-  void count_op();
   void check_region_depth() const;
 
   ir::Op source_;
@@ -145,6 +157,7 @@ class ArrayBuilder {
   ops::Writer writer_;
   Place place_;
   int region_depth_ = 0;
+  int kept_places_ = 0;
   size_t op_count_ = 0;
   int64_t constant_bytes_ = 0;
 };

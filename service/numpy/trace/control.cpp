@@ -254,9 +254,10 @@ std::vector<Value> Tracer::loop(std::vector<Value> carried, const std::vector<st
   refuse("the types that a loop carries do not settle");
 }
 
-std::vector<Value> Tracer::counted_loop(
-    const Value& start, const Value& stop, const Value& step, std::vector<Value> carried,
-    std::vector<std::string> names, const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body) {
+std::vector<Value> Tracer::counted_loop(const Value& start, const Value& stop, const Value& step,
+                                        std::vector<Value> carried, std::vector<std::string> names,
+                                        const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body,
+                                        EarlyEnd* end) {
   const int64_t stride = to_int(step, "the step of a loop's range");
   if (stride == 0) refuse("the step of a range cannot be 0");
   std::vector<Array> bounds = promoted_arrays({start, stop});
@@ -267,13 +268,16 @@ std::vector<Value> Tracer::counted_loop(
   std::vector<Value> made = loop(
       std::move(carried), names,
       [&](const std::vector<Value>& now) {
-        return Value(compare(stride > 0 ? "LT" : "GT", *now[0].array(), bounds[1]));
+        const Array in_range = compare(stride > 0 ? "LT" : "GT", *now[0].array(), bounds[1]);
+        if (end == nullptr) return Value(in_range);
+        return Value(logical_and(in_range, logical_not(convert(array(now[1 + end->broken]), DType::kBool))));
       },
       [&](const std::vector<Value>& now) {
         std::vector<Value> out = body(now[0], {now.begin() + 1, now.end()});
         out.insert(out.begin(), binary("+", now[0], stride));
         return out;
       });
+  if (end != nullptr) end->index = binary("-", made[0], stride);
   made.erase(made.begin());
   return made;
 }

@@ -57,6 +57,8 @@ Value Tracer::evaluate(const Expression& expression, const ScopeRef& scope) {
       return std::visit([](const auto& number) { return Value(number); }, expression.number);
     case ExpressionKind::kString:
       return expression.text;
+    case ExpressionKind::kFormat:
+      return evaluate_format(expression, scope, nullptr);
     case ExpressionKind::kConstant:
       if (expression.text == "None") return None{};
       if (expression.text == "...") return Ellipsis{};
@@ -209,12 +211,45 @@ Value Tracer::evaluate_comprehension(const Expression& expression, const ScopeRe
   return list_of(std::move(out), region_depth());
 }
 
+// The text of an f-string. Fields that are no static texts stay "{}" and go to `values`; null: they are refused.
+std::string Tracer::evaluate_format(const Expression& expression, const ScopeRef& scope, std::vector<Value>* values) {
+  std::string out = expression.names[0];
+  for (size_t i = 0; i < expression.children.size(); ++i) {
+    const Value value = evaluate(*expression.children[i], scope);
+    set_place(expression.place);
+    const std::string& format = expression.names[2 * i + 1];
+    const auto* text = value.as<std::string>();
+    const auto* whole = value.as<int64_t>();
+    const auto* truth = value.as<bool>();
+    if (format.empty() && (text != nullptr || whole != nullptr || truth != nullptr)) {
+      out += text != nullptr ? *text : whole != nullptr ? std::to_string(*whole) : *truth ? "True" : "False";
+    } else if (values != nullptr) {
+      out += format.empty() ? "{}" : "{:" + format + "}";
+      values->push_back(value);
+    } else {
+      refuse("an f-string takes texts, ints and bools without a format here, got " + describe(value) +
+             (format.empty() ? "" : " with ':" + format + "'") + "; log(f\"...\") takes arrays");
+    }
+    out += expression.names[2 * i + 2];
+  }
+  return out;
+}
+
 Value Tracer::evaluate_call(const Expression& expression, const ScopeRef& scope) {
   const Value callee = evaluate(*expression.children[0], scope);
+  const auto* function = callee.as<CallableRef>();
+  const bool takes_fields = function != nullptr && (*function)->takes_fields;
   CallArguments arguments;
   for (size_t i = 0; i < expression.names.size(); ++i) {
-    Value value = evaluate(*expression.children[i + 1], scope);
+    const Expression& given = *expression.children[i + 1];
     const std::string& name = expression.names[i];
+    if (i == 0 && name.empty() && given.kind == ExpressionKind::kFormat && takes_fields) {
+      std::vector<Value> values;
+      arguments.positional.emplace_back(evaluate_format(given, scope, &values));
+      arguments.positional.insert(arguments.positional.end(), values.begin(), values.end());
+      continue;
+    }
+    Value value = evaluate(given, scope);
     if (name == "*") {
       const std::vector<Value> more = items_of(value, "'*'");
       arguments.positional.insert(arguments.positional.end(), more.begin(), more.end());

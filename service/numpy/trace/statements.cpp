@@ -218,28 +218,13 @@ Flow Tracer::run_rest(const ScopeRef& scope) {
 }
 
 Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const ScopeRef& scope) {
-  for (const StatementKind kind : {StatementKind::kBreak, StatementKind::kContinue}) {
-    // Those of loops inside belong to these.
-    const auto loose = [&](const Block& block) {
-      return std::any_of(block.begin(), block.end(), [&](const Statement& each) { return each.kind == kind; });
-    };
-    if (loose(statement.body) || loose(statement.otherwise))
-      refuse(
-          "'break' and 'continue' below an if on an array are not possible; put the condition into the 'while', or "
-          "choose with jnp.where");
-  }
-  const auto check_stays = [this](const Flow& flow) {
-    if (flow.kind == Flow::Kind::kBreak || flow.kind == Flow::Kind::kContinue)
-      refuse("'break' and 'continue' below an if on an array are not possible; put the condition into the 'while'");
-  };
   const std::map<std::string, Value, std::less<>> before = scope->names;
   const Place place = this->place();
   if (contains(statement.body, StatementKind::kReturn) || contains(statement.otherwise, StatementKind::kReturn)) {
     const auto side = [&](const Block& block) {
-      return [this, &block, &scope, &before, &check_stays] {
+      return [this, &block, &scope, &before] {
         scope->names = before;
         Flow flow = run(block, 0, scope);
-        check_stays(flow);
         if (flow.kind == Flow::Kind::kNext) flow = run_rest(scope);
         scope->names = before;
         return std::vector<Value>{flow.value};
@@ -252,9 +237,9 @@ Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const 
   names.merge(assigned_names(statement.otherwise));
   const std::vector<std::string> all(names.begin(), names.end());
   const auto side = [&](const Block& block) {
-    return [this, &block, &scope, &before, &all, &statement, &check_stays] {
+    return [this, &block, &scope, &before, &all, &statement] {
       scope->names = before;
-      check_stays(run(block, 0, scope));
+      run(block, 0, scope);
       std::vector<Value> out;
       for (const std::string& name : all) {
         const auto found = scope->names.find(name);

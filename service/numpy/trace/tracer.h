@@ -107,10 +107,17 @@ class Tracer : public ArrayBuilder {
   std::vector<Value> loop(std::vector<Value> carried, const std::vector<std::string>& names,
                           const std::function<Value(const std::vector<Value>&)>& test,
                           const std::function<std::vector<Value>(const std::vector<Value>&)>& body);
-  /// A loop whose body gets the index, from `start` while it is before `stop`.
+  /// How a loop may end before its range does, and where it ended.
+  struct EarlyEnd {
+    size_t broken = 0;  ///< number of the carried flag that ends it
+    Value index;        ///< set: the index of the last iteration, where there was one
+  };
+  /// A loop whose body gets the index, from `start` while it is before `stop` and, where there is an `end`, its flag
+  /// does not hold.
   std::vector<Value> counted_loop(const Value& start, const Value& stop, const Value& step, std::vector<Value> carried,
                                   std::vector<std::string> names,
-                                  const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body);
+                                  const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body,
+                                  EarlyEnd* end = nullptr);
 
   /// What `body` gives as arrays whose types count, but which the program does not have: for what has to know shapes
   /// before it traces for good. Its ops are dropped.
@@ -118,6 +125,8 @@ class Tracer : public ArrayBuilder {
 
   // --- what the traced program does beside computing
 
+  /// Whether the program may have effects: its ops are then in their order and happen once.
+  [[nodiscard]] bool has_effects() const { return has_effects_; }
   /// log("loss {}", y): an ordered effect.
   void log(const std::string& text, const std::vector<Array>& values);
   /// The texts of the program's effects, by number.
@@ -167,10 +176,15 @@ class Tracer : public ArrayBuilder {
   Flow run_traced_if(const Statement& statement, const Array& test, const ScopeRef& scope);
   Flow run_rest(const ScopeRef& scope);
   Flow run_while(const Statement& statement, const ScopeRef& scope);
-  void run_traced_while(const Statement& statement, const ScopeRef& scope);
+  void run_traced_while(const Statement& statement, const std::string& broken, const ScopeRef& scope);
+  Value and_not_broken(const Value& test, const std::string& broken, const ScopeRef& scope);
   Flow run_for(const Statement& statement, const ScopeRef& scope);
-  bool run_unrolled(const Statement& statement, const std::vector<Value>& items, const ScopeRef& scope, Flow& out);
-  void run_counted_for(const Statement& statement, const Value& start, const Range& range, const ScopeRef& scope);
+  Flow run_over(const Statement& statement, const std::string& broken, const Value& over, const ScopeRef& scope);
+  bool run_unrolled(const Statement& statement, const std::string& broken, const std::vector<Value>& items,
+                    const ScopeRef& scope, Flow& out);
+  Flow run_unless_broken(const Statement& statement, const std::string& broken, const ScopeRef& scope);
+  Value run_counted_for(const Statement& statement, const std::string& broken, const Value& start, const Range& range,
+                        const ScopeRef& scope);
   void run_function(const FunctionRef& function, const ScopeRef& scope);
   std::vector<Value> run_carried(const Statement& statement, const std::vector<std::string>& names,
                                  const std::vector<Value>& values, const ScopeRef& scope);
@@ -182,6 +196,7 @@ class Tracer : public ArrayBuilder {
 
   Value evaluate_name(const Expression& expression, const ScopeRef& scope);
   Value evaluate_call(const Expression& expression, const ScopeRef& scope);
+  std::string evaluate_format(const Expression& expression, const ScopeRef& scope, std::vector<Value>* values);
   Value evaluate_conditional(const Expression& expression, const ScopeRef& scope);
   Value evaluate_compare(const Expression& expression, const ScopeRef& scope);
   Value evaluate_comprehension(const Expression& expression, const ScopeRef& scope);

@@ -24,7 +24,7 @@ std::vector<std::string> calls_of(const std::string& path) {
   if (path == "jax.sharding.PartitionSpec") return {"P("};
   if (path == "jax.debug.log") return {" log("};
   if (path.starts_with("builtins.")) return {"\n" + name + "(", " " + name + "(", "(" + name + "(", "[" + name + "("};
-  std::vector<std::string> out{path + "(", "partial(" + path, "jax." + path + "(", "jax.{derivative}("};
+  std::vector<std::string> out{path + "(", "partial(" + path, "jax." + path + "(", "jax.{function}("};
   if (path.starts_with("jax.") && suite().find("\"" + name + "\"") == std::string::npos) out.pop_back();
   if (!path.starts_with("jax.")) out.pop_back();
   if (find_method(name) != nullptr && path.starts_with("jnp.")) out.push_back("." + name + "(");

@@ -154,7 +154,7 @@ TEST(ParserTest, errors_say_place_and_expectation) {
   EXPECT_NE(refused("f(a=1, 2)").detail.find("behind one with a name"), std::string::npos);
   EXPECT_NE(refused("1 = x").detail.find("nothing can be assigned"), std::string::npos);
   EXPECT_EQ(refused("with a: pass").code, "unsupported_type");
-  EXPECT_EQ(refused("x = f'{a}'").code, "unsupported_type");
+  EXPECT_EQ(refused("x = f'{a!r}'").code, "unsupported_type");
   EXPECT_EQ(refused("x = $").line, 1);
 }
 

@@ -1,0 +1,382 @@
+// Functions that are written in NumPy syntax themselves, as jax.numpy composes them of others. Ops and errors have the
+// place of the call.
+#include "service/numpy/functions/table.h"
+#include "service/numpy/syntax/parser.h"
+
+namespace meshd::numpy {
+namespace {
+
+struct LibraryRow {
+  const char* path;
+  const char* signature;
+  const char* body;  ///< statements, each in a line that begins with a blank
+};
+
+constexpr LibraryRow kStatistics[] = {
+    {"jnp.trapezoid", "y, x=None, dx=1.0, axis=-1", R"(
+ y = jnp.moveaxis(jnp.asarray(y), axis, -1)
+ if x is not None:
+  x = jnp.asarray(x)
+  dx = jnp.diff(x) if x.ndim == 1 else jnp.moveaxis(jnp.diff(x, axis=axis), axis, -1)
+ return 0.5 * (dx * (y[..., 1:] + y[..., :-1])).sum(-1))"},
+    {"jnp.cov", "m, y=None, rowvar=True, bias=False, ddof=None", R"(
+ x = jnp.atleast_2d(m) * 1.0
+ if not rowvar and x.shape[0] != 1:
+  x = x.T
+ if y is not None:
+  z = jnp.atleast_2d(y) * 1.0
+  x = jnp.concatenate([x, z.T if not rowvar and z.shape[0] != 1 else z], axis=0)
+ if ddof is None:
+  ddof = 0 if bias else 1
+ x = x - x.mean(axis=1)[:, None]
+ return (x @ x.T.conj() / (x.shape[1] - ddof)).squeeze())"},
+    {"jnp.corrcoef", "x, y=None, rowvar=True", R"(
+ c = jnp.cov(x, y, rowvar)
+ if c.ndim == 0:
+  return c / c
+ stddev = jnp.sqrt(jnp.real(jnp.diag(c)))
+ return jnp.clip(c / stddev[:, None] / stddev[None, :], -1, 1))"},
+    {"jnp.nanprod", "a, axis=None, keepdims=False", R"(
+ return jnp.prod(jnp.where(jnp.isnan(a), 1, a), axis=axis, keepdims=keepdims))"},
+    {"jnp.nancumsum", "a, axis=None", R"(
+ return jnp.cumsum(jnp.where(jnp.isnan(a), 0, a), axis=axis))"},
+    {"jnp.nancumprod", "a, axis=None", R"(
+ return jnp.cumprod(jnp.where(jnp.isnan(a), 1, a), axis=axis))"},
+    {"jnp.nanvar", "a, axis=None, ddof=0, keepdims=False", R"(
+ a = jnp.asarray(a) * 1.0
+ centered = jnp.where(jnp.isnan(a), 0, a - jnp.nanmean(a, axis=axis, keepdims=True))
+ count = jnp.sum(jnp.logical_not(jnp.isnan(a)), axis=axis, keepdims=keepdims) - ddof
+ result = jnp.sum(centered * centered, axis=axis, keepdims=keepdims) / count
+ return jnp.where(count > 0, result, jnp.nan))"},
+    {"jnp.nanstd", "a, axis=None, ddof=0, keepdims=False", R"(
+ return jnp.sqrt(jnp.nanvar(a, axis=axis, ddof=ddof, keepdims=keepdims)))"},
+    {"jnp.nanargmax", "a, axis=None, keepdims=False", R"(
+ best = jnp.argmax(jnp.where(jnp.isnan(a), -jnp.inf, a), axis=axis, keepdims=keepdims)
+ return jnp.where(jnp.all(jnp.isnan(a), axis=axis, keepdims=keepdims), -1, best))"},
+    {"jnp.nanargmin", "a, axis=None, keepdims=False", R"(
+ best = jnp.argmin(jnp.where(jnp.isnan(a), jnp.inf, a), axis=axis, keepdims=keepdims)
+ return jnp.where(jnp.all(jnp.isnan(a), axis=axis, keepdims=keepdims), -1, best))"},
+    {"jnp.histogram", "a, bins=10, range=None", R"(
+ a = jnp.ravel(a) * 1.0
+ low, high = (a.min(), a.max()) if range is None else range
+ low, high = jnp.where(low == high, low - 0.5, low), jnp.where(low == high, high + 0.5, high)
+ edges = jnp.linspace(low, high, bins + 1)
+ place = jnp.searchsorted(edges, a, side='right')
+ place = jnp.where(a == edges[-1], bins, place)
+ return jnp.zeros(bins + 1, a.dtype).at[place].add(jnp.ones_like(a))[1:], edges)"},
+    {"jnp.ediff1d", "ary", R"(
+ return jnp.diff(jnp.ravel(ary)))"},
+    {"jnp.cumulative_sum", "x, axis=None, include_initial=False", R"(
+ x = jnp.asarray(x)
+ axis = 0 if axis is None else axis
+ if include_initial:
+  x = jnp.concatenate([jnp.zeros_like(lax.slice_in_dim(x, 0, 1, axis=axis)), x], axis=axis)
+ return jnp.cumsum(x, axis=axis))"},
+    {"jnp.cumulative_prod", "x, axis=None, include_initial=False", R"(
+ x = jnp.asarray(x)
+ axis = 0 if axis is None else axis
+ if include_initial:
+  x = jnp.concatenate([jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=axis)), x], axis=axis)
+ return jnp.cumprod(x, axis=axis))"},
+};
+
+constexpr LibraryRow kSignals[] = {
+    {"jnp.convolve", "a, v, mode='full'", R"(
+ assert a.ndim == 1 and v.ndim == 1, 'convolve takes arrays of one dimension'
+ assert mode in ('full', 'same', 'valid'), 'mode is one of full, same and valid'
+ if a.shape[0] < v.shape[0]:
+  a, v = v, a
+ n, m = a.shape[0], v.shape[0]
+ padded = jnp.pad(a, (m - 1, m - 1))
+ out = 0 * (a[0] * v[0]) + jnp.zeros(n + m - 1, jnp.bool_)
+ for k in range(m):
+  out = out + v[k] * lax.dynamic_slice(padded, (m - 1 - k,), (n + m - 1,))
+ if mode == 'same':
+  return out[(m - 1) // 2:(m - 1) // 2 + n]
+ return out[m - 1:n] if mode == 'valid' else out)"},
+    {"jnp.correlate", "a, v, mode='valid'", R"(
+ if a.shape[0] < v.shape[0]:
+  return jnp.convolve(v[::-1].conj(), a, mode)
+ return jnp.convolve(a, v[::-1].conj(), mode))"},
+    {"jnp.gradient", "f, *varargs, axis=None", R"(
+ axes = list(range(f.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+ assert len(varargs) in (0, 1, len(axes)), 'gradient takes no spacing, one, or one for each axis'
+ out = []
+ for i, d in enumerate(axes):
+  g = jnp.moveaxis(f, d, 0) * 1.0
+  h = 1.0 if len(varargs) == 0 else varargs[0] if len(varargs) == 1 else varargs[i]
+  g = jnp.concatenate([g[1:2] - g[:1], (g[2:] - g[:-2]) * 0.5, g[-1:] - g[-2:-1]], axis=0)
+  out = out + [jnp.moveaxis(g / h, 0, d)]
+ return out[0] if len(axes) == 1 else out)"},
+    {"jnp.unwrap", "p, discont=None, axis=-1, period=6.283185307179586", R"(
+ period = 2 * jnp.pi if period is None else period
+ discont = period / 2 if discont is None else discont
+ dd = jnp.diff(p, axis=axis)
+ ddmod = jnp.mod(dd + period / 2, period) - period / 2
+ ddmod = jnp.where((ddmod == -(period / 2)) & (dd > 0), period / 2, ddmod)
+ correct = jnp.where(jnp.abs(dd) < discont, 0., ddmod - dd)
+ first = lax.slice_in_dim(p, 0, 1, axis=axis)
+ rest = lax.slice_in_dim(p, 1, p.shape[axis], axis=axis)
+ return jnp.concatenate([first, rest + jnp.cumsum(correct, axis=axis)], axis=axis))"},
+    {"jnp.bartlett", "M", R"(
+ n = jnp.arange(M) * 1.0
+ return jnp.ones(M) if M <= 1 else 1 - jnp.abs(2 * n + 1 - M) / (M - 1))"},
+    {"jnp.blackman", "M", R"(
+ n = jnp.arange(M) * 1.0
+ return jnp.ones(M) if M <= 1 else 0.42 - 0.5 * jnp.cos(2 * jnp.pi * n / (M - 1)) + 0.08 * jnp.cos(4 * jnp.pi * n / (M - 1)))"},
+    {"jnp.hamming", "M", R"(
+ n = jnp.arange(M) * 1.0
+ return jnp.ones(M) if M <= 1 else 0.54 - 0.46 * jnp.cos(2 * jnp.pi * n / (M - 1)))"},
+    {"jnp.hanning", "M", R"(
+ n = jnp.arange(M) * 1.0
+ return jnp.ones(M) if M <= 1 else 0.5 * (1 - jnp.cos(2 * jnp.pi * n / (M - 1))))"},
+    {"jnp.polyval", "p, x", R"(
+ p = jnp.asarray(p)
+ y = jnp.zeros(jnp.shape(x), jnp.result_type(p, x))
+ for i in range(p.shape[0]):
+  y = y * x + p[i]
+ return y)"},
+    {"jnp.vander", "x, N=None, increasing=False", R"(
+ n = x.shape[0] if N is None else N
+ powers = jnp.arange(n) if increasing else jnp.arange(n - 1, -1, -1)
+ return x[:, None] ** powers)"},
+};
+
+constexpr LibraryRow kElementwise[] = {
+    {"jnp.copysign", "x1, x2", R"(
+ x1, x2 = jnp.asarray(x1) * 1.0, jnp.asarray(x2) * 1.0
+ return jnp.where(jnp.signbit(x1) != jnp.signbit(x2), -x1, x1))"},
+    {"jnp.logaddexp2", "x1, x2", R"(
+ return jnp.logaddexp(x1 * jnp.log(2.0), x2 * jnp.log(2.0)) / jnp.log(2.0))"},
+    {"jnp.modf", "x", R"(
+ x = jnp.asarray(x) * 1.0
+ whole = jnp.where(x >= 0, jnp.floor(x), jnp.ceil(x))
+ return jnp.where(jnp.isinf(x), 0.0, x - whole), whole)"},
+    {"jnp.ldexp", "x1, x2", R"(
+ return x1 * (2.0 ** x2))"},
+    {"jnp.isreal", "x", R"(
+ return jnp.imag(x) == 0)"},
+    {"jnp.iscomplex", "x", R"(
+ return jnp.imag(x) != 0)"},
+    {"jnp.iscomplexobj", "x", R"(
+ return jnp.issubdtype(jnp.asarray(x).dtype, jnp.complexfloating))"},
+    {"jnp.isrealobj", "x", R"(
+ return not jnp.issubdtype(jnp.asarray(x).dtype, jnp.complexfloating))"},
+    {"jnp.array_equal", "a1, a2, equal_nan=False", R"(
+ if jnp.shape(a1) != jnp.shape(a2):
+  return jnp.asarray(False)
+ same = jnp.equal(a1, a2)
+ return jnp.all(same | (jnp.isnan(a1) & jnp.isnan(a2)) if equal_nan else same))"},
+    {"jnp.array_equiv", "a1, a2", R"(
+ return jnp.all(jnp.equal(a1, a2)))"},
+    {"special.entr", "x", R"(
+ x = jnp.asarray(x) * 1.0
+ return jnp.where(x < 0, -jnp.inf, -special.xlogy(x, x)))"},
+    {"special.xlog1py", "x, y", R"(
+ return jnp.where(x == 0, 0.0, x * jnp.log1p(y)))"},
+    {"special.betaln", "a, b", R"(
+ return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b))"},
+    {"special.rel_entr", "p, q", R"(
+ both = (p > 0) & (q > 0)
+ zero = (p == 0) & (q >= 0)
+ safe_p = jnp.where(both, p, 1)
+ safe_q = jnp.where(both, q, 1)
+ return jnp.where(both, special.xlogy(safe_p, safe_p) - special.xlogy(safe_p, safe_q), jnp.where(zero, 0.0, jnp.inf)))"},
+    {"special.ndtr", "x", R"(
+ w = x * (0.5 * 2.0 ** 0.5)
+ z = jnp.abs(w)
+ tail = jnp.where(w > 0, 2.0 - special.erfc(z), special.erfc(z))
+ return 0.5 * jnp.where(z < 0.5 * 2.0 ** 0.5, 1.0 + special.erf(w), tail))"},
+};
+
+constexpr LibraryRow kShapes[] = {
+    {"jnp.vecdot", "x1, x2, axis=-1", R"(
+ return jnp.einsum('...i,...i->...', jnp.moveaxis(jnp.conj(x1), axis, -1), jnp.moveaxis(x2, axis, -1)))"},
+    {"jnp.matvec", "x1, x2", R"(
+ return jnp.einsum('...ij,...j->...i', x1, x2))"},
+    {"jnp.vecmat", "x1, x2", R"(
+ return jnp.einsum('...i,...ij->...j', jnp.conj(x1), x2))"},
+    {"jnp.diag_indices", "n, ndim=2", R"(
+ return tuple([jnp.arange(n) for i in range(ndim)]))"},
+    {"jnp.unravel_index", "indices, shape", R"(
+ sizes = [shape] if isinstance(shape, int) else list(shape)
+ total = 1
+ for size in sizes:
+  total = total * size
+ indices = jnp.clip(indices, -total, total - 1)
+ left = jnp.where(indices < 0, indices + total, indices)
+ out = []
+ for size in reversed(sizes):
+  out = [left % size] + out
+  left = left // size
+ return tuple(out))"},
+    {"jnp.apply_along_axis", "func1d, axis, arr, *args, **kwargs", R"(
+ axis = axis + arr.ndim if axis < 0 else axis
+ func = lambda row: func1d(row, *args, **kwargs)
+ for i in range(1, arr.ndim - axis):
+  func = jax.vmap(func, in_axes=i, out_axes=-1)
+ for i in range(axis):
+  func = jax.vmap(func, in_axes=0, out_axes=0)
+ return func(arr))"},
+    {"jnp.fill_diagonal", "a, val, wrap=False, *, inplace=True", R"(
+ assert not inplace, 'arrays are not changed in place: say inplace=False'
+ i = jnp.arange(min(a.shape))
+ return a.at[tuple([i for d in range(a.ndim)])].set(val))"},
+    {"jnp.put_along_axis", "arr, indices, values, axis, inplace=True", R"(
+ assert not inplace, 'arrays are not changed in place: say inplace=False'
+ axis = axis + arr.ndim if axis < 0 else axis
+ grid = [jnp.arange(n).reshape([-1 if k == d else 1 for k in range(arr.ndim)]) for d, n in enumerate(arr.shape)]
+ return arr.at[tuple([indices if d == axis else grid[d] for d in range(arr.ndim)])].set(values))"},
+    {"jnp.linalg.pinv", "a, rtol=None", R"(
+ u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+ m, n = a.shape[-2:]
+ rtol = 10. * max(m, n) * jnp.finfo(a.dtype).eps if rtol is None else rtol
+ cutoff = rtol * s[..., 0:1]
+ s = jnp.where(s > cutoff, s, jnp.inf)
+ return jnp.conj(jnp.matrix_transpose(vh)) @ (jnp.conj(jnp.matrix_transpose(u)) / s[..., None]))"},
+    {"jnp.linalg.matrix_rank", "M, rtol=None", R"(
+ s = jnp.linalg.svd(M, compute_uv=False)
+ rtol = s.max(axis=-1) * max(M.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else rtol * s.max(axis=-1)
+ return (s > jnp.expand_dims(rtol, -1)).sum(axis=-1))"},
+    {"jnp.linalg.cond", "x", R"(
+ s = jnp.linalg.svd(x, compute_uv=False)
+ return s[..., 0] / s[..., -1])"},
+    {"jnp.linalg.multi_dot", "arrays", R"(
+ out = arrays[0]
+ for each in arrays[1:]:
+  out = out @ each
+ return out)"},
+    {"jnp.linalg.vector_norm", "x, axis=None, keepdims=False, ord=2", R"(
+ if axis is None:
+  out = jnp.linalg.norm(jnp.ravel(x), ord=ord)
+  return out.reshape((1,) * x.ndim) if keepdims else out
+ return jnp.linalg.norm(x, axis=axis, keepdims=keepdims, ord=ord))"},
+    {"jnp.linalg.matrix_norm", "x, keepdims=False, ord='fro'", R"(
+ return jnp.linalg.norm(x, axis=(-2, -1), keepdims=keepdims, ord=ord))"},
+};
+
+constexpr LibraryRow kActivations[] = {
+    {"nn.hard_silu", "x", R"(
+ return x * nn.hard_sigmoid(x))"},
+    {"nn.hard_swish", "x", R"(
+ return x * nn.hard_sigmoid(x))"},
+    {"nn.squareplus", "x, b=4", R"(
+ return 0.5 * (x + jnp.sqrt(x * x + b)))"},
+    {"nn.sparse_plus", "x", R"(
+ return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4)))"},
+    {"nn.sparse_sigmoid", "x", R"(
+ return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0))"},
+    {"nn.log1mexp", "x", R"(
+ return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x))))"},
+    {"nn.identity", "x", R"(
+ return jnp.asarray(x))"},
+    {"nn.dot_product_attention", "query, key, value, bias=None, mask=None, *, scale=None, is_causal=False", R"(
+ assert query.ndim == key.ndim == value.ndim, 'query, key and value have as many dimensions'
+ flat = query.ndim == 3
+ if flat:
+  query, key, value = query[None], key[None], value[None]
+ B, T, N, H = query.shape
+ S, K = key.shape[1], key.shape[2]
+ q = query.reshape(B, T, K, N // K, H)
+ scores = jnp.einsum('BTKGH,BSKH->BKGTS', q, key) * (H ** -0.5 if scale is None else scale)
+ scores = scores.reshape(B, N, T, S)
+ if bias is not None:
+  scores = scores + bias
+ allowed = jnp.ones((T, S), jnp.bool_)
+ if is_causal:
+  allowed = jnp.tril(allowed)
+ if mask is not None:
+  allowed = jnp.logical_and(allowed, mask)
+ scores = jnp.where(allowed, scores, -0.7 * jnp.finfo(scores.dtype).max)
+ weights = nn.softmax(scores, axis=-1).reshape(B, K, N // K, T, S)
+ out = jnp.einsum('BKGTS,BSKH->BTKGH', weights, value).reshape(B, T, N, H)
+ return out[0] if flat else out)"},
+};
+
+constexpr LibraryRow kLax[] = {
+    {"lax.clamp", "min, x, max", R"(
+ return jnp.minimum(jnp.maximum(x, min), max))"},
+    {"lax.iota", "dtype, size", R"(
+ return jnp.arange(size, dtype=dtype))"},
+    {"lax.broadcasted_iota", "dtype, shape, dimension", R"(
+ shape = tuple(shape)
+ line = jnp.arange(shape[dimension], dtype=dtype)
+ return jnp.broadcast_to(line.reshape([-1 if d == dimension else 1 for d in range(len(shape))]), shape))"},
+    {"lax.slice_in_dim", "operand, start_index, limit_index, stride=1, axis=0", R"(
+ where = [slice(None) for d in range(operand.ndim)]
+ where[axis] = slice(start_index, limit_index, stride)
+ return operand[tuple(where)])"},
+    {"lax.slice", "operand, start_indices, limit_indices, strides=None", R"(
+ strides = [1 for d in start_indices] if strides is None else strides
+ return operand[tuple([slice(a, b, c) for a, b, c in zip(start_indices, limit_indices, strides)])])"},
+    {"lax.index_in_dim", "operand, index, axis=0, keepdims=True", R"(
+ index = index + operand.shape[axis] if index < 0 else index
+ out = lax.slice_in_dim(operand, index, index + 1, axis=axis)
+ return out if keepdims else jnp.squeeze(out, axis))"},
+    {"lax.broadcast_in_dim", "operand, shape, broadcast_dimensions", R"(
+ sizes = [1 for d in shape]
+ for i, d in enumerate(broadcast_dimensions):
+  sizes[d] = operand.shape[i]
+ return jnp.broadcast_to(jnp.reshape(operand, sizes), tuple(shape)))"},
+    {"lax.broadcast", "operand, sizes", R"(
+ return jnp.broadcast_to(operand, tuple(sizes) + jnp.shape(operand)))"},
+    {"lax.argmax", "operand, axis, index_dtype", R"(
+ return jnp.argmax(operand, axis=axis).astype(index_dtype))"},
+    {"lax.argmin", "operand, axis, index_dtype", R"(
+ return jnp.argmin(operand, axis=axis).astype(index_dtype))"},
+    {"lax.integer_pow", "x, y", R"(
+ return x ** y)"},
+    {"lax.convert_element_type", "operand, new_dtype", R"(
+ return jnp.asarray(operand).astype(new_dtype))"},
+    {"lax.cumprod", "operand, axis=0, reverse=False", R"(
+ return jnp.flip(jnp.cumprod(jnp.flip(operand, axis), axis=axis), axis) if reverse else jnp.cumprod(operand, axis=axis))"},
+};
+
+FunctionRow row_of(const LibraryRow& row) {
+  const std::string path = row.path;
+  const std::string name = path.substr(path.rfind('.') + 1);
+  const Syntax syntax = parse_text("def " + name + "(" + row.signature + "):" + row.body + "\n");
+  const FunctionRef function = syntax.body.at(0).function;
+  return {path, row.signature, [function](Tracer& t, const Arguments& a) {
+            CallArguments given;
+            for (const FunctionParameter& parameter : function->parameters) {
+              const Value& value = a[parameter.name];
+              switch (parameter.kind) {
+                case ParameterKind::kPositionalOnly:
+                case ParameterKind::kPositional:
+                  given.positional.push_back(value);
+                  break;
+                case ParameterKind::kArguments:
+                  given.positional.insert(given.positional.end(), value.sequence()->items.begin(),
+                                          value.sequence()->items.end());
+                  break;
+                case ParameterKind::kKeywordOnly:
+                  given.keywords.emplace_back(parameter.name, value);
+                  break;
+                case ParameterKind::kKeywords:
+                  for (const auto& item : (*value.as<DictRef>())->items) given.keywords.push_back(item);
+                  break;
+              }
+            }
+            const ArrayBuilder::KeptPlace kept(t);
+            return t.call(t.user_function(function, t.new_scope(nullptr)), std::move(given));
+          }};
+}
+
+}  // namespace
+
+std::vector<FunctionRow> library_functions() {
+  std::vector<FunctionRow> out;
+  const auto add = [&](const auto& rows) {
+    for (const LibraryRow& row : rows) out.push_back(row_of(row));
+  };
+  add(kStatistics);
+  add(kSignals);
+  add(kElementwise);
+  add(kShapes);
+  add(kActivations);
+  add(kLax);
+  return out;
+}
+
+}  // namespace meshd::numpy
