@@ -1,6 +1,8 @@
-// Reverse-mode derivatives of LAPACK's calls: Cholesky, LU, symmetric eigenproblems and triangular systems of real
-// matrices, by the formulas of Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-// differentiation", and of JAX's rules.
+// Reverse-mode derivatives of LAPACK's calls: Cholesky, LU, symmetric eigenproblems, singular values and triangular
+// systems of real matrices, by the formulas of Giles, "Collected matrix derivative results for forward and reverse mode
+// algorithmic differentiation", and of JAX's rules.
+#include <algorithm>
+
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
 #include "service/ops/linalg/lapack_calls.h"
@@ -104,6 +106,76 @@ Contributions vjp_syevd(const Vjp& v) {
   return {matmul(matmul(vectors, inner), transposed(vectors))};
 }
 
+// The singular value decomposition with the first min(m, n) vectors: singular values, u, v transposed. A call for
+// values alone is made once more with vectors.
+struct SingularVectors {
+  Term values, left, right;
+};
+
+SingularVectors singular_vectors(const Vjp& v, const LapackSpec& spec) {
+  if (spec.mode == 'S' || (spec.mode == 'A' && spec.rows == spec.columns)) return {v.y(1), v.y(2), v.y(3)};
+  if (spec.mode != 'N') {
+    reject(v.view, "unsupported_op",
+           "the derivative of all singular vectors of matrices that are not square is not supported");
+  }
+  ir::AttributeList attributes = v.op.attributes;
+  for (ir::NamedAttribute& entry : attributes) {
+    if (entry.name != "mhlo.backend_config") continue;
+    for (ir::NamedAttribute& option : std::get<ir::DictAttr>(entry.value.value).entries) {
+      if (option.name == "mode") option.value = ir::Attribute{ir::IntegerAttr{'S', "ui8"}};
+    }
+  }
+  std::erase_if(attributes, [](const ir::NamedAttribute& entry) { return entry.name == "sdy.sharding_rule"; });
+  std::vector<ir::Type> types(v.view.results.begin(), v.view.results.end());
+  const int64_t count = std::min(spec.rows, spec.columns);
+  const auto resize = [&](ir::Type& type, int64_t rows, int64_t columns) {
+    type.tensor.dims[type.tensor.dims.size() - 2] = rows;
+    type.tensor.dims.back() = columns;
+  };
+  resize(types.at(2), spec.rows, count);
+  resize(types.at(3), count, spec.columns);
+  const std::vector<ir::ValueId> made = v.writer.create(v.op.name, v.op.operands, types, std::move(attributes));
+  return {v.value(made[1]), v.value(made[2]), v.value(made[3])};
+}
+
+// As Townsend, "Differentiating the singular value decomposition": with E_ij = s_j^2 - s_i^2 and skew(X) = X - X^T,
+// U (skew(U^T GU) / E S + S skew(V^T GV) / E + diag(Gs)) V^T, and what leaves the spaces of the vectors.
+Contributions vjp_gesdd(const Vjp& v, const LapackSpec& spec) {
+  const SingularVectors svd = singular_vectors(v, spec);
+  const int64_t rank = svd.left.rank();
+  Dims square = svd.left.dims();
+  square[static_cast<size_t>(rank) - 2] = square.back();
+  const Term by_column = along(svd.values, square, rank - 1);
+  const Term by_row = along(svd.values, square, rank - 2);
+  const Term is_diagonal = compare(counted(v, square, rank - 2, tensor::DType::kInt32), "EQ",
+                                   counted(v, square, rank - 1, tensor::DType::kInt32));
+  const Term gaps = (by_column - by_row) * (by_column + by_row);
+  const auto rotation = [&](Term vectors, Term ct) {
+    const Term product = matmul(transposed(vectors), ct);
+    return masked(compare(by_row, "NE", by_column),
+                  (product - transposed(product)) / select(is_diagonal, gaps.number(1), gaps));
+  };
+  Term inner = masked(is_diagonal, along(v.ct(1), square, rank - 1));
+  Term outside = v.x().number(0);
+  if (v.cotangents[2] != ir::kNoValue) {
+    const Term ct = v.ct(2);
+    inner = inner + rotation(svd.left, ct) * by_column;
+    if (spec.rows > spec.columns) {
+      const Term leaving = ct - matmul(svd.left, matmul(transposed(svd.left), ct));
+      outside = outside + matmul(leaving / along(svd.values, leaving.dims(), rank - 1), svd.right);
+    }
+  }
+  if (v.cotangents[3] != ir::kNoValue) {
+    const Term ct = v.ct(3);
+    inner = inner + by_row * rotation(transposed(svd.right), transposed(ct));
+    if (spec.columns > spec.rows) {
+      const Term leaving = ct - matmul(matmul(ct, transposed(svd.right)), svd.right);
+      outside = outside + matmul(svd.left, leaving / along(svd.values, leaving.dims(), rank - 2));
+    }
+  }
+  return {matmul(matmul(svd.left, inner), svd.right) + outside};
+}
+
 }  // namespace
 
 Contributions vjp_lapack_call(const Vjp& v) {
@@ -123,6 +195,9 @@ Contributions vjp_lapack_call(const Vjp& v) {
     case LapackRoutine::kSyevd:
       expect_real(v);
       return vjp_syevd(v);
+    case LapackRoutine::kGesdd:
+      expect_real(v);
+      return vjp_gesdd(v, spec);
     default:
       reject(v.view, "unsupported_op",
              "the derivative of 'stablehlo.custom_call' of target '" + target_of(v.view) + "' is not supported");
