@@ -165,55 +165,55 @@ FunctionRow logical_row(std::string path, std::string name) {
 // A function and the op, or Python's operator, that it is.
 struct NamedOp {
   const char* path;
-  const char* op;
+  const char* writes;
 };
 
 // f(x) in x's float or complex type; integers become float32.
 constexpr NamedOp kInexactOps[] = {
-    {"jnp.exp", "stablehlo.exponential"},
-    {"jnp.expm1", "stablehlo.exponential_minus_one"},
-    {"jnp.log", "stablehlo.log"},
-    {"jnp.log1p", "stablehlo.log_plus_one"},
-    {"jnp.sqrt", "stablehlo.sqrt"},
-    {"jnp.cbrt", "stablehlo.cbrt"},
-    {"lax.rsqrt", "stablehlo.rsqrt"},
-    {"special.erf", "chlo.erf"},
-    {"special.erfc", "chlo.erfc"},
-    {"special.erfinv", "chlo.erf_inv"},
-    {"special.gammaln", "chlo.lgamma"},
-    {"special.digamma", "chlo.digamma"},
-    {"special.expit", "stablehlo.logistic"},
-    {"jnp.sin", "stablehlo.sine"},
-    {"jnp.cos", "stablehlo.cosine"},
-    {"jnp.tan", "stablehlo.tan"},
-    {"jnp.arcsin", "chlo.asin"},
-    {"jnp.arccos", "chlo.acos"},
-    {"jnp.arctan", "chlo.atan"},
-    {"jnp.sinh", "chlo.sinh"},
-    {"jnp.cosh", "chlo.cosh"},
-    {"jnp.tanh", "stablehlo.tanh"},
-    {"jnp.arcsinh", "chlo.asinh"},
-    {"jnp.arccosh", "chlo.acosh"},
-    {"jnp.arctanh", "chlo.atanh"},
-    {"special.i1e", "chlo.bessel_i1e"},
+    {.path = "jnp.exp", .writes = "stablehlo.exponential"},
+    {.path = "jnp.expm1", .writes = "stablehlo.exponential_minus_one"},
+    {.path = "jnp.log", .writes = "stablehlo.log"},
+    {.path = "jnp.log1p", .writes = "stablehlo.log_plus_one"},
+    {.path = "jnp.sqrt", .writes = "stablehlo.sqrt"},
+    {.path = "jnp.cbrt", .writes = "stablehlo.cbrt"},
+    {.path = "lax.rsqrt", .writes = "stablehlo.rsqrt"},
+    {.path = "special.erf", .writes = "chlo.erf"},
+    {.path = "special.erfc", .writes = "chlo.erfc"},
+    {.path = "special.erfinv", .writes = "chlo.erf_inv"},
+    {.path = "special.gammaln", .writes = "chlo.lgamma"},
+    {.path = "special.digamma", .writes = "chlo.digamma"},
+    {.path = "special.expit", .writes = "stablehlo.logistic"},
+    {.path = "jnp.sin", .writes = "stablehlo.sine"},
+    {.path = "jnp.cos", .writes = "stablehlo.cosine"},
+    {.path = "jnp.tan", .writes = "stablehlo.tan"},
+    {.path = "jnp.arcsin", .writes = "chlo.asin"},
+    {.path = "jnp.arccos", .writes = "chlo.acos"},
+    {.path = "jnp.arctan", .writes = "chlo.atan"},
+    {.path = "jnp.sinh", .writes = "chlo.sinh"},
+    {.path = "jnp.cosh", .writes = "chlo.cosh"},
+    {.path = "jnp.tanh", .writes = "stablehlo.tanh"},
+    {.path = "jnp.arcsinh", .writes = "chlo.asinh"},
+    {.path = "jnp.arccosh", .writes = "chlo.acosh"},
+    {.path = "jnp.arctanh", .writes = "chlo.atanh"},
+    {.path = "special.i1e", .writes = "chlo.bessel_i1e"},
 };
 // f(x) in x's own type.
 constexpr NamedOp kArrayOps[] = {
-    {"lax.population_count", "stablehlo.popcnt"},
-    {"lax.clz", "stablehlo.count_leading_zeros"},
+    {.path = "lax.population_count", .writes = "stablehlo.popcnt"},
+    {.path = "lax.clz", .writes = "stablehlo.count_leading_zeros"},
 };
 // f(x, y) on promoted and broadcast floats.
 constexpr NamedOp kInexactBinaryOps[] = {
-    {"jnp.arctan2", "stablehlo.atan2"},
-    {"jnp.float_power", "stablehlo.power"},
-    {"jnp.nextafter", "chlo.next_after"},
+    {.path = "jnp.arctan2", .writes = "stablehlo.atan2"},
+    {.path = "jnp.float_power", .writes = "stablehlo.power"},
+    {.path = "jnp.nextafter", .writes = "chlo.next_after"},
 };
 // f(x, y) on promoted and broadcast operands.
 constexpr NamedOp kBinaryOps[] = {
-    {"jnp.fmod", "stablehlo.remainder"},
-    {"lax.div", "stablehlo.divide"},
-    {"lax.rem", "stablehlo.remainder"},
-    {"lax.shift_right_logical", "stablehlo.shift_right_logical"},
+    {.path = "jnp.fmod", .writes = "stablehlo.remainder"},
+    {.path = "lax.div", .writes = "stablehlo.divide"},
+    {.path = "lax.rem", .writes = "stablehlo.remainder"},
+    {.path = "lax.shift_right_logical", .writes = "stablehlo.shift_right_logical"},
 };
 // Python's operators.
 constexpr NamedOp kOperatorFunctions[] = {
@@ -228,9 +228,9 @@ constexpr NamedOp kComparisonFunctions[] = {
 };
 // f(x, y) on truth values.
 constexpr NamedOp kLogicalOps[] = {
-    {"jnp.logical_and", "stablehlo.and"},
-    {"jnp.logical_or", "stablehlo.or"},
-    {"jnp.logical_xor", "stablehlo.xor"},
+    {.path = "jnp.logical_and", .writes = "stablehlo.and"},
+    {.path = "jnp.logical_or", .writes = "stablehlo.or"},
+    {.path = "jnp.logical_xor", .writes = "stablehlo.xor"},
 };
 
 std::vector<FunctionRow> named_ops() {
