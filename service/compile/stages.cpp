@@ -7,6 +7,7 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/partition/partition.h"
+#include "service/program/analysis/counted_loop.h"
 
 namespace meshd::compile {
 namespace {
@@ -69,6 +70,7 @@ RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const Lo
   out.module = *propagated.module;
   input.value_shardings = propagated.values;
   write_sharded_forms(out.module, input.value_shardings);
+  input.trip_counts = program::trip_counts(out.module.main());
   const ir::Function& main = propagated.module->main();
   size_t asked = 0;
   for (size_t i = 0; i < main.arguments.size(); ++i) {

@@ -131,12 +131,29 @@ struct RunOutcome {
 
 enum class RunState : uint8_t { kQueued, kRunning, kWaiting, kDone };
 
+/// A loop while it runs.
+struct RunLoop {
+  int32_t line = 0;
+  int64_t iterations_done = 0;
+  std::optional<int64_t> iterations;  ///< of all; nothing: data decides
+};
+
 struct RunProgress {
   RunState state = RunState::kQueued;
-  int64_t steps_done = 0;
-  int64_t steps_estimated = 0;  ///< static steps of the plan; loops may execute more
-  std::string op;               ///< current step
+  int64_t steps_done = 0;                   ///< an iteration of a loop counts as one more
+  std::optional<int64_t> steps_total;       ///< nothing: data decides how many there are
+  std::optional<RunLoop> loop;              ///< the outermost loop that it is in
+  std::chrono::nanoseconds running_for{0};  ///< since it has its devices and its memory, pauses included
+  bool has_loops = false;
+  std::string op;  ///< current step
   int32_t line = 0;
+
+  /// By the steps that are done; nothing where their number is not known. Steps differ in length: of a run whose time
+  /// goes by in loops it tells more than of others.
+  [[nodiscard]] std::optional<double> fraction() const;
+  /// As long as the steps that are left take if they take as long as those before. For runs with loops, whose
+  /// iterations are alike, after the first second.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const;
 };
 
 /// A submitted run. Any thread. Its outcome is delivered even without a holder.

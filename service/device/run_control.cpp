@@ -66,13 +66,28 @@ RunImpl::Next RunImpl::execute(const compile::Step& step) {
     case compile::StepKind::kWhile:
       break;
   }
+  enter_loop(step);
+  return Next::kGoOn;
+}
+
+void RunImpl::enter_loop(const compile::Step& step) {
   Frame loop;
   loop.block = step.blocks_first;
   loop.control = &step;
   loop.is_condition = true;
   loop.active = frames_.back().active;
+  loop.is_outer_loop = outer_loop_.load(std::memory_order_relaxed) == nullptr;
+  if (loop.is_outer_loop) {
+    outer_iteration_.store(0, std::memory_order_relaxed);
+    outer_loop_.store(&step, std::memory_order_release);
+  }
   frames_.push_back(std::move(loop));
-  return Next::kGoOn;
+}
+
+RunImpl::Next RunImpl::leave_loop(const compile::Step& step) {
+  if (frames_.back().is_outer_loop) outer_loop_.store(nullptr, std::memory_order_release);
+  frames_.pop_back();
+  return step_done(step);
 }
 
 // A step is over: the next one of its block is current. Now and then others get the thread.
@@ -104,10 +119,7 @@ RunImpl::Next RunImpl::end_of_condition() {
   const compile::Step& step = *frames_.back().control;
   // Fast path: one condition for all devices, on one rank.
   if (owners_.is_alone && plan().table(step.table).count() == 1 && frames_.back().active->is_everybody()) {
-    if (*pointer(step.operands[0], 0) == std::byte{0}) {
-      frames_.pop_back();
-      return step_done(step);
-    }
+    if (*pointer(step.operands[0], 0) == std::byte{0}) return leave_loop(step);
     start_body(frames_.back(), step);
     return Next::kGoOn;
   }
@@ -115,10 +127,7 @@ RunImpl::Next RunImpl::end_of_condition() {
   if (!values) return Next::kSuspended;
   const bool any = std::any_of(values->begin(), values->end(), [](int64_t value) { return value > 0; });
   const bool all = std::none_of(values->begin(), values->end(), [](int64_t value) { return value == 0; });
-  if (!any) {
-    frames_.pop_back();
-    return step_done(step);
-  }
+  if (!any) return leave_loop(step);
   Frame& frame = frames_.back();
   if (!all) {
     const compile::ShardTable& table = plan().table(step.table);
@@ -144,6 +153,7 @@ RunImpl::Next RunImpl::end_of_body() {
   const compile::Step& step = *frame.control;
   exchange_slots(step, *frame.active);
   ++frame.iteration;
+  if (frame.is_outer_loop) outer_iteration_.store(frame.iteration, std::memory_order_relaxed);
   frame.block = step.blocks_first;
   frame.is_condition = true;
   frame.index = 0;

@@ -117,6 +117,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     size_t index = 0;
     const compile::Step* control = nullptr;  // the loop or branch it belongs to; null: the program
     bool is_condition = false;
+    bool is_outer_loop = false;             // no loop is around it
     bool is_by_steps = false;               // loop: its form as one step cannot end it within the budgets
     int64_t iteration = 0;                  // loop: iteration
     int64_t branch = 0;                     // case
@@ -169,6 +170,9 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   Next end_of_condition();
   static void start_body(Frame& frame, const compile::Step& step);
   Next end_of_body();
+  void enter_loop(const compile::Step& step);
+  /// The condition of the loop in the last frame is false everywhere.
+  Next leave_loop(const compile::Step& step);
   Next enter_case(const compile::Step& step);
   bool next_branch(Frame& frame, int64_t from);
   void exchange_slots(const compile::Step& step, ActiveSet& active);
@@ -249,6 +253,9 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   core::Locked<std::optional<core::Error>> cancel_reason_;
   std::atomic<int64_t> steps_done_{0};
   std::atomic<const compile::Step*> current_{nullptr};
+  std::atomic<const compile::Step*> outer_loop_{nullptr};  // the outermost loop that the run is in
+  std::atomic<int64_t> outer_iteration_{0};
+  std::atomic<core::SteadyTime::rep> begun_{0};
 
   // Touched only by the thread that drives.
   bool has_begun_ = false;

@@ -16,6 +16,9 @@ ProcessCounts process_counts(const WorkerPool& workers) {
   return {usage.ru_minflt + usage.ru_majflt, workers.wake_ups()};
 }
 
+// A run's first moments say little of its end.
+constexpr std::chrono::seconds kLeastForEstimate{1};
+
 constexpr int64_t kCopiedAtOnce = int64_t{16} << 20;
 
 }  // namespace
@@ -82,6 +85,7 @@ void RunImpl::begin() {
   }
   has_begun_ = true;
   started_ = std::chrono::steady_clock::now();
+  begun_.store(started_.time_since_epoch().count(), std::memory_order_relaxed);
   stats_.queue_time = started_ - submitted_;
   Frame program;
   program.active = std::make_shared<ActiveSet>(plan(), owners_);
@@ -269,12 +273,32 @@ RunProgress RunImpl::progress() const {
       break;
   }
   out.steps_done = steps_done_.load(std::memory_order_relaxed);
-  out.steps_estimated = plan().step_count;
+  if (plan().executed_steps >= 0) out.steps_total = plan().executed_steps;
+  out.has_loops = plan().has_loops;
+  if (const core::SteadyTime::rep since = begun_.load(std::memory_order_relaxed); since != 0)
+    out.running_for = std::chrono::steady_clock::now() - core::SteadyTime(core::SteadyTime::duration(since));
+  if (const compile::Step* loop = outer_loop_.load(std::memory_order_acquire)) {
+    out.loop = RunLoop{loop->location.line, outer_iteration_.load(std::memory_order_relaxed), {}};
+    if (loop->trip_count >= 0) out.loop->iterations = loop->trip_count;
+  }
   if (const compile::Step* step = current_.load(std::memory_order_acquire)) {
     out.op = step->name;
     out.line = step->location.line;
   }
   return out;
+}
+
+std::optional<double> RunProgress::fraction() const {
+  if (!steps_total || *steps_total == 0 || steps_done > *steps_total) return std::nullopt;
+  return static_cast<double>(steps_done) / static_cast<double>(*steps_total);
+}
+
+std::optional<std::chrono::nanoseconds> RunProgress::remaining() const {
+  const auto done = fraction();
+  if (!has_loops || !done || *done <= 0 || running_for < kLeastForEstimate || state == RunState::kQueued)
+    return std::nullopt;
+  const double left = static_cast<double>(running_for.count()) * (1 - *done) / *done;
+  return std::chrono::nanoseconds(static_cast<int64_t>(std::min(left, 1e18)));
 }
 
 // ---- ending
@@ -332,6 +356,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   arena_.reset();
   request_.arguments.clear();
   current_.store(nullptr, std::memory_order_release);
+  outer_loop_.store(nullptr, std::memory_order_release);
   engine_.counters.with([&](EngineShared::Counters& counters) {
     ++(error ? counters.runs_failed : counters.runs_done);
     for (size_t i = 0; i < stats_.device_busy.size(); ++i) {

@@ -56,7 +56,9 @@ void RunImpl::note_small_while(const compile::Step& step, int64_t iterations, bo
   };
   add(step.small->iteration, iterations);
   if (is_over) add(step.small->condition, 1);
-  frames_.back().iteration += iterations;
+  Frame& frame = frames_.back();
+  frame.iteration += iterations;
+  if (frame.is_outer_loop) outer_iteration_.store(frame.iteration, std::memory_order_relaxed);
   if (!profiler_) return;
   for (const compile::Step& inner : plan().block(step.blocks_first).steps)
     profiler_->count(inner.number, iterations + (is_over ? 1 : 0));
@@ -91,8 +93,7 @@ RunImpl::Next RunImpl::run_small_while() {
     note_small_while(step, iterations, is_over);
     if (is_over) {
       store();
-      frames_.pop_back();
-      return step_done(step);
+      return leave_loop(step);
     }
     if (most < chunk) {
       store();

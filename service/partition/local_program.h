@@ -99,6 +99,7 @@ struct LocalOp {
   bool reads_neighbours = false;  ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
   EffectPoint effect;                        ///< kEffect
+  int64_t trip_count = -1;                   ///< kWhile: its iterations, the same every time; -1: not known
   ir::Location location;
   std::string reason;  ///< why partition appended it: "operand 1 of stablehlo.dot_general", "result 0", "constraint"
 };

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "service/ir/program.h"
@@ -39,6 +40,8 @@ struct PartitionInput {
   int64_t device_count = 1;
   /// Token-free argument positions that the caller donates; nothing: as the module's attributes say.
   std::optional<std::vector<int64_t>> donate;
+  /// Iterations of loops by their first result, where they are known.
+  std::unordered_map<ir::ValueId, int64_t> trip_counts = {};
 };
 
 /// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition with the

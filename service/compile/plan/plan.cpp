@@ -4,6 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <map>
+#include <optional>
 
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
@@ -19,6 +20,7 @@ namespace {
 // For estimates only: bytes of one core in a nanosecond, and what a step costs besides.
 constexpr double kBytesPerNs = 20;
 constexpr double kStepNs = 60;
+constexpr int64_t kMostCounted = int64_t{1} << 60;  // steps of a run: more are not told
 
 class PlanMaker {
  public:
@@ -52,6 +54,7 @@ class PlanMaker {
     builder_.tables.move_into(*plan_);
     if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
     finish_memory();
+    plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);
     return plan_;
   }
 
@@ -88,6 +91,35 @@ class PlanMaker {
     }
   }
 
+  // As the engine counts them (RunImpl::step_done, end_of_body); nothing where data decides.
+  std::optional<int64_t> executed_steps(const Block& block) const {
+    int64_t total = 0;
+    for (const Step& step : block.steps) {
+      const auto inner = inner_steps(step);
+      if (!inner || *inner > kMostCounted - total) return std::nullopt;
+      total += 1 + *inner;
+    }
+    return total;
+  }
+
+  std::optional<int64_t> inner_steps(const Step& step) const {
+    if (step.block_count == 0) return 0;
+    std::vector<int64_t> counts;
+    for (int64_t b = 0; b < step.block_count; ++b) {
+      const auto count = executed_steps(plan_->block(step.blocks_first + static_cast<BlockId>(b)));
+      if (!count) return std::nullopt;
+      counts.push_back(*count);
+    }
+    if (step.kind == StepKind::kCase) {
+      // Devices that take different branches take one after the other.
+      const bool is_same = std::all_of(counts.begin(), counts.end(), [&](int64_t one) { return one == counts[0]; });
+      return is_same && plan_->table(step.table).count() == 1 ? std::optional(counts[0]) : std::nullopt;
+    }
+    const int64_t iteration = counts[0] + counts[1] + 1;
+    if (step.trip_count < 0 || step.trip_count > (kMostCounted - counts[0]) / iteration) return std::nullopt;
+    return step.trip_count * iteration + counts[0];
+  }
+
   // Both sides of the copy are one slot, or the target has no slot.
   bool is_needless(const BuilderStep& step) {
     const SlotRef to = slot_ref_for(step.table, step.results[0]);
@@ -107,6 +139,7 @@ class PlanMaker {
     step.is_copy = from.is_copy;
     for (const LocalId id : from.operands) step.operands.push_back(slot_ref_for(from.table, id));
     if (from.kind == StepKind::kWhile) {
+      step.trip_count = from.op->trip_count;
       for (const BuilderStep::Carry& carry : from.carries) {
         if (!carry.in_place) step.exchanges.emplace_back(slot_ref(carry.variable).slot, slot_ref(carry.back).slot);
       }

@@ -179,6 +179,7 @@ struct Step {
   BlockId blocks_first = -1;                         ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
+  int64_t trip_count = -1;                           ///< kWhile: iterations, every time it is entered; -1: not known
   std::shared_ptr<const SmallWhileStep> small;       ///< kWhile: its form as one step, where it has one
   bool is_copy = false;                              ///< kKernel: result 0 gets the bytes of operand 0
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
@@ -298,8 +299,10 @@ struct Plan {
   int64_t constant_start = 0;  ///< first byte of constant_bytes that is aligned to 64
   int64_t pointer_count = 0;   ///< pointers that a run keeps
   int64_t device_count = 1;
-  int64_t step_count = 0;   ///< static, over all blocks
-  bool has_loops = false;   ///< the number of steps run depends on data
+  int64_t step_count = 0;  ///< static, over all blocks
+  bool has_loops = false;  ///< steps may run more than once
+  /// Steps that a run executes, an iteration of a loop counted as one more; -1: that depends on data.
+  int64_t executed_steps = -1;
   double estimated_ns = 0;  ///< one thread, loops counted once
   /// by flat device: its part of the estimated work; a shared shard is its first device's
   std::vector<double> device_share;

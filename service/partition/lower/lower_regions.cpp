@@ -43,6 +43,10 @@ void lower_while(LoweringContext& context, const ir::Op& op, const Scope& scope)
     loop.name = op.name;
     loop.location = op.location;
     loop.blocks.resize(2);
+    if (!op.results.empty()) {
+      const auto trips = context.input.trip_counts.find(op.results.front());
+      if (trips != context.input.trip_counts.end()) loop.trip_count = trips->second;
+    }
     std::vector<sharding::SubAxisSet> wider = varies;
     const auto make_values = [&](std::vector<LocalId>& out) {
       for (size_t c = 0; c < carried.size(); ++c) {

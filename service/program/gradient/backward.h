@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "service/ops/derivative.h"
-#include "service/program/gradient/value_facts.h"
+#include "service/program/analysis/value_facts.h"
 
 namespace meshd::program {
 

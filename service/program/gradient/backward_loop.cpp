@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "service/ir/walk.h"
+#include "service/program/analysis/counted_loop.h"
 #include "service/program/gradient/backward.h"
-#include "service/program/gradient/counted_loop.h"
 
 namespace meshd::program {
 namespace {

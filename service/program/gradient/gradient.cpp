@@ -5,9 +5,9 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/program/analysis/value_facts.h"
 #include "service/program/gradient/backward.h"
 #include "service/program/gradient/dead_ops.h"
-#include "service/program/gradient/value_facts.h"
 
 namespace meshd::program {
 namespace {

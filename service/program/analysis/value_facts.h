@@ -1,4 +1,4 @@
-// What is known of values before a program is differentiated. Private to gradient.
+// What is known of values before a program runs.
 #pragma once
 
 #include <optional>

@@ -1,9 +1,10 @@
-#include "service/program/gradient/counted_loop.h"
+#include "service/program/analysis/counted_loop.h"
 
 #include <algorithm>
 #include <string>
 
 #include "service/core/checked_math.h"
+#include "service/ir/walk.h"
 #include "service/ops/scalar_facts.h"
 
 namespace meshd::program {
@@ -93,6 +94,20 @@ std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::
   const auto trips = count_of(*start, *step, direction, *limit);
   if (!trips) return std::nullopt;
   return CountedLoop{*counter, *start, *step, *trips};
+}
+
+std::unordered_map<ir::ValueId, int64_t> trip_counts(const ir::Function& function) {
+  std::unordered_map<ir::ValueId, int64_t> out;
+  const auto is_loop = [](const ir::Op& op) {
+    return ops::role_of(ops::op(op.code).body) == ops::Structural::kWhile && !op.results.empty();
+  };
+  if (!ir::any_op(function.body, is_loop)) return out;
+  const ValueFacts facts(function, {});
+  ir::walk(function.body, [&](const ir::Op& op) {
+    if (!is_loop(op)) return;
+    if (const auto loop = counted_loop(function, op, facts)) out.emplace(op.results[0], loop->trips);
+  });
+  return out;
 }
 
 }  // namespace meshd::program

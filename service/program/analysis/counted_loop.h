@@ -1,11 +1,12 @@
-// While loops that run a number of times which their text tells: those of scan and fori_loop. Private to gradient.
+// While loops that run a number of times which their text tells: those of scan and fori_loop.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
-#include "service/program/gradient/value_facts.h"
+#include "service/program/analysis/value_facts.h"
 
 namespace meshd::program {
 
@@ -22,5 +23,9 @@ struct CountedLoop {
 ///
 /// Example: while (i = 2; i < 9) {i = i + 3} -> start 2, step 3, trips 3
 std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::Op& op, const ValueFacts& facts);
+
+/// How many iterations each of the program's loops makes every time it is entered, by the loop's first result; loops
+/// whose text does not tell that are left out.
+std::unordered_map<ir::ValueId, int64_t> trip_counts(const ir::Function& function);
 
 }  // namespace meshd::program

@@ -1,4 +1,4 @@
-#include "service/program/gradient/value_facts.h"
+#include "service/program/analysis/value_facts.h"
 
 #include <algorithm>
 
