@@ -323,9 +323,23 @@ CREATE TABLE upload_parts(
 CREATE INDEX upload_parts_by_blob ON upload_parts(blob);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,        kQueues,         kCallbacks,    kProgramNames,    kProgramsOfJobs,
-                                       kJobNames,     kUnusedColumns,  kFinishedJobs, kDeletedSessions, kHaltedBy,
-                                       kResultArrays, kCancelRequests, kArrayNames,   kUploads};
+// 14 -> 15. Whether effects of a session's jobs enter its log while they run. Lists of jobs begin with the newest,
+// whatever they are filtered by. Whoever has an array sees its mesh.
+constexpr const char* kStreamedEffects = R"sql(
+ALTER TABLE sessions ADD COLUMN effects TEXT NOT NULL DEFAULT 'atomic' CHECK(effects IN ('atomic', 'streaming'));
+INSERT INTO meshes(principal, id, created)
+  SELECT principal, mesh, min(created) FROM arrays WHERE mesh IN (SELECT id FROM mesh_contents)
+  GROUP BY principal, mesh ON CONFLICT DO NOTHING;
+CREATE INDEX jobs_by_time ON jobs(principal, created, id);
+CREATE INDEX jobs_by_state ON jobs(principal, state, created, id);
+CREATE INDEX jobs_of_program ON jobs(principal, program, created, id) WHERE program IS NOT NULL;
+CREATE INDEX jobs_of_session ON jobs(session, state, number) WHERE session IS NOT NULL;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,      kProgramNames,
+                                       kProgramsOfJobs,  kJobNames, kUnusedColumns,  kFinishedJobs,
+                                       kDeletedSessions, kHaltedBy, kResultArrays,   kCancelRequests,
+                                       kArrayNames,      kUploads,  kStreamedEffects};
 
 }  // namespace
 

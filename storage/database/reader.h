@@ -61,6 +61,7 @@ struct StoredArrays {
 struct JobFilter {
   std::string session;  ///< empty: any
   std::optional<JobState> state;
+  std::string program = {};  ///< id of the stored program that a job named; empty: any, or none
 };
 
 /// Reads in one snapshot. Valid only inside the callable that receives it; one thread. A missing row is std::nullopt.
@@ -127,7 +128,7 @@ class Reader {
   /// `limit`; without those that idempotency keys name.
   [[nodiscard]] std::vector<FinishedJob> finished_jobs(std::string_view principal, const FinishedJob& after,
                                                        const FinishedJob& last, int64_t limit);
-  /// By id (the order in which they were made); with a session by number.
+  /// Newest first: by the time when they were made, with a session by number.
   [[nodiscard]] Page<JobRow> jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page);
   /// Queued jobs of all principals by (session, number), those without session by id and first:
   /// for a restart.
@@ -136,8 +137,8 @@ class Reader {
   /// Effects with sequence > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<EffectRow> effects(std::string_view session, int64_t after, int64_t limit,
                                                const AdmitRow& admit = {});
-  /// The log has effects of a job of this id.
-  [[nodiscard]] bool has_effects_of_job(std::string_view session, std::string_view job);
+  /// The log has effects of a job of this id, at this step of its or a later one.
+  [[nodiscard]] bool has_effects_of_job(std::string_view session, std::string_view job, int64_t step = 0);
   /// The same as effects(), one job's only.
   [[nodiscard]] std::vector<EffectRow> effects_of_job(std::string_view session, std::string_view job, int64_t after,
                                                       int64_t limit);

@@ -94,6 +94,10 @@ class Transaction : public Reader {
   /// an unknown session.
   void append_effects(std::string_view session, std::span<EffectRow> rows);
 
+  /// A job has failed or was cancelled (`how`) with this error code. Where the log has effects of it, an entry behind
+  /// them says so: its kind is the word of `how`, its name the code. Once for each job, with its end.
+  void mark_end(std::string_view session, std::string_view job, JobState how, std::string_view code);
+
   /// Gives `row.number` and stores the entry at the end of its queue. Throws not_found, session_closed.
   void append_infeed(InfeedRow& row);
   /// Used up: entries of the queue up to `number` leave.

@@ -47,9 +47,9 @@ std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::str
   return collect_rows<EffectRow>(rows.bind(session, after, job, limit), {}, read_effect);
 }
 
-bool Reader::has_effects_of_job(std::string_view session, std::string_view job) {
-  return connection_->statement("SELECT 1 FROM effects WHERE session = ?1 AND job = ?2 AND step IS NOT NULL LIMIT 1")
-      .bind(session, job)
+bool Reader::has_effects_of_job(std::string_view session, std::string_view job, int64_t step) {
+  return connection_->statement("SELECT 1 FROM effects WHERE session = ?1 AND job = ?2 AND step >= ?3 LIMIT 1")
+      .bind(session, job, step)
       .step();
 }
 
@@ -103,6 +103,15 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
   }
   if (last == before) return;
   connection_->statement("UPDATE sessions SET last_sequence = ?2 WHERE id = ?1").bind(session, last).run();
+}
+
+void Transaction::mark_end(std::string_view session, std::string_view job, JobState how, std::string_view code) {
+  if (session.empty() || !has_effects_of_job(session, job)) return;
+  EffectRow row;
+  row.job = job;
+  row.kind = to_string(how);
+  row.name = code;
+  append_effects(session, std::span(&row, 1));
 }
 
 }  // namespace meshd::storage

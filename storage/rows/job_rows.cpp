@@ -1,5 +1,7 @@
 // Jobs and idempotency records.
+#include <array>
 #include <charconv>
+#include <limits>
 
 #include "service/core/ids.h"
 #include "storage/database/transaction.h"
@@ -36,6 +38,35 @@ int64_t read_number(std::string_view text) {
   throw core::Error("invalid_query", "cursor is not one that this list gave");
 }
 
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+// What a list of jobs is found by. Each kind has an index in its order, so that a page costs its rows, however many
+// jobs there are.
+enum class ListedBy : uint8_t { kTime, kState, kProgram, kSession, kSessionState };
+
+// ?1 principal or session, ?2 time or number, ?3 id or principal, ?4 program, ?5 limit, ?6 state.
+const char* listed_jobs(ListedBy by) {
+  static const auto select = [](const std::string& condition) {
+    return "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, "
+           "started, finished, deadline, '', '', result_arrays FROM jobs WHERE " +
+           condition + " LIMIT ?5";
+  };
+  static const std::string of_principal =
+      "principal = ?1 AND (created, id) < (?2, ?3) AND (session IS NULL OR session NOT IN deleted_sessions) ";
+  static const std::string of_session =
+      "session = ?1 AND number < ?2 AND principal = ?3 AND (?4 = '' OR program = ?4) AND session NOT IN "
+      "deleted_sessions ";
+  static const std::string by_time = " ORDER BY created DESC, id DESC";
+  static const std::array<std::string, 5> statements = {
+      select(of_principal + "AND ?4 = '' AND ?6 = ''" + by_time),
+      select(of_principal + "AND ?4 = '' AND state = ?6" + by_time),
+      select(of_principal + "AND program = ?4 AND (?6 = '' OR state = ?6)" + by_time),
+      select(of_session + "AND ?6 = '' ORDER BY number DESC"),
+      select(of_session + "AND state = ?6 ORDER BY number DESC"),
+  };
+  return statements[static_cast<size_t>(by)].c_str();
+}
+
 std::string state_word(const std::optional<JobState>& state) {
   return state ? std::string(to_string(*state)) : std::string();
 }
@@ -59,23 +90,27 @@ std::optional<JobRow> Reader::job_of_session(std::string_view session, std::stri
 Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page) {
   check_limit(page.limit);
   const std::string state = state_word(filter.state);
-  if (filter.session.empty()) {
-    Statement rows = connection_->statement(
-        "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-        "finished, deadline, '', '', result_arrays FROM jobs WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR state = "
-        "?3) "
-        "AND (session IS NULL OR session NOT IN deleted_sessions) "
-        "ORDER BY id LIMIT ?4");
-    rows.bind(principal, page.cursor, state, page.limit + 1);
-    return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return row.id; });
+  if (!filter.session.empty()) {
+    const int64_t before = page.cursor.empty() ? kEnd : read_number(page.cursor);
+    Statement rows = connection_->statement(listed_jobs(state.empty() ? ListedBy::kSession : ListedBy::kSessionState));
+    rows.bind(filter.session, before, principal, filter.program, page.limit + 1, state);
+    return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return std::to_string(row.number); });
   }
-  const int64_t after = page.cursor.empty() ? 0 : read_number(page.cursor);
-  Statement rows = connection_->statement(
-      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, '', '', result_arrays FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
-      "AND (?4 = '' OR state = ?4) AND session NOT IN deleted_sessions ORDER BY number LIMIT ?5");
-  rows.bind(filter.session, after, principal, state, page.limit + 1);
-  return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return std::to_string(row.number); });
+  // The cursor is "time/id".
+  int64_t time = kEnd;
+  std::string_view id;
+  if (!page.cursor.empty()) {
+    const size_t slash = page.cursor.find('/');
+    time = read_number(std::string_view(page.cursor).substr(0, slash));
+    if (slash != std::string::npos) id = std::string_view(page.cursor).substr(slash + 1);
+  }
+  Statement rows = connection_->statement(listed_jobs(!filter.program.empty() ? ListedBy::kProgram
+                                                      : state.empty()         ? ListedBy::kTime
+                                                                              : ListedBy::kState));
+  rows.bind(principal, time, id, filter.program, page.limit + 1, state);
+  return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) {
+    return std::to_string(row.created.time_since_epoch().count()) + "/" + row.id;
+  });
 }
 
 Page<JobRow> Reader::queued_jobs(const PageRequest& page) {

@@ -48,7 +48,8 @@ void RecoveryRows::lose_array(const std::string& id, const char* reason) {
       .run();
 }
 
-void RecoveryRows::end_job(const std::string& id, const std::string& principal, const End& end, core::WallTime now) {
+void RecoveryRows::end_job(const std::string& id, const std::string& principal, const std::string& session,
+                           const End& end, core::WallTime now) {
   connection_
       .statement(
           "UPDATE jobs SET state = ?3, error_code = ?4, error_detail = ?5, finished = ?6, request = x'' "
@@ -56,20 +57,25 @@ void RecoveryRows::end_job(const std::string& id, const std::string& principal, 
       .bind(id, principal, to_string(end.state), end.code, end.detail, now)
       .run();
   transaction_.release_arrays(id, principal);
+  // A session that was deleted is there, hidden: its log takes the entry and goes with it.
+  transaction_.mark_end(session, id, end.state, end.code);
 }
 
 int64_t RecoveryRows::end_cancelled_jobs(core::WallTime now) {
-  std::vector<std::pair<std::string, std::string>> jobs;
+  struct Cancelled {
+    std::string id, principal, session;
+  };
+  std::vector<Cancelled> jobs;
   {
     // Each half finds its rows by an index of its own.
     Statement rows = connection_.statement(
-        "SELECT id, principal FROM jobs WHERE state = 'queued' AND cancel_requested != 0 UNION ALL "
-        "SELECT id, principal FROM jobs WHERE state = 'running' AND cancel_requested != 0");
+        "SELECT id, principal, session FROM jobs WHERE state = 'queued' AND cancel_requested != 0 UNION ALL "
+        "SELECT id, principal, session FROM jobs WHERE state = 'running' AND cancel_requested != 0");
     rows.bind();
-    while (rows.step()) jobs.emplace_back(rows.text(0), rows.text(1));
+    while (rows.step()) jobs.push_back({rows.text(0), rows.text(1), rows.text(2)});
   }
-  for (const auto& [id, principal] : jobs)
-    end_job(id, principal, {JobState::kCancelled, "cancelled", "the job was cancelled"}, now);
+  for (const Cancelled& job : jobs)
+    end_job(job.id, job.principal, job.session, {JobState::kCancelled, "cancelled", "the job was cancelled"}, now);
   return static_cast<int64_t>(jobs.size());
 }
 
@@ -89,7 +95,7 @@ std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core:
   const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
   std::vector<std::string> ids;
   for (const Crashed& job : crashed) {
-    end_job(job.id, job.principal, {JobState::kFailed, "crashed", detail}, now);
+    end_job(job.id, job.principal, job.session, {JobState::kFailed, "crashed", detail}, now);
     transaction_.halt_session(job.session, job.number);
     ids.push_back(job.id);
   }

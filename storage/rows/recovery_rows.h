@@ -41,7 +41,8 @@ class RecoveryRows {
     JobState state;
     std::string_view code, detail;
   };
-  void end_job(const std::string& id, const std::string& principal, const End& end, core::WallTime now);
+  void end_job(const std::string& id, const std::string& principal, const std::string& session, const End& end,
+               core::WallTime now);
   int64_t change(const char* sql);
 
   Transaction& transaction_;

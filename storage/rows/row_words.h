@@ -19,6 +19,7 @@ inline constexpr std::array<std::string_view, 4> kArrayStates = {"pending", "rea
 inline constexpr std::array<std::string_view, 2> kDurabilities = {"durable", "memory"};
 inline constexpr std::array<std::string_view, 3> kSessionStates = {"open", "halted", "closed"};
 inline constexpr std::array<std::string_view, 2> kOnErrors = {"continue", "halt"};
+inline constexpr std::array<std::string_view, 2> kEffectModes = {"atomic", "streaming"};
 inline constexpr std::array<std::string_view, 5> kJobStates = {"queued", "running", "done", "failed", "cancelled"};
 
 /// The enumerator of a word in one of the tables above; the CHECK of the column leaves no other.

@@ -9,6 +9,14 @@ std::string_view to_string(ArrayState state) { return kArrayStates[static_cast<s
 std::string_view to_string(Durability durability) { return kDurabilities[static_cast<size_t>(durability)]; }
 std::string_view to_string(SessionState state) { return kSessionStates[static_cast<size_t>(state)]; }
 std::string_view to_string(OnError on_error) { return kOnErrors[static_cast<size_t>(on_error)]; }
+std::string_view to_string(EffectMode mode) { return kEffectModes[static_cast<size_t>(mode)]; }
 std::string_view to_string(JobState state) { return kJobStates[static_cast<size_t>(state)]; }
+
+std::optional<JobState> job_state_from(std::string_view word) {
+  for (size_t i = 0; i < kJobStates.size(); ++i) {
+    if (kJobStates[i] == word) return static_cast<JobState>(i);
+  }
+  return std::nullopt;
+}
 
 }  // namespace meshd::storage

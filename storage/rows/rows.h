@@ -88,6 +88,8 @@ struct UploadPartRow {
 
 enum class SessionState { kOpen, kHalted, kClosed };
 enum class OnError { kContinue, kHalt };
+/// When effects of a job enter the log: all of them when it commits, or while it runs.
+enum class EffectMode { kAtomic, kStreaming };
 
 struct SessionRow {
   std::string id;
@@ -95,7 +97,8 @@ struct SessionRow {
   std::string name;
   SessionState state = SessionState::kOpen;
   OnError on_error = OnError::kContinue;
-  std::optional<int64_t> halted_by;  ///< number of the first job whose failure has halted it
+  EffectMode effects = EffectMode::kAtomic;  ///< of its jobs that do not choose
+  std::optional<int64_t> halted_by;          ///< number of the first job whose failure has halted it
   core::WallTime created;
   std::optional<core::WallTime> closed;
   int64_t next_job_number = 1;  ///< only Transaction::next_job_number moves it
@@ -140,7 +143,8 @@ struct EffectRow {
   std::string session;
   int64_t sequence = 0;  ///< given by Transaction::append_effects
   std::string job;
-  /// Position in the job's own order of effects, 0.. : makes a re-run match what is already there. -1: not keyed.
+  /// Position in the job's own order of effects, 0.. : makes a re-run match what is already there. -1: not keyed, as
+  /// the entry that says how the job ended.
   int64_t step = -1;
   std::string kind;
   std::string name;
@@ -200,6 +204,9 @@ std::string_view to_string(ArrayState state);
 std::string_view to_string(Durability durability);
 std::string_view to_string(SessionState state);
 std::string_view to_string(OnError on_error);
+std::string_view to_string(EffectMode mode);
 std::string_view to_string(JobState state);
+/// The state of a word of to_string(); nothing for others.
+std::optional<JobState> job_state_from(std::string_view word);
 
 }  // namespace meshd::storage

@@ -20,6 +20,7 @@ SessionRow read_session(const Statement& row) {
   session.last_sequence = row.integer(8);
   session.document = row.text(9);
   if (!row.is_null(10)) session.halted_by = row.integer(10);
+  session.effects = from_word<EffectMode>(kEffectModes, row.view(11));
   return session;
 }
 
@@ -64,7 +65,7 @@ core::Error no_session(std::string_view id) { return {"not_found", "there is no 
 std::optional<SessionRow> Reader::session(std::string_view id) {
   Statement row = connection_->statement(
       "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document, "
-      "halted_by FROM sessions WHERE id = ?1 AND id NOT IN deleted_sessions");
+      "halted_by, effects FROM sessions WHERE id = ?1 AND id NOT IN deleted_sessions");
   if (!row.bind(id).step()) return std::nullopt;
   return read_session(row);
 }
@@ -79,7 +80,8 @@ Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest&
   check_limit(page.limit);
   Statement rows = connection_->statement(
       "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document, "
-      "halted_by FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id LIMIT ?3");
+      "halted_by, effects FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id "
+      "LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
   return collect_page<SessionRow>(rows, page, read_session, [](const SessionRow& row) { return row.id; });
 }
@@ -114,9 +116,9 @@ void Transaction::insert_session(const SessionRow& row) {
   connection_
       ->statement(
           "INSERT INTO sessions(id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, "
-          "document) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
+          "document, effects) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
       .bind(row.id, row.principal, row.name, to_string(row.state), to_string(row.on_error), row.created, row.closed,
-            row.next_job_number, row.last_sequence, row.document)
+            row.next_job_number, row.last_sequence, row.document, to_string(row.effects))
       .run();
 }
 

@@ -122,12 +122,14 @@ void KillHistory::check_arrays(Store& store) {
 
 void KillHistory::check_effects(Store& store) {
   int64_t last = 0;
+  streamed_.clear();
   for (;;) {
     const auto rows = store.catalog().read([&](Reader& r) { return r.effects(kKillSession, last, kMaxPageSize); });
     if (rows.empty()) break;
     for (const EffectRow& row : rows) {
       if (row.sequence != last + 1) wrong("the log has a gap after " + std::to_string(last));
       last = row.sequence;
+      check_stream(row);
       const auto [place, fresh] = effects_.emplace(row.sequence, row.values);
       if (!fresh && place->second != row.values) wrong("effect " + std::to_string(last) + " has changed");
     }
@@ -136,19 +138,37 @@ void KillHistory::check_effects(Store& store) {
     wrong("effects after " + std::to_string(last) + " are lost");
 }
 
+// Effects of a job that streams them are there in their order, each once; the entry that marks its end is the last.
+void KillHistory::check_stream(const EffectRow& row) {
+  Stream& stream = streamed_[row.job];
+  if (row.kind == "failed") {
+    if (stream.is_ended) wrong("the end of '" + row.job + "' is marked twice");
+    stream.is_ended = true;
+  } else if (row.step >= 0) {
+    if (stream.is_ended || row.step != stream.count) wrong("effects of '" + row.job + "' are out of order");
+    ++stream.count;
+  }
+}
+
 void KillHistory::check_jobs(Store& store) {
   const JobFilter filter{.session = std::string(kKillSession), .state = {}};
   PageRequest page{.limit = kMaxPageSize, .cursor = {}};
   std::map<std::string, int64_t> found;
+  int64_t above = 0;  // number of the job before it in the list, which begins with the newest
   do {
     const auto got = store.catalog().read([&](Reader& r) { return r.jobs("ann", filter, page); });
     for (const JobRow& job : got.items) {
       found.emplace(job.id, job.number);
-      if (job.number != static_cast<int64_t>(found.size())) wrong("job numbers have a gap before '" + job.id + "'");
+      if (above != 0 && job.number != above - 1) wrong("job numbers have a gap behind '" + job.id + "'");
+      above = job.number;
+      const Stream stream = streamed_[job.id];
+      if (stream.is_ended != (job.state == JobState::kFailed && stream.count > 0))
+        wrong("job '" + job.id + "' is " + std::string(to_string(job.state)) + ", its log says something else");
       if (job.state == JobState::kRunning) wrong("job '" + job.id + "' claims to be running");
     }
     page.cursor = got.next;
   } while (!page.cursor.empty());
+  if (above > 1) wrong("the first jobs are lost, before number " + std::to_string(above));
   for (const auto& [id, number] : jobs_) {
     const auto job = found.find(id);
     if (job == found.end() || job->second != number) wrong("job '" + id + "' is lost or has another number");

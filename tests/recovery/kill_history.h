@@ -28,12 +28,18 @@ class KillHistory {
   void check_arrays(storage::Store& store);
   void check_array(storage::Store& store, const storage::ArrayRow& row);
   void check_effects(storage::Store& store);
+  void check_stream(const storage::EffectRow& row);
   void check_jobs(storage::Store& store);
   void check_answers(storage::Store& store);
   void wrong(std::string what) { wrong_.push_back(std::move(what)); }
 
   std::map<std::string, Array> arrays_;
+  struct Stream {
+    int64_t count = 0;      ///< of effects that have a place in their job
+    bool is_ended = false;  ///< the log says how it ended
+  };
   std::map<int64_t, std::string> effects_;  ///< values by sequence
+  std::map<std::string, Stream> streamed_;  ///< by job, of the last check
   std::map<std::string, int64_t> jobs_;
   std::map<std::string, std::string> answers_;
   int64_t acknowledged_ = 0;

@@ -30,7 +30,7 @@ StoreWorker::StoreWorker(Store& store, std::string name, std::function<void(cons
     : store_(store), name_(std::move(name)), say_(std::move(say)), random_(name_hash(name_)) {}
 
 void StoreWorker::step() {
-  switch (random_() % 8) {
+  switch (random_() % 9) {
     case 0:
     case 1:
       create();
@@ -49,6 +49,9 @@ void StoreWorker::step() {
       break;
     case 6:
       (void)store_.collect_garbage();
+      break;
+    case 7:
+      stream();
       break;
     default:
       log();
@@ -114,6 +117,40 @@ void StoreWorker::accept_job() {
   store_.catalog().write([&](Transaction& t) {
     JobRow row = *t.job_of_session(kKillSession, job);
     row.state = random_() % 2 == 0 ? JobState::kRunning : JobState::kDone;
+    t.update_job(row);
+  });
+}
+
+// A job that commits its effects in batches, some of them twice, as one that runs again does. It ends, or is left as it
+// runs; an end that is not "done" is marked in the log, in the transaction that stores it.
+void StoreWorker::stream() {
+  const std::string job = next("job_");
+  int64_t number = 0;
+  store_.catalog().write([&](Transaction& t) {
+    number = t.next_job_number(kKillSession);
+    JobRow row = job_row(job, std::string(kKillSession), number);
+    row.state = JobState::kRunning;
+    t.insert_job(row);
+  });
+  say_("a j " + job + " " + std::to_string(number));
+  std::vector<EffectRow> rows;
+  for (uint64_t batch = random_() % 4; batch > 0; --batch) {
+    const size_t known = random_() % 2 == 0 ? 0 : rows.size();  // from the first one on, or only what is new
+    const std::string tag = job + "." + std::to_string(batch);
+    const size_t first = rows.size();
+    for (size_t i = 0; i < 1 + random_() % 5; ++i)
+      rows.push_back(effect_row(job, static_cast<int64_t>(rows.size()), tag + "#" + std::to_string(i)));
+    std::span<EffectRow> sent(rows.begin() + static_cast<ptrdiff_t>(known), rows.end());
+    store_.catalog().write([&](Transaction& t) { t.append_effects(kKillSession, sent); });
+    say_("a e " + std::to_string(rows[first].sequence) + " " + std::to_string(rows.size() - first) + " " + tag);
+  }
+  const uint64_t how = random_() % 3;
+  if (how == 0) return;
+  store_.catalog().write([&](Transaction& t) {
+    JobRow row = *t.job_of_session(kKillSession, job);
+    row.state = how == 1 ? JobState::kDone : JobState::kFailed;
+    row.error_code = how == 1 ? "" : "program_failed";
+    if (how != 1) t.mark_end(kKillSession, job, row.state, row.error_code);
     t.update_job(row);
   });
 }

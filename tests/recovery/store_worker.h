@@ -29,6 +29,7 @@ class StoreWorker {
   void donate();
   void remove();
   void accept_job();
+  void stream();
   void keep_answer();
   void log();
 

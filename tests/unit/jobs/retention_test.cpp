@@ -153,9 +153,9 @@ TEST_F(FinishedJobs, old_ones_and_those_beyond_the_count_go) {
   EXPECT_EQ(expire({.count = 0, .time = 0s}, 100min), 0);
   EXPECT_EQ(expire({.count = 4, .time = 90min}, 100min), 0) << "job_a ended exactly 90 minutes ago";
   EXPECT_EQ(expire({.count = 4, .time = 89min}, 100min), 1);
-  EXPECT_EQ(left(), "job_b job_c job_d ");
+  EXPECT_EQ(left(), "job_d job_c job_b ");
   EXPECT_EQ(expire({.count = 2, .time = 60min}, 100min), 1);
-  EXPECT_EQ(left(), "job_c job_d ");
+  EXPECT_EQ(left(), "job_d job_c ");
   EXPECT_EQ(expire({.count = 2, .time = 10min}, 100min), 1) << "the earlier end of the two counts";
   EXPECT_EQ(left(), "job_d ");
 }
@@ -179,7 +179,7 @@ TEST_F(FinishedJobs, those_that_wait_or_that_a_key_returns_stay) {
     t.insert_idempotency({"bob", "run", "k", "f", "job_b", at(0)});
   });
   EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 1);
-  EXPECT_EQ(left(), "job_a job_queued ");
+  EXPECT_EQ(left(), "job_queued job_a ");
   EXPECT_EQ(jobs::expire_idempotency_keys(store_->catalog(), at(1) + 24h), 2);
   EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 1);
   EXPECT_EQ(left(), "job_queued ");

@@ -78,7 +78,8 @@ void check_after(const std::string& folder, const Told& told) {
     const JobFilter filter{.session = "ses_1", .state = {}};
     const auto jobs = r.jobs("ann", filter, {});
     EXPECT_EQ(log.size(), 2 * jobs.items.size());
-    for (size_t i = 0; i < jobs.items.size(); ++i) EXPECT_EQ(jobs.items[i].number, static_cast<int64_t>(i) + 1);
+    for (size_t i = 0; i < jobs.items.size(); ++i)
+      EXPECT_EQ(jobs.items[i].number, static_cast<int64_t>(jobs.items.size() - i));
     for (const int step : told.kept) {
       // The step after it may have deleted it without having been able to say so.
       const bool maybe_deleted = (step + 1) % 3 == 0 && r.array(array_id(step + 1)).has_value();

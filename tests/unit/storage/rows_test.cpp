@@ -556,7 +556,7 @@ TEST_F(StorageRows, queued_jobs_come_in_session_order) {
   EXPECT_EQ(ids, (std::vector<std::string>{"job_4", "job_9", "job_2", "job_1", "job_3"}));
 }
 
-TEST_F(StorageRows, jobs_of_a_session_are_filtered_and_paged_by_number) {
+TEST_F(StorageRows, jobs_of_a_session_are_filtered_and_paged_newest_first) {
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
     for (int i = 1; i <= 12; ++i) {
@@ -568,13 +568,64 @@ TEST_F(StorageRows, jobs_of_a_session_are_filtered_and_paged_by_number) {
   const JobFilter done{.session = "ses_1", .state = JobState::kDone};
   const auto first = read([&](Reader& r) { return r.jobs("ann", done, {.limit = 4, .cursor = {}}); });
   ASSERT_EQ(first.items.size(), 4U);
-  EXPECT_EQ(first.items[3].number, 8);
+  EXPECT_EQ(first.items[0].number, 12);
+  EXPECT_EQ(first.items[3].number, 6);
   EXPECT_EQ(first.items[0].request, "");
   const auto second = read([&](Reader& r) { return r.jobs("ann", done, {.limit = 4, .cursor = first.next}); });
   ASSERT_EQ(second.items.size(), 2U);
-  EXPECT_EQ(second.items[1].number, 12);
+  EXPECT_EQ(second.items[1].number, 2);
   EXPECT_EQ(second.next, "");
   EXPECT_TRUE(read([&](Reader& r) { return r.jobs("bob", done, {}); }).items.empty());
+}
+
+TEST_F(StorageRows, lists_of_jobs_are_filtered_and_paged_newest_first) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    for (int i = 0; i < 12; ++i) {
+      JobRow job = job_row("job_" + std::to_string(90 - i), i % 3 == 0 ? "ses_1" : "", i / 3 + 1);
+      job.state = i % 2 == 0 ? JobState::kDone : JobState::kFailed;
+      job.program = i < 6 ? "prog_1" : "";
+      job.created = at(i / 2);  // two at each time
+      t.insert_job(job);
+    }
+  });
+  const auto ids = [&](const JobFilter& filter) {
+    std::string out;
+    PageRequest page{.limit = 2, .cursor = {}};
+    do {
+      const auto got = read([&](Reader& r) { return r.jobs("ann", filter, page); });
+      for (const JobRow& row : got.items) out += row.id.substr(4) + " ";
+      page.cursor = got.next;
+    } while (!page.cursor.empty());
+    return out;
+  };
+  EXPECT_EQ(ids({}), "80 79 82 81 84 83 86 85 88 87 90 89 ");
+  EXPECT_EQ(ids({.session = {}, .state = JobState::kFailed}), "79 81 83 85 87 89 ");
+  EXPECT_EQ(ids({.session = {}, .state = JobState::kRunning}), "");
+  EXPECT_EQ(ids({.session = {}, .state = {}, .program = "prog_1"}), "86 85 88 87 90 89 ");
+  EXPECT_EQ(ids({.session = {}, .state = JobState::kDone, .program = "prog_1"}), "86 88 90 ");
+  EXPECT_EQ(ids({.session = "ses_1", .state = {}, .program = {}}), "81 84 87 90 ");
+  EXPECT_EQ(ids({.session = "ses_1", .state = {}, .program = "prog_1"}), "87 90 ");
+  EXPECT_EQ(ids({.session = "ses_1", .state = JobState::kDone, .program = "prog_1"}), "90 ");
+}
+
+TEST_F(StorageRows, end_of_a_job_is_marked_behind_its_effects) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.mark_end("ses_1", "job_1", JobState::kFailed, "crashed");
+    t.mark_end("", "job_1", JobState::kFailed, "crashed");
+    EXPECT_EQ(t.session("ses_1")->last_sequence, 0) << "a job that left nothing";
+    std::vector<EffectRow> rows = {effect_row("job_1", 0, "[1]"), effect_row("job_2", 0, "[2]")};
+    t.append_effects("ses_1", rows);
+    t.mark_end("ses_1", "job_1", JobState::kFailed, "crashed");
+    EXPECT_TRUE(t.has_effects_of_job("ses_1", "job_1"));
+    EXPECT_FALSE(t.has_effects_of_job("ses_1", "job_1", 1)) << "the mark is none";
+  });
+  const auto log = read([](Reader& r) { return r.effects("ses_1", 0, 10); });
+  ASSERT_EQ(log.size(), 3U);
+  EXPECT_EQ(log[2].job + " " + log[2].kind + " " + log[2].name, "job_1 failed crashed");
+  EXPECT_EQ(log[2].step, -1);
+  EXPECT_TRUE(log[2].values.empty());
 }
 
 TEST_F(StorageRows, list_limit_and_cursor_are_checked) {

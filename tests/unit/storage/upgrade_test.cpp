@@ -45,7 +45,7 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
         "', 'text'); INSERT INTO programs VALUES('ann', 'prog_1', 5" + since(4, ", 'net', 'mine'", "") +
         ");"
         "INSERT INTO sessions VALUES('ses_1', 'ann', 'mine', 'open', 'continue', 1, NULL, 4, 2, '{}'" +
-        since(8, ", 1", "") + since(10, ", NULL", "") + ");";
+        since(8, ", 1", "") + since(10, ", NULL", "") + since(15, ", 'streaming'", "") + ");";
     // Id, session, number, state, start and end.
     const auto job = [&](const std::string& id, const std::string& session, const std::string& number,
                          const std::string& state, const std::string& times) {
@@ -106,6 +106,7 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.session("ses_1", "ann")->name, "mine");
       EXPECT_EQ(r.session("ses_1")->on_error, OnError::kContinue);
       EXPECT_EQ(r.session("ses_1")->halted_by, std::nullopt);
+      EXPECT_EQ(r.session("ses_1")->effects, version() >= 15 ? EffectMode::kStreaming : EffectMode::kAtomic);
 
       const auto states = [&] {
         std::string out;
@@ -113,7 +114,7 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
           out += job.id + " " + std::string(to_string(job.state)) + ", ";
         return out;
       };
-      EXPECT_EQ(states(), "job_alone failed, job_done done, job_runs queued, job_waits queued, ");
+      EXPECT_EQ(states(), "job_waits queued, job_runs queued, job_done done, job_alone failed, ");
       EXPECT_EQ(r.job("job_done", "ann")->answer, "b");
       EXPECT_EQ(r.job("job_waits", "ann")->request, "c") << "it has still to run";
       EXPECT_EQ(r.job("job_runs", "ann")->attempt, 2);
