@@ -4,11 +4,12 @@ begin with the name of the rule.
 A history has three parts. "operations" are what clients and observers did, with the times at which each began and ended; "logs" are the
 logs of all sessions after the last operation, as [sequence, job, payload]; "jobs" the jobs of all sessions then, as {id, number, state}.
 
-Every job logs two effects whose payloads nobody else logs, [session, client, operation, 0] and [.., 1], in the transaction that makes its
-outcome visible. So a job has happened where, and only where, its effects are in the log, and a lost answer leaves nothing open.
+Every job logs two effects whose payloads nobody else logs, [session, client, operation, 0] and [.., 1]. An atomic job does so in the
+transaction that makes its outcome visible: it has happened where, and only where, its effects are in the log, and a lost answer leaves nothing
+open. A streaming job logs them while it runs; if it fails or is cancelled behind the first one, an entry whose payload is its state comes last.
 
 Kinds of operations, beside begin, end (None: unknown) and client:
-  job     session, effects, outcome (ok, accepted, failed, refused, maybe), job, answers (one of each 200), accepted and ended (when that was
+  job     session, effects, streaming, outcome (ok, accepted, failed, refused, maybe), job, answers (one of each 200), accepted and ended (when that was
           known first); what it computes: program, seed, array, amount; promised (the array that it was to make)
   create  array, value
   read    array, value (None: donated), lost (promised, and never made)
@@ -29,7 +30,7 @@ OVER = ("done", "failed", "cancelled")
 def check(history):
     seen = _Facts(history)
     wrong = []
-    for rule in (dense, once, session_order, real_time, one_log, nothing_early, monotonic, results, equal_answers, jobs_end, registers, streams_live, no_errors):
+    for rule in (dense, once, ends, session_order, real_time, one_log, nothing_early, monotonic, results, equal_answers, jobs_end, registers, streams_live, no_errors):
         wrong += [f"{rule.__name__}: {text}" for text in rule(seen)]
     return wrong
 
@@ -45,13 +46,19 @@ class _Facts:
         self.listed = {row["id"]: row for rows in self.jobs.values() for row in rows}
         self.deleted = {each["job"] for each in self.of_kind["cancel"] if each["deleted"]}
         self.places = collections.defaultdict(list)  # of a payload in the logs: (session, sequence, job)
+        self.ends = collections.defaultdict(list)  # of a job: (session, sequence, state)
         for session, log in self.logs.items():
             for sequence, job, payload in log:
-                self.places[tuple(payload)].append((session, sequence, job))
-        # When a job's effects were seen first: from then on it has happened.
+                if is_end(payload):
+                    self.ends[job].append((session, sequence, payload))
+                else:
+                    self.places[tuple(payload)].append((session, sequence, job))
+        self.streaming = {self.job_of(each) for each in self.of_kind["job"] if each.get("streaming")}
+        # When an atomic job's effects were seen first: from then on it has happened.
         self.effect_seen = collections.defaultdict(lambda: math.inf)
         for time, _, job in self.sightings():
-            self.effect_seen[job] = min(self.effect_seen[job], time)
+            if job not in self.streaming:
+                self.effect_seen[job] = min(self.effect_seen[job], time)
 
     def sightings(self):
         """(time, session, job) of each effect that somebody saw."""
@@ -61,7 +68,9 @@ class _Facts:
             yield from ((time, stream["session"], job) for _, job, _, time in stream["entries"])
 
     def happened(self, operation):
-        return all(self.places.get(tuple(payload)) for payload in operation["effects"])
+        if not all(self.places.get(tuple(payload)) for payload in operation["effects"]):
+            return False
+        return not operation.get("streaming") or not self.ends.get(self.job_of(operation))
 
     def job_of(self, operation):
         """Its id: from its answer, else from its effects."""
@@ -78,6 +87,10 @@ class _Facts:
             if status["job"] == job and status["state"] == "done":
                 known = min(known, status["end"])
         return min(known, self.effect_seen[job])
+
+
+def is_end(payload):
+    return isinstance(payload, str)
 
 
 def dense(seen):
@@ -101,7 +114,9 @@ def once(seen):
         is_done = operation["outcome"] == "ok" or state == "done"
         is_not = operation["outcome"] in ("failed", "refused") or state in ("failed", "cancelled")
         allowed = {1} if is_done and not is_not else {0} if is_not and not is_done else {0, 1}
-        if len(set(counts)) != 1 or not set(counts) <= allowed:
+        # What a streaming job may have left that is not done.
+        is_prefix = operation.get("streaming") and 0 in allowed and operation["outcome"] != "refused" and counts in ([1, 0], [1, 1])
+        if not is_prefix and (len(set(counts)) != 1 or not set(counts) <= allowed):
             yield f"{operation['effects']} are there {counts} times, outcome {operation['outcome']}, job {state}"
         for payload in operation["effects"]:
             for session, sequence, job in seen.places.get(tuple(payload), ()):
@@ -113,10 +128,25 @@ def once(seen):
         yield f"nobody sent {payload}"
 
 
+def ends(seen):
+    """Where a job left effects and was not done in the end, one entry says so, behind all of them; there is none for any other job."""
+    effects = collections.defaultdict(list)  # by job: sequence numbers
+    for places in seen.places.values():
+        for _, sequence, job in places:
+            effects[job].append(sequence)
+    for job, found in seen.ends.items():
+        state = seen.listed.get(job, {}).get("state")
+        if len(found) != 1 or not effects[job] or found[0][1] < max(effects[job]) or state not in (None, found[0][2]):
+            yield f"{job}, {state}, has effects {effects[job]} and ends {found}"
+    for job in effects:
+        if seen.listed.get(job, {}).get("state") in ("failed", "cancelled") and not seen.ends[job]:
+            yield f"{job} is {seen.listed[job]['state']}, left effects {effects[job]}, and nothing says so"
+
+
 def session_order(seen):
     """Effects are in the order of the numbers of their jobs, those of a job together and in its own order."""
     for session, log in seen.logs.items():
-        keys = [(seen.listed[job]["number"], payload[-1]) for _, job, payload in log if job in seen.listed]
+        keys = [(seen.listed[job]["number"], math.inf if is_end(payload) else payload[-1]) for _, job, payload in log if job in seen.listed]
         for before, after in zip(keys, keys[1:]):
             if not before < after:
                 yield f"{session}: (job, effect) {after} is behind {before}"
@@ -139,14 +169,22 @@ def real_time(seen):
 def one_log(seen):
     """Everybody saw a part of one log, which is still there."""
     for each in seen.of_kind["page"] + seen.of_kind["stream"]:
-        log = {sequence: [job, list(payload)] for sequence, job, payload in seen.logs[each["session"]]}
+        log = {sequence: [job, payload] for sequence, job, payload in seen.logs[each["session"]]}
         for sequence, job, payload, *_ in each["entries"]:
-            if log.get(sequence) != [job, list(payload)]:
+            if log.get(sequence) != [job, payload]:
                 yield f"{each['session']}: a {each['kind']} showed {sequence} as {payload}, the log has {log.get(sequence)}"
 
 
 def nothing_early(seen):
-    """Whoever has seen an effect finds its job done."""
+    """Whoever has seen an effect of an atomic job finds the job done, whoever has seen the end of a job finds it over."""
+    ended = {}
+    for each in seen.of_kind["page"] + seen.of_kind["stream"]:
+        for _, job, payload, *time in each["entries"]:
+            if is_end(payload):
+                ended[job] = min(ended.get(job, math.inf), time[0] if time else each["end"])
+    for status in seen.of_kind["status"]:
+        if status["state"] not in ("failed", "cancelled") and ended.get(status["job"], math.inf) < status["begin"]:
+            yield f"the end of {status['job']} was seen, and later it was {status['state']}"
     for status in seen.of_kind["status"]:
         if status["state"] != "done" and seen.effect_seen[status["job"]] < status["begin"]:
             yield f"effects of {status['job']} were seen, and later it was {status['state']}"

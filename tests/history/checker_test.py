@@ -97,9 +97,35 @@ def stream_stays(h): of(h, "stream", 1)["entries"].pop()
 def server_error(h): of(h, "read")["error"] = "500"
 
 
+def streamed(h):
+    """Another job of s1, which streamed its first effect and then failed; the one that was cancelled had streamed both."""
+    failed = {**job(6, 9, 10, seed=1), "session": "s1", "effects": [[1, 0, 6, 0], [1, 0, 6, 1]], "outcome": "failed", "ended": None, "streaming": True}
+    of(h, "job", 3)["streaming"] = True
+    h["operations"].append(failed)
+    h["jobs"]["s1"].append({"id": "j6", "number": 2, "state": "failed"})
+    h["logs"]["s1"] = [[1, "j4", [1, 0, 4, 0]], [2, "j4", [1, 0, 4, 1]], [3, "j4", "cancelled"], [4, "j6", [1, 0, 6, 0]], [5, "j6", "failed"]]
+    h["operations"].append({"kind": "page", "client": 1, "session": "s1", "after": 0, "limit": 100, "entries": h["logs"]["s1"][:], "begin": 12, "end": 13})
+    h["operations"].append({"kind": "status", "client": 1, "job": "j4", "state": "running", "begin": 8, "end": 8.2})
+    return h
+
+
+def without_pages(h): h["operations"] = [each for each in h["operations"] if each["kind"] != "page" or each["session"] != "s1"]
+def no_end(h): without_pages(streamed(h)); h["logs"]["s1"].pop()
+def two_ends(h): without_pages(streamed(h)); h["logs"]["s1"].append([6, "j6", "failed"])
+def end_of_one_that_is_done(h): h["logs"]["s0"].append([7, "j3", "failed"])
+def end_before_effects(h): without_pages(streamed(h)); log = h["logs"]["s1"]; log[3][1:], log[4][1:] = log[4][1:], log[3][1:]
+def second_effect_alone(h): without_pages(streamed(h)); h["logs"]["s1"][3][2] = [1, 0, 6, 1]
+def end_of_a_job_without_effects(h): without_pages(streamed(h)); del h["logs"]["s1"][3]; h["logs"]["s1"][3][0] = 4
+def atomic_prefix(h): streamed(h); h["operations"][-3]["streaming"] = False
+def runs_behind_its_end(h): streamed(h); h["operations"].append({**h["operations"][-1], "begin": 14, "end": 15})
+def streamed_between_others(h): without_pages(streamed(h)); log = h["logs"]["s1"]; log[2][1:], log[3][1:] = log[3][1:], log[2][1:]
+
+
 WRONG = {
-    "dense": [gap, page_gap, stream_repeats], "once": [effect_lost, half_of_a_job, effects_twice, wrong_session, cancelled_and_logged, refused_and_logged, nobody_sent],
-    "session_order": [swapped, mixed], "real_time": [against_time], "one_log": [other_entry, entry_vanished], "nothing_early": [running_when_seen, done_and_running],
+    "ends": [no_end, two_ends, end_of_one_that_is_done, end_before_effects, end_of_a_job_without_effects],
+    "dense": [gap, page_gap, stream_repeats], "once": [effect_lost, half_of_a_job, effects_twice, wrong_session, cancelled_and_logged, refused_and_logged, nobody_sent,
+                                                                 second_effect_alone, atomic_prefix],
+    "session_order": [swapped, mixed, streamed_between_others], "real_time": [against_time], "one_log": [other_entry, entry_vanished], "nothing_early": [running_when_seen, done_and_running, runs_behind_its_end],
     "monotonic": [short_page], "results": [wrong_number], "equal_answers": [other_answer, other_array_promised], "jobs_end": [job_lost, job_stuck, number_twice],
     "registers": [update_lost, update_early, old_is_wrong, version_skipped, readable_after_donation, result_is_wrong, gone_without_job, promise_broken, spoilt_by_cancelled, consumed_twice],
     "streams_live": [stream_stays], "no_errors": [server_error]}
@@ -126,6 +152,7 @@ def registers_of_concurrent_calls():
 
 def main():
     assert check(good()) == [], check(good())
+    assert check(streamed(good())) == [], check(streamed(good()))
     failed = 0
     for rule, changes in WRONG.items():
         for change in changes:

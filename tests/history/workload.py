@@ -189,10 +189,13 @@ class Client:
         count = count if count is not None else self.rng.choice([0, 0, 0, 10_000, 200_000])
         body = {"program": {"text": PROGRAMS[program]}, "arguments": [*effects, count, *arguments],
                 "callbacks": {"0": {"effect": "log", "name": "p"}, "1": {"effect": "log", "name": "q"}}, **options}
+        streaming = self.rng.random() < 0.4
+        if streaming:
+            body["effects"] = "streaming"
         headers = {"Idempotency-Key": f"{self.run.seed}-{self.number}-{self.index}"}
         if self.rng.random() < 0.5:
             headers["Prefer"] = self.rng.choice(["respond-async", "wait=1"])
-        operation = self.run.note({"kind": "job", "client": self.number, "session": self.run.sessions[session], "program": program, "effects": effects,
+        operation = self.run.note({"kind": "job", "client": self.number, "session": self.run.sessions[session], "program": program, "effects": effects, "streaming": streaming,
                                    "begin": time.monotonic(), "end": None, "outcome": "maybe", "answers": [], **more})
         path = f"/v1/sessions/{self.run.sessions[session]}/jobs"
         self.send(operation, path, body, headers)
@@ -252,14 +255,15 @@ class Client:
                 # What was not accepted may still be, where an earlier request is open.
                 operation["outcome"] = "maybe" if is_open and told["Idempotency-Replayed"] is None else "failed"
             elif code in ("array_in_use", "queue_full", *GONE):
-                operation["outcome"] = "maybe" if is_open else "refused"
+                # Found while it ran, or before: a streaming job may have logged something.
+                operation["outcome"] = "maybe" if is_open else "failed" if operation["streaming"] else "refused"
             else:
                 operation["error"] = f"{status} {document}"
             return
 
     def results_of(self, operation, document):
         """What of an answer is compared and modelled."""
-        found = {"job": document["job"], "effects": [effect["sequence"] for effect in document["effects"]]}
+        found = {"job": document["job"], "effects": document.get("streamed") or [effect["sequence"] for effect in document["effects"]]}
         given = document["results"]
         if operation["program"] == "product":
             found["results"] = given[0]["data"]
@@ -371,7 +375,12 @@ def read(run, client, array):
 
 
 def entries_of(document):
-    return [[entry["sequence"], entry["job"], entry["values"][0]["data"]] for entry in document]
+    return [[entry["sequence"], entry["job"], payload_of(entry)] for entry in document]
+
+
+def payload_of(entry):
+    """What a job logged; of the entry that says how it ended its state."""
+    return entry["values"][0]["data"] if entry["values"] else entry["effect"]
 
 
 def page(run, client, session, after, limit):
@@ -434,7 +443,7 @@ class Observer:
                     break
                 if event.get("event") == "effect":
                     document = json.loads(event["data"])
-                    stream["entries"].append([document["sequence"], document["job"], document["values"][0]["data"], time.monotonic()])
+                    stream["entries"].append([document["sequence"], document["job"], payload_of(document), time.monotonic()])
                     self.last = document["sequence"]
                     if event.get("id") != str(document["sequence"]):
                         stream["error"] = f"an event with id {event.get('id')} and number {document['sequence']}"
