@@ -59,6 +59,69 @@ def test_effects_come_while_one_waits_for_them(m):
         watcher.join()
 
 
+def logged_loop(n):
+    """Logs the number of each iteration, some microseconds apart."""
+
+    def body(i, x):
+        io_callback(lambda *_: None, None, i, ordered=True)
+        return jnp.sin(x)
+
+    return jax.lax.fori_loop(0, n, body, jnp.ones(16384))
+
+
+def test_effects_of_a_running_job_come_while_it_runs(m):
+    with m.session(effects="streaming") as session:
+        job = session.submit(logged_loop, 1_000_000)
+        seen = []
+        for effect in job.effects():
+            seen.append(effect)
+            if len(seen) == 100:
+                assert not job.done()
+                job.cancel()
+        assert (seen[-1].effect, seen[-1].name) == ("cancelled", "cancelled")
+        assert [int(each.values[0]) for each in seen[:-1]] == list(range(len(seen) - 1))
+        with pytest.raises(meshd.Cancelled):
+            job.result()
+
+
+def test_streamed_effects_are_told_to_their_functions(m):
+    told = []
+
+    def told_loop(n):
+        def body(i, x):
+            io_callback(lambda i: told.append(int(i)), None, i, ordered=True)
+            return x + 1
+
+        return jax.lax.fori_loop(0, n, body, 0)
+
+    with m.session() as session:
+        job = m.using(effects="streaming").session(id=session.id).submit(told_loop, 20)
+        assert [int(each.values[0]) for each in job.effects()] == list(range(20))
+        assert job.result() == 20 and told == list(range(20))
+        assert job.info.effects == [] and job.info.streamed == {"count": 20, "first": 1, "last": 20}
+        assert list(job.effects(after=18)) == list(session.effects(after=18, follow=False))
+
+
+def test_progress_tells_what_is_known(m):
+    known = m.submit(lambda: jax.lax.fori_loop(0, 10_000_000, lambda _, x: jnp.sin(x), jnp.ones(16384)))
+    deadline = time.monotonic() + 30
+    while "remaining_seconds" not in known.progress and time.monotonic() < deadline:
+        time.sleep(0.05)
+    progress = known.progress
+    assert (
+        0 < progress["percent"] < 100
+        and progress["loop"]["iterations"] == 10_000_000
+        and progress["remaining_seconds"] > 0
+    )
+    known.cancel()
+    unknown = m.submit(spin, 10_000_000)
+    while "loop" not in unknown.progress and time.monotonic() < deadline:
+        time.sleep(0.05)
+    progress = unknown.progress
+    assert "percent" not in progress and "iterations" not in progress["loop"], progress
+    unknown.cancel()
+
+
 def test_effects_resume_after_a_lost_connection(own_server):
     with meshd.connect(own_server.url) as m:
         session = m.session()

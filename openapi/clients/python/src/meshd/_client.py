@@ -19,7 +19,7 @@ from ._garbage import Garbage
 from ._jit import Jitted
 from ._jobs import Job
 from ._programs import Program, digest, from_text
-from ._sessions import Session
+from ._sessions import Session, effects_of
 from ._shardings import Mesh, Sharding
 from ._transport import Answer, Settings, Transport
 
@@ -243,7 +243,8 @@ class Client:
 
     def using(self, *, live: bool | None = None, **options: Any) -> Client:
         """The same server, whose runs have these fields of the request: `deadline` (seconds), `profile`, `mesh` (a
-        Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`.
+        Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`, `effects` of
+        runs in sessions ("streaming", "atomic").
 
         With `live` functions that give nothing back (`jax.debug.print`) are called while the program runs, not when it
         is over; the program waits for each of them."""
@@ -274,12 +275,20 @@ class Client:
         request = _runs.Request(Program("", [], []), [], None, {}, "base64", {})
         return Job(self, document, request, None)
 
-    def session(self, name: str | None = None, *, id: str | None = None, on_error: str = "continue") -> Session:
+    def session(
+        self,
+        name: str | None = None,
+        *,
+        id: str | None = None,
+        on_error: str = "continue",
+        effects: str = "atomic",
+    ) -> Session:
         """Opens a session: runs in order, and a log of their effects; with `id` one that is open already, by whatever
-        process. `on_error="halt"` holds the runs behind one that failed."""
+        process. `on_error="halt"` holds the runs behind one that failed. With `effects="streaming"` effects are in the
+        log some milliseconds after they happened, while their run goes on; a run that fails leaves them there."""
         if id is not None:
             return Session(self, self._transport.json("GET", f"/v1/sessions/{id}"))
-        body: dict[str, Any] = {"on_error": on_error}
+        body: dict[str, Any] = {"on_error": on_error, "effects": effects}
         if name is not None:
             body["name"] = name
         return Session(self, self._transport.json("POST", "/v1/sessions", body, keyed=True))
@@ -389,7 +398,7 @@ class Client:
         finally:
             _runs.delete_all(uploaded)
         self._shared.thread.info = info
-        tell(request.program.callbacks, info.effects)
+        tell(request.program.callbacks, effects_of(self, session, info) if request.program.callbacks else [])
         return request.program.finish(results)
 
     def _submit(

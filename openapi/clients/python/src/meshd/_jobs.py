@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _runs, errors, errors_by_code
 from ._callbacks import CallbackThread, tell
+from ._sessions import LiveEffects, Session, effects_of
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -42,9 +43,20 @@ class Job:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """`steps_done`, `steps_estimated` (0: not known), the op that runs and its line; empty before it runs."""
+        """`steps_done`, `running_seconds`, the `loop` it is in with its iterations, the op that runs and its line.
+        Where the program says how much there is to do: `steps_total`, `percent` and `remaining_seconds`. Empty before
+        it runs."""
         found: dict[str, Any] = self._refresh().get("progress") or {}
         return found
+
+    def effects(self, *, after: int = 0) -> Iterator[_runs.Effect]:
+        """Its effects in its session's log behind a sequence number, each as soon as it is there, until the job is
+        over: with `effects="streaming"` while it runs. Of a job that has failed or was cancelled the last one says so
+        (its `effect` is "failed" or "cancelled"), if it has left others."""
+        session = self._document.get("session")
+        if session is None:
+            raise ValueError("the job is in no session: its effects are in its answer alone (info.effects)")
+        return iter(LiveEffects(Session(self._client, {"id": session}), self.id, self.done, after))
 
     def done(self) -> bool:
         """Whether it is over, with whatever outcome."""
@@ -110,7 +122,8 @@ class Job:
             raise errors.of_code(error["code"], error["detail"], self._request.program.text)
         results, self.info = _runs.read_document(self._client, self._request, document["answer"])
         _runs.mark_donated(self._request)
-        tell(self._request.program.callbacks, self.info.effects)
+        if self._request.program.callbacks:
+            tell(self._request.program.callbacks, effects_of(self._client, document.get("session"), self.info))
         return self._request.program.finish(results)
 
     def __repr__(self) -> str:
@@ -133,8 +146,7 @@ def show_progress(wanted: bool) -> Iterator[Any]:
             return
 
         def show(progress: dict[str, Any], is_over: bool) -> None:
-            done, estimated = progress.get("steps_done", 0), progress.get("steps_estimated", 0)
-            text = "done" if is_over else f"{done} of {estimated} steps" if estimated >= done > 0 else f"{done} steps"
+            text = "done" if is_over else progress_text(progress)
             sys.stderr.write(f"\r{text:<60}" + ("\n" if is_over else ""))
             sys.stderr.flush()
 
@@ -145,10 +157,17 @@ def show_progress(wanted: bool) -> Iterator[Any]:
         def advance(progress: dict[str, Any], is_over: bool) -> None:
             if not progress:
                 return
-            done, estimated = progress.get("steps_done", 0), progress.get("steps_estimated", 0)
-            # Estimates are beyond what a loop does; a total that was passed says nothing.
-            bar.total = estimated if estimated >= done else None
-            bar.n = done
+            bar.total = progress.get("steps_total")
+            bar.n = progress.get("steps_done", 0)
             bar.refresh()
 
         yield advance
+
+
+def progress_text(progress: dict[str, Any]) -> str:
+    """ "41.3 %, 12 s left", or what is known."""
+    if "percent" in progress:
+        left = f", {progress['remaining_seconds']:.0f} s left" if "remaining_seconds" in progress else ""
+        return f"{progress['percent']} %{left}"
+    loop = progress.get("loop")
+    return f"{loop['iterations_done']} iterations" if loop else f"{progress.get('steps_done', 0)} steps"

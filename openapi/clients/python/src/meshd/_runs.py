@@ -72,6 +72,8 @@ class RunInfo:
     warnings: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     profile: dict[str, Any] | None = None
+    #: Of a run that streams its effects, which are in its session's log alone: `count`, `first` and `last` number.
+    streamed: dict[str, int] | None = None
     #: With debug_nans or debug_infs: the first step that made one.
     first_nonfinite: dict[str, Any] | None = None
     #: Milliseconds of the server's stages.
@@ -86,6 +88,7 @@ class RunInfo:
             document.get("warnings", []),
             [Effect.of(each) for each in document.get("effects", [])],
             document.get("profile"),
+            document.get("streamed"),
             document.get("first_nonfinite"),
         )
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
+import queue
+import socket
+import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _transport, errors
-from ._runs import Effect
+from ._runs import Effect, RunInfo
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
 
 #: The server sends a comment every 15 seconds; without one for so long the connection is dead.
 SILENCE = 45.0
+#: Between two looks at a job whose effects do not come.
+POLL = 0.2
+#: The last entry of a job that has left effects and is not done.
+ENDS = ("failed", "cancelled")
 
 
 class Session:
@@ -88,7 +96,10 @@ class Session:
             yield from map(Effect.of, page["items"])
             at = page["next"]
 
-    def _follow(self, after: int) -> Iterator[Effect]:
+    def _follow(
+        self, after: int, opened: Callable[[http.client.HTTPConnection], None] | None = None
+    ) -> Iterator[Effect]:
+        """`opened` is given each connection, which another thread may shut down."""
         transport = self._client._transport
         path = transport.target(f"/v1/sessions/{self.id}/events", {"encoding": "base64"})
         failures = 0
@@ -97,6 +108,9 @@ class Session:
             connection: http.client.HTTPConnection | None = None
             try:
                 connection = transport.new_connection(SILENCE)
+                connection.connect()
+                if opened is not None:
+                    opened(connection)
                 headers = transport.headers({"Accept": "text/event-stream", "Last-Event-ID": str(after)})
                 _transport.send(connection, "GET", path, None, headers)
                 response = connection.getresponse()
@@ -127,6 +141,73 @@ class Session:
 
     def __repr__(self) -> str:
         return f"meshd.Session({self.id})"
+
+
+class LiveEffects:
+    """The effects of one job while it runs; `is_over` says when it is. The log is followed by a thread, so that the end
+    of the job ends the iteration although no effect comes any more."""
+
+    def __init__(self, session: Session, job: str, is_over: Callable[[], bool], after: int) -> None:
+        self._session, self._job, self._is_over, self._after = session, job, is_over, after
+        self._found: queue.Queue[Effect] = queue.Queue(maxsize=10_000)
+        self._stopping = threading.Event()
+        self._connection: http.client.HTTPConnection | None = None
+
+    def __iter__(self) -> Iterator[Effect]:
+        thread = threading.Thread(target=self._read, name="meshd effects", daemon=True)
+        thread.start()
+        try:
+            while True:
+                try:
+                    effect = self._found.get(timeout=POLL)
+                except queue.Empty:
+                    if self._is_over():
+                        break
+                    continue
+                self._after = effect.sequence
+                if effect.job == self._job:
+                    yield effect
+                    if effect.effect in ENDS:
+                        return
+        finally:
+            self._stop()
+        # What came between the last effect and the look at the job.
+        yield from (each for each in self._session.effects(after=self._after, follow=False) if each.job == self._job)
+
+    def _read(self) -> None:
+        with contextlib.suppress(errors.Error):  # the session is gone: so is the job
+            for effect in self._session._follow(self._after, self._opened):
+                while not self._stopping.is_set():
+                    with contextlib.suppress(queue.Full):
+                        self._found.put(effect, timeout=POLL)
+                        break
+                if self._stopping.is_set():
+                    return
+
+    def _opened(self, connection: http.client.HTTPConnection) -> None:
+        self._connection = connection
+        if self._stopping.is_set():
+            self._shut_down(connection)
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        if self._connection is not None:
+            self._shut_down(self._connection)
+
+    @staticmethod
+    def _shut_down(connection: http.client.HTTPConnection) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def effects_of(client: Client, session: str | None, info: RunInfo) -> list[Effect]:
+    """The effects of a run, from its answer or from the log that it has streamed them to."""
+    if not info.streamed or session is None or not info.streamed["count"]:
+        return info.effects
+    log = Session(client, {"id": session}).effects(after=info.streamed["first"] - 1, follow=False)
+    last = info.streamed["last"]
+    until = itertools.takewhile(lambda effect: effect.sequence <= last, log)
+    return [effect for effect in until if effect.job == info.job]
 
 
 def read_events(response: Any) -> Iterator[tuple[str, str]]:
