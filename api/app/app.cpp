@@ -437,10 +437,13 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
   parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
     const KeptRun kept = open_kept_document(row.request);
     FormFiles files(kept.files, *parts.pool, nullptr);
+    MeshFinder meshes(parts.meshes, row.principal);
+    meshes.know(kept.meshes);
     const JobContext context{parts.arrays,
                              parts.programs,
                              parts.compiler,
                              *parts.pool,
+                             meshes,
                              kept.session_mesh ? &*kept.session_mesh : nullptr,
                              parts.services.processes,
                              true,

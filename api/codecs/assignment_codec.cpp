@@ -26,15 +26,15 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(const Json* list, const s
 
 }  // namespace
 
-void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, core::Diagnostics& wrong,
+void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, MeshFinder& meshes, core::Diagnostics& wrong,
                      const ProgramTrees& trees) {
-  if (in.mesh != nullptr && !in.mesh->is_null()) out.mesh = read_mesh(*in.mesh, "/mesh", wrong);
+  if (in.mesh != nullptr && !in.mesh->is_null()) out.mesh = read_mesh_choice(*in.mesh, "/mesh", meshes, wrong);
   if (in.meshes != nullptr) {
     if (const JsonObject* object = expect_object(*in.meshes, "/meshes", wrong)) {
       for (const auto& [name, value] : *object) {
         if (!has_room(wrong)) break;
         const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
-        if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
+        if (auto mesh = read_mesh_choice(value, "/meshes/" + pointer_token(name), meshes, wrong))
           out.meshes.emplace(symbol, std::move(*mesh));
       }
     }

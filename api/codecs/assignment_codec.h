@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/json/schema.h"
 #include "service/jobs/job_request.h"
@@ -30,8 +31,8 @@ std::vector<Field<In>> assignment_fields() {
           {"in_shardings", &In::in_shardings, shardings},
           {"out_shardings", &In::out_shardings, shardings}};
 }
-/// Notes every mistake in them. With trees, shardings are prefixes of them.
-void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, core::Diagnostics& wrong,
+/// Notes every mistake in them. With trees, shardings are prefixes of them. Throws not_found for ids of meshes.
+void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, MeshFinder& meshes, core::Diagnostics& wrong,
                      const ProgramTrees& trees = {});
 
 }  // namespace meshd::api

@@ -26,9 +26,10 @@ const Schema<EffectDocument>& schema() {
 
 EffectDocument effect_document(const storage::EffectRow& row, bool base64) {
   const effects::EffectOrigin origin = effects::place_from_text(row.values);
-  return {row.sequence,    row.kind,     row.name,      row.ordered, row.job,
-          row.shard_index, origin.point, origin.device, row.number,  effects::values_from_text(row.values),
-          base64};
+  // The entry that says how a job ended is no effect of its program, and has none.
+  auto values = row.values.empty() ? std::vector<tensor::DenseValue>() : effects::values_from_text(row.values);
+  return {row.sequence, row.kind,      row.name,   row.ordered,       row.job, row.shard_index,
+          origin.point, origin.device, row.number, std::move(values), base64};
 }
 
 EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64) {

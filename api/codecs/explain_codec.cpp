@@ -560,12 +560,13 @@ compile::ParsedRef traced_for(const PlacementInput& in, const jobs::JobRequest& 
 
 }  // namespace
 
-jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler) {
+jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler,
+                                   MeshFinder& meshes) {
   core::Diagnostics wrong;
   auto in = read_json<PlacementInput>(body, "", wrong);
   jobs::JobRequest out;
   out.program = program;
-  read_assignment(in, out, wrong);
+  read_assignment(in, out, meshes, wrong);
   if (program->needs_trace()) {
     out.program = traced_for(in, out, compiler, wrong);
   } else if (in.arguments != nullptr || in.keywords != nullptr || in.statics != nullptr) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/codecs/mesh_choice.h"
 #include "api/json/schema.h"
 #include "service/compile/explain/explain.h"
 #include "service/compile/explain/snapshots.h"
@@ -16,7 +17,8 @@ namespace meshd::api {
 /// Decodes {mesh | meshes, in_shardings, out_shardings, donate, shapes}, all optional; the program of the result is
 /// specialised where arguments have dynamic dimensions. Throws invalid_request, invalid_mesh
 /// with JSON Pointers.
-jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler);
+jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler,
+                                   MeshFinder& meshes);
 
 struct PlacementInput;
 template <>

@@ -1,5 +1,7 @@
 #include "api/codecs/job_answer_codec.h"
 
+#include <chrono>
+#include <cmath>
 #include <set>
 #include <span>
 
@@ -84,6 +86,11 @@ struct JobProgress {
   const jobs::JobView& view;
 };
 
+// With milliseconds: more would say what nobody knows.
+double seconds_of(std::chrono::nanoseconds time) {
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) / 1000;
+}
+
 }  // namespace
 
 template <>
@@ -160,6 +167,16 @@ const Schema<device::FirstNonfinite>& schema() {
 }
 
 template <>
+const Schema<jobs::StreamedEffects>& schema() {
+  using Doc = jobs::StreamedEffects;
+  static const Schema<Doc> kSchema{"StreamedEffects",
+                                   {{"count", &Doc::count, {.low = 0}},
+                                    {"first", [](const Doc& doc) { return unless_zero(doc.first); }, {.low = 1}},
+                                    {"last", [](const Doc& doc) { return unless_zero(doc.last); }, {.low = 1}}}};
+  return kSchema;
+}
+
+template <>
 const Schema<RunAnswer>& schema() {
   using Doc = RunAnswer;
   static const Schema<RunAnswer> kSchema{
@@ -178,6 +195,7 @@ const Schema<RunAnswer>& schema() {
             out.push_back(effect_document(effect, doc.result.job, doc.form.base64));
           return out;
         }},
+       {"streamed", [](const Doc& doc) { return doc.result.streamed; }},
        {"result_tree",
         [](const Doc& doc) {
           return doc.form.result_tree.empty() ? std::nullopt : std::optional(Raw{doc.form.result_tree});
@@ -218,17 +236,50 @@ const Schema<WaitOfClient>& schema() {
 }
 
 template <>
+const Schema<device::RunLoop>& schema() {
+  using Doc = device::RunLoop;
+  static const Schema<Doc> kSchema{"LoopProgress",
+                                   {{"line", &Doc::line, {.low = 0}},
+                                    {"iterations_done", &Doc::iterations_done, {.low = 0}},
+                                    {"iterations", &Doc::iterations, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
 const Schema<JobProgress>& schema() {
   using Doc = JobProgress;
   static const Schema<JobProgress> kSchema{
       "JobProgress",
       {{"steps_done", [](const Doc& doc) { return doc.view.progress->steps_done; }, {.low = 0}},
-       {"steps_estimated", [](const Doc& doc) { return doc.view.progress->steps_estimated; }, {.low = 0}},
+       {"steps_total", [](const Doc& doc) { return doc.view.progress->steps_total; }, {.low = 0}},
+       {"percent",
+        [](const Doc& doc) {
+          const auto done = doc.view.progress->fraction();
+          return done ? std::optional(std::floor(*done * 1000) / 10) : std::nullopt;
+        },
+        {.low = 0, .high = 100}},
+       {"running_seconds", [](const Doc& doc) { return seconds_of(doc.view.progress->running_for); }, {.low = 0}},
+       {"remaining_seconds",
+        [](const Doc& doc) {
+          const auto left = doc.view.progress->remaining();
+          return left ? std::optional(seconds_of(*left)) : std::nullopt;
+        },
+        {.low = 0}},
+       {"loop", [](const Doc& doc) { return doc.view.progress->loop; }},
        {"op", [](const Doc& doc) { return std::string_view(doc.view.progress->op); }},
        {"line", [](const Doc& doc) { return doc.view.progress->line; }, {.low = 0}},
        {"effects", [](const Doc& doc) { return doc.view.effect_count; }, {.low = 0}},
        {"waits_for",
         [](const Doc& doc) { return doc.view.waits ? std::optional(WaitOfClient{*doc.view.waits}) : std::nullopt; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<JobProgressEvent>& schema() {
+  using Doc = JobProgressEvent;
+  static const Schema<Doc> kSchema{"JobProgressEvent",
+                                   {{"job", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
+                                    {"progress", [](const Doc& doc) { return JobProgress{doc.view}; }}}};
   return kSchema;
 }
 
@@ -249,6 +300,7 @@ const Schema<JobDocument>& schema() {
       {{"id", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
        {"session", [](const Doc& doc) { return or_null(doc.view.row.session); }},
        {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 0}},
+       {"program", [](const Doc& doc) { return unless_empty(doc.view.row.program); }},
        {"state",
         [](const Doc& doc) { return storage::to_string(doc.view.row.state); },
         {.words = {"queued", "running", "done", "failed", "cancelled"}}},

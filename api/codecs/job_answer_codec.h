@@ -20,6 +20,13 @@ struct JobDocument {
 template <>
 const Schema<JobDocument>& schema();
 
+/// The data of `event: progress`.
+struct JobProgressEvent {
+  const jobs::JobView& view;  ///< has progress
+};
+template <>
+const Schema<JobProgressEvent>& schema();
+
 /// Of the answer of a run.
 const SchemaBase& run_answer_schema();
 

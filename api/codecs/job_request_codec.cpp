@@ -60,7 +60,7 @@ struct RunInput : AssignmentInput {
   std::optional<std::string> platform;
   const Json* keywords = nullptr;
   const Json* update = nullptr;
-  std::optional<std::string> donation, devices, session;
+  std::optional<std::string> donation, devices, session, effects;
   bool reshard = false, profile = false, debug_nans = false, debug_infs = false;
   const Json* callbacks = nullptr;
   const Json* infeed = nullptr;
@@ -137,6 +137,7 @@ const Schema<RunInput>& schema() {
              {"devices", &In::devices, {.words = {"least_loaded"}}},
              {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
              {"infeed", &In::infeed, {.like = json_type<std::vector<InfeedEntryInput>>}},
+             {"effects", &In::effects, {.words = {"atomic", "streaming"}}},
              {"results", &In::results, {.optional = true}},
              {"session", &In::session},
              {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
@@ -472,10 +473,11 @@ struct KeptFile {
   Base64Elements base64{{}};
 };
 
-// What a job's row keeps to decode it again, where the session had a mesh or the request was a form with files; else it
-// keeps the body alone.
+// What a job's row keeps to decode it again, where the session had a mesh, the body names meshes by their ids or the
+// request was a form with files; else it keeps the body alone.
 struct KeptDocument {
-  std::string session_mesh;  ///< JSON; empty: none
+  std::string session_mesh;         ///< JSON; empty: none
+  std::vector<std::string> meshes;  ///< JSON
   std::vector<KeptFile> files;
   std::string_view body;
 };
@@ -501,6 +503,11 @@ const Schema<KeptDocument>& schema() {
         [](const KeptDocument& kept) {
           return kept.session_mesh.empty() ? std::nullopt : std::optional(Raw{kept.session_mesh});
         }},
+       {"meshes",
+        [](const KeptDocument& kept) {
+          std::vector<Raw> out(kept.meshes.begin(), kept.meshes.end());
+          return out.empty() ? std::nullopt : std::optional(std::move(out));
+        }},
        {"files",
         [](const KeptDocument& kept) {
           return kept.files.empty() ? std::nullopt : std::optional(std::span(kept.files));
@@ -509,12 +516,14 @@ const Schema<KeptDocument>& schema() {
   return kSchema;
 }
 
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh, std::span<const FormPart> files) {
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh,
+                          const std::map<std::string, mesh::Mesh>& meshes, std::span<const FormPart> files) {
   KeptDocument kept;
   if (session_mesh != nullptr && !session_mesh->is_empty()) kept.session_mesh = mesh::to_document(*session_mesh);
+  for (const auto& [id, mesh] : meshes) kept.meshes.push_back(mesh::to_document(mesh));
   for (const FormPart& file : files)
     kept.files.push_back({file.name, file.filename, file.media_type, {std::as_bytes(std::span(file.data))}});
-  if (kept.session_mesh.empty() && kept.files.empty()) return body;
+  if (kept.session_mesh.empty() && kept.meshes.empty() && kept.files.empty()) return body;
   kept.body = body;
   return to_json(kept);
 }
@@ -527,6 +536,13 @@ KeptRun open_kept_document(const std::string& document) {
   if (body == nullptr) return out;
   core::Diagnostics wrong;
   if (const Json* mesh = out.body.find("session_mesh")) out.session_mesh = read_mesh(*mesh, "/session_mesh", wrong);
+  if (const Json* meshes = out.body.find("meshes")) {
+    // By what they are: an id is the digest of a mesh.
+    meshes->each([&](size_t, const Json& item) {
+      if (auto mesh = read_mesh(item, "/meshes", wrong)) out.meshes.emplace(mesh::mesh_id(*mesh), *mesh);
+      return true;
+    });
+  }
   wrong.throw_if_any("internal");
   const auto text_of = [](const Json& file, std::string_view name) {
     const Json* field = file.find(name);
@@ -552,9 +568,9 @@ KeptRun open_kept_document(const std::string& document) {
 namespace {
 
 // Nothing of them is looked up, or changes with the session or with the files beside the document.
-bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request) {
-  return in.program->find("part") == nullptr && request.session.empty() && in.statics == nullptr &&
-         in.callbacks == nullptr && in.infeed == nullptr && in.update == nullptr;
+bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request, const MeshFinder& meshes) {
+  return meshes.found().empty() && in.program->find("part") == nullptr && request.session.empty() &&
+         in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr && in.update == nullptr;
 }
 
 DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,
@@ -629,7 +645,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
       read_argument_of(argument, expected_type(out.program.get(), i), pointer, context, out, sources, wrong);
     });
   }
-  read_assignment(in, out, wrong, trees);
+  read_assignment(in, out, context.meshes, wrong, trees);
   if (is_numpy) {
     wrong.throw_if_any("invalid_request");
     out.program = core::in_text({}, out.program_id.empty() ? "/program/text" : "/program/id", [&] {
@@ -655,13 +671,18 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   out.session = !session.empty() ? session : in.session.value_or("");
   if (!session.empty() && in.session && *in.session != session)
     wrong.add("/session", "is another session than the path's");
+  if (in.effects) {
+    out.effects = in.effects == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic;
+    if (in.effects == "streaming" && out.session.empty())
+      wrong.add("/effects", "effects are streamed to the log of a session: name one in \"session\"");
+  }
   if (in.deadline) out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*in.deadline * 1000));
   out.profile = in.profile;
   out.nonfinite = {.nans = in.debug_nans, .infinities = in.debug_infs};
   if (in.kept != nullptr) throw core::Error("unsupported_field", "/kept is not supported yet");
   if (in.in_tree != nullptr) throw core::Error("unsupported_field", "/in_tree is not supported yet");
   wrong.throw_if_any("invalid_request");
-  if (again != nullptr && can_be_repeated(in, out))
+  if (again != nullptr && can_be_repeated(in, out, context.meshes))
     *again = std::make_shared<DecodedRun>(decoded_run(out, form, std::move(sources)));
   return {std::move(out), form};
 }

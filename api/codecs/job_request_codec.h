@@ -2,6 +2,7 @@
 // came before is decoded from what it was then (DecodedRun).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "api/codecs/form_files.h"
+#include "api/codecs/mesh_choice.h"
 #include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/jobs/job_request.h"
@@ -23,6 +25,7 @@ struct JobContext {
   registry::ProgramRegistry& programs;
   compile::Compiler& compiler;
   tensor::BufferPool& pool;
+  MeshFinder& meshes;
   /// The mesh that the session was inside of; used where the body names none. Null: none.
   const mesh::Mesh* session_mesh = nullptr;
   mesh::Processes processes = {};  ///< labels of the devices
@@ -33,13 +36,15 @@ struct JobContext {
   core::MemoryReservation* memory = nullptr;  ///< of the request, for a program that is an artifact; null: not counted
 };
 
-/// What a job's row keeps to decode it again: the body, with the session's mesh and the files of the form where there
-/// are any.
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh, std::span<const FormPart> files);
+/// What a job's row keeps to decode it again: the body, with the session's mesh, the meshes that the body names by
+/// their ids and the files of the form where there are any.
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh,
+                          const std::map<std::string, mesh::Mesh>& meshes, std::span<const FormPart> files);
 /// A kept document. `files` view `bytes`.
 struct KeptRun {
   Json body;
   std::optional<mesh::Mesh> session_mesh;
+  std::map<std::string, mesh::Mesh> meshes;  ///< by id
   std::vector<FormPart> files;
   std::vector<std::unique_ptr<std::string>> bytes;
 };

@@ -17,7 +17,8 @@ constexpr std::chrono::seconds kLongestSearch{10};
 
 // The body of a request that places a program; none at all is the same as {}.
 jobs::JobRequest read_assignment(Request& request, Services& services, const compile::ParsedRef& program) {
-  return decode_assignment(optional_body_json(request, BodyPolicy::kJson), program, services.compiler);
+  MeshFinder meshes(services.meshes, request.principal);
+  return decode_assignment(optional_body_json(request, BodyPolicy::kJson), program, services.compiler, meshes);
 }
 
 constexpr std::string_view kFormatOnly[] = {"format"};

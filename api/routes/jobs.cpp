@@ -26,8 +26,8 @@ using storage::JobState;
 
 constexpr size_t kJobIdSize = 40;  // job_ and a UUID
 
-JobContext context_of(Services& services) {
-  return {services.arrays, services.programs, services.compiler, services.pool, nullptr, services.processes};
+JobContext context_of(Services& services, MeshFinder& meshes) {
+  return {services.arrays, services.programs, services.compiler, services.pool, meshes, nullptr, services.processes};
 }
 
 using Clock = std::chrono::steady_clock;
@@ -66,7 +66,8 @@ Response accepted(const jobs::JobView& view, const Preferences& preferences) {
 std::string job_etag(const jobs::JobView& view) {
   std::string out = fmt::format(R"("{}.{}.{})", view.row.id, storage::to_string(view.row.state), view.row.attempt);
   if (view.progress && !view.is_over()) {
-    out += fmt::format(".{}.{}.{}", view.progress->steps_done, view.progress->line, view.effect_count);
+    out += fmt::format(".{}.{}.{}.{}", view.progress->steps_done, view.progress->line, view.effect_count,
+                       std::chrono::duration_cast<std::chrono::milliseconds>(view.progress->running_for).count());
   }
   return out + R"(")";
 }
@@ -94,13 +95,14 @@ struct Submission {
 Submission read_submission(const Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
-  JobContext context = context_of(services);
+  MeshFinder meshes(services.meshes, request.principal);
+  JobContext context = context_of(services, meshes);
   context.files = body.files ? &*body.files : nullptr;
   Submission out;
   const auto take = [&](std::pair<jobs::JobRequest, ResultForm> read) {
     std::tie(out.job, out.form) = std::move(read);
     if (kept || !out.job.session.empty())
-      out.job.document = kept_document(*body.document, context.session_mesh, body.file_parts());
+      out.job.document = kept_document(*body.document, context.session_mesh, meshes.found(), body.file_parts());
     out.job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
   };
   if (path_session.empty()) out.decoded = decoded.find(request.principal, *body.document);
@@ -226,8 +228,28 @@ Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
   return made;
 }
 
-Response list(Request& request, Services& services, const storage::JobFilter& filter) {
-  auto page = services.jobs.list(request.principal, filter, page_of(request));
+bool is_program_id(std::string_view text) {
+  constexpr std::string_view kPrefix = "prog_";
+  constexpr size_t kDigits = 32;
+  return text.size() == kPrefix.size() + kDigits && text.starts_with(kPrefix) &&
+         text.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
+}
+
+Response list(Request& request, Services& services, storage::JobFilter filter,
+              std::initializer_list<std::string_view> filters) {
+  const storage::PageRequest wanted = page_of(request, filters);
+  if (const auto state = request.query.get("state")) {
+    filter.state = storage::job_state_from(*state);
+    if (!filter.state)
+      throw core::Error("invalid_query", "state: expected queued, running, done, failed or cancelled, got '" +
+                                             std::string(*state) + "'");
+  }
+  if (const auto program = request.query.get("program")) {
+    if (!is_program_id(*program))
+      throw core::Error("invalid_query", "program: expected the id of a stored program, prog_ and 32 digits of 0-9a-f");
+    filter.program = *program;
+  }
+  auto page = services.jobs.list(request.principal, filter, wanted);
   std::vector<jobs::JobView> views;
   for (storage::JobRow& row : page.items) views.push_back({std::move(row), std::nullopt, 0});
   return list_response(request, Page<JobDocument>{{views.begin(), views.end()}, std::move(page.next)});
@@ -236,7 +258,8 @@ Response list(Request& request, Services& services, const storage::JobFilter& fi
 }  // namespace
 
 Schemas job_schemas() {
-  return {&run_input_schema(), &run_answer_schema(), &schema<JobDocument>(), &JsonCodec<Page<JobDocument>>::of()};
+  return {&run_input_schema(), &run_answer_schema(), &schema<JobDocument>(), &schema<JobProgressEvent>(),
+          &JsonCodec<Page<JobDocument>>::of()};
 }
 
 std::vector<Route> job_routes(Services& services) {
@@ -255,10 +278,16 @@ std::vector<Route> job_routes(Services& services) {
        [&services](Request& request) {
          storage::JobFilter filter;
          filter.session = services.sessions.get(request.capture("id"), request.principal).id;
-         return list(request, services, filter);
+         return list(request, services, std::move(filter), {"state", "program"});
        }},
       {"GET", "/v1/jobs", "listJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) { return list(request, services, {}); }},
+       [&services](Request& request) {
+         storage::JobFilter filter;
+         // One that the caller does not see has no jobs for it, as an unknown one.
+         if (const auto session = request.query.get("session"))
+           filter.session = services.sessions.get(*session, request.principal).id;
+         return list(request, services, std::move(filter), {"state", "program", "session"});
+       }},
       {"GET", "/v1/jobs/{id}", "getJob", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          request.query.require_known({"wait"});

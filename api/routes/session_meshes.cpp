@@ -1,6 +1,7 @@
 // /v1/sessions/{id}/mesh: the meshes that a session is inside of.
 #include <fmt/core.h>
 
+#include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
@@ -9,8 +10,8 @@
 namespace meshd::api {
 namespace {
 
-struct MeshChoice {
-  std::string mesh;
+struct MeshToEnter {
+  MeshChoice mesh;
 };
 
 // What programs of a session see.
@@ -22,8 +23,8 @@ struct MeshEnvironment {
 }  // namespace
 
 template <>
-const Schema<MeshChoice>& schema() {
-  static const Schema<MeshChoice> kSchema{"MeshChoice", {{"mesh", &MeshChoice::mesh}}};
+const Schema<MeshToEnter>& schema() {
+  static const Schema<MeshToEnter> kSchema{"MeshChoice", {{"mesh", &MeshToEnter::mesh, {.required = true}}}};
   return kSchema;
 }
 
@@ -46,7 +47,7 @@ const Schema<MeshEnvironment>& schema() {
   return kSchema;
 }
 
-Schemas session_mesh_schemas() { return {&schema<MeshChoice>(), &schema<MeshEnvironment>()}; }
+Schemas session_mesh_schemas() { return {&schema<MeshToEnter>(), &schema<MeshEnvironment>()}; }
 
 namespace {
 
@@ -79,9 +80,10 @@ std::vector<Route> session_mesh_routes(Services& services) {
            return repeated.again([&] {
              return environment(request, services, services.sessions.mesh_stack(session, request.principal));
            });
-         const std::string id =
-             read_json<MeshChoice>(parse_body(request, std::move(body), BodyPolicy::kJson), "invalid_request").mesh;
-         const auto stored = services.meshes.get(id, request.principal);
+         const Json document = parse_body(request, std::move(body), BodyPolicy::kJson);
+         const auto in = read_json<MeshToEnter>(document, "invalid_request");
+         const auto stored =
+             chosen_mesh(in.mesh, "/mesh", services.meshes, request.principal, services.engine.options().device_count);
          return environment(request, services,
                             services.sessions.push_mesh(session, request.principal, stored.mesh, repeated.key()));
        }},

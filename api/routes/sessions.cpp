@@ -4,19 +4,18 @@
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
-#include "api/server/events.h"
+#include "api/routes/session_events.h"
 
 namespace meshd::api {
 namespace {
 
-constexpr int64_t kEventBatch = 256;
-constexpr int64_t kEventBatchBytes = int64_t{256} << 10;  // of rows, or one row
 // How long a barrier and the end of a session wait for jobs.
 constexpr std::chrono::seconds kLongestWait{kLongestWaitSeconds};
 
 struct SessionInput {
   std::optional<std::string> name;
   std::optional<std::string> on_error;
+  std::optional<std::string> effects;
 };
 
 // How far each order of effects is.
@@ -28,9 +27,10 @@ struct SessionTokens {
 
 template <>
 const Schema<SessionInput>& schema() {
-  static const Schema<SessionInput> kSchema{
-      "SessionInput",
-      {{"name", &SessionInput::name}, {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}}}};
+  static const Schema<SessionInput> kSchema{"SessionInput",
+                                            {{"name", &SessionInput::name},
+                                             {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}},
+                                             {"effects", &SessionInput::effects, {.words = {"atomic", "streaming"}}}}};
   return kSchema;
 }
 
@@ -49,6 +49,7 @@ const Schema<storage::SessionRow>& schema() {
        {"name", &Row::name},
        {"state", [](const Row& row) { return storage::to_string(row.state); }, {.words = {"open", "halted", "closed"}}},
        {"on_error", [](const Row& row) { return storage::to_string(row.on_error); }, {.words = {"continue", "halt"}}},
+       {"effects", [](const Row& row) { return storage::to_string(row.effects); }, {.words = {"atomic", "streaming"}}},
        {"halted_by", &Row::halted_by, {.low = 1}},
        {"jobs", [](const Row& row) { return row.next_job_number - 1; }, {.low = 0}},
        {"last_sequence", &Row::last_sequence, {.low = 0}},
@@ -62,64 +63,6 @@ Schemas session_schemas() {
   return {&schema<SessionInput>(), &schema<storage::SessionRow>(), &JsonCodec<Page<storage::SessionRow>>::of(),
           &JsonCodec<Page<EffectDocument>>::of()};
 }
-
-namespace {
-
-// Where a stream resumes: Last-Event-ID of the client, else ?after=.
-int64_t cursor_of(const Request& request) {
-  const auto last = request.headers.get("Last-Event-ID");
-  if (!last || last->empty()) return request.query.integer("after", 0, 0, INT64_MAX);
-  if (const auto cursor = whole_number(*last)) return *cursor;
-  throw core::Error("invalid_request", "Last-Event-ID: expected the id of an event of this stream, a whole number");
-}
-
-/// The entries behind `after` that the stream takes next. Throws memory_full, which ends it.
-std::vector<storage::EffectRow> next_effects(effects::EffectLog& log, const std::string& session, int64_t after,
-                                             EventStream& out) {
-  int64_t stored = 0;
-  return log.after(session, after, kEventBatch, [&](int64_t bytes) {
-    const bool is_first = stored == 0;
-    stored += bytes;
-    if (!is_first) return stored <= kEventBatchBytes;
-    if (!out.admit(std::max(stored, kEventBatchBytes) * kMemoryPerStoredByte))
-      throw core::Error("memory_full", "other event streams hold the memory that the next event needs");
-    return true;
-  });
-}
-
-/// Made in place: of a large entry nothing is there twice but its values.
-std::string event_of(storage::EffectRow row, bool base64) {
-  const EffectDocument document = effect_document(row, base64);
-  row.values = {};
-  return format_event(std::to_string(document.sequence), "effect",
-                      [&](std::string& out) { JsonCodec<EffectDocument>::append(out, document); });
-}
-
-Response stream_events(Request& request, Services& services) {
-  request.query.require_known({"after", "encoding"});
-  const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
-  const bool base64 = wants_base64(request);
-  auto stream = std::make_shared<EventStream>(core::MemoryReservation(services.memory, core::MemoryAccount::kEvents));
-  stream->set_refill(
-      [&log = services.log, id = session.id, cursor = cursor_of(request), base64](EventStream& out) mutable {
-        while (out.has_room()) {
-          auto batch = next_effects(log, id, cursor, out);
-          if (batch.empty()) return;
-          for (storage::EffectRow& row : batch) {
-            const int64_t sequence = row.sequence;
-            if (!out.send(event_of(std::move(row), base64))) return;
-            cursor = sequence;
-          }
-        }
-      });
-  auto subscription = services.log.subscribe(session.id, [weak = std::weak_ptr(stream)] {
-    if (const auto alive = weak.lock()) alive->wake();
-  });
-  stream->on_close([subscription = std::move(subscription)]() mutable { subscription.reset(); });
-  return events(stream);
-}
-
-}  // namespace
 
 bool wants_base64(const Request& request) {
   const auto encoding = request.query.get("encoding");
@@ -144,7 +87,9 @@ std::vector<Route> session_routes(Services& services) {
              parse_body(request, body.empty() ? "{}" : std::move(body), BodyPolicy::kJson), "invalid_request");
          return made(services.sessions.create(
              request.principal, in.name.value_or(""),
-             in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue, repeated.key()));
+             in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue,
+             in.effects == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic,
+             repeated.key()));
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

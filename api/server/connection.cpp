@@ -393,6 +393,7 @@ void Connection::sweep(Time now) {
         queue_event_bytes(": heartbeat\n\n");
         flush_events();
       }
+      if (state_ == State::kEvents && stream_ != nullptr) stream_->poll(now);
       return;
     case State::kWorking:
     case State::kClosed:

@@ -57,6 +57,8 @@ bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   const auto head_bytes = static_cast<int64_t>(outgoing_.head().size());
   outgoing_.clear();
   event_chunked_ = exchange_->chunked_answer();
+  queue_event_bytes(
+      fmt::format(": open; resume with Last-Event-ID\nretry: {}\n\n", reactor_.context().options.event_retry.count()));
   event_blocked_ = false;
   event_ending_ = false;
   last_event_ = std::chrono::steady_clock::now();

@@ -133,6 +133,18 @@ void EventStream::wake() {
   port->schedule_refill();
 }
 
+void EventStream::set_poll(std::chrono::milliseconds interval, std::function<bool()> is_wanted) {
+  poll_interval_ = interval;
+  is_poll_wanted_ = std::move(is_wanted);
+  next_poll_ = std::chrono::steady_clock::now() + interval;
+}
+
+void EventStream::poll(std::chrono::steady_clock::time_point now) {
+  if (!is_poll_wanted_ || now < next_poll_) return;
+  next_poll_ = now + poll_interval_;
+  if (is_poll_wanted_()) wake();
+}
+
 void EventStream::on_close(std::function<void()> closed) {
   {
     std::lock_guard held(mutex_);

@@ -2,6 +2,7 @@
 // backlog.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,7 +43,8 @@ std::string format_event(std::string_view id, std::string_view event, const std:
 /// than the backlog, or than all that events may hold, is sent alone; of several streams that come to such events at
 /// once, one goes on and the others end behind `retry:`, for their clients to resume.
 ///
-/// The reactor writes a comment every 15 s, and `event: shutdown` with `retry:` when the server drains.
+/// The reactor begins each stream with a comment and `retry:`, so that a client sees at once that it is open; it writes
+/// a comment every 15 s, and `event: shutdown` with `retry:` when the server drains.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
   static constexpr size_t kDefaultBacklogBytes = size_t{1} << 20;
@@ -67,6 +69,9 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void set_refill(std::function<void(EventStream&)> refill);
   /// There may be something new: have refill run soon. Cheap; many wakes become one run.
   void wake();
+  /// Has refill run every `interval` as well, as far as `is_wanted` says so then, on the reactor: it must not block.
+  /// Set it before events(stream) is returned.
+  void set_poll(std::chrono::milliseconds interval, std::function<bool()> is_wanted);
   /// `closed` runs once, on a worker or on the reactor, when the client has disconnected or the server has closed the
   /// stream; at once if it already is. It must not block.
   void on_close(std::function<void()> closed);
@@ -84,6 +89,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   std::string take();
   /// What take() gave last is with the kernel. Not for handlers.
   void taken_is_sent();
+  /// Wakes it where set_poll() asks for that. The reactor's thread. Not for handlers.
+  void poll(std::chrono::steady_clock::time_point now);
   /// True once finish() was called and nothing waits any more. Not for handlers.
   [[nodiscard]] bool finished() const;
   void run_refill();
@@ -106,6 +113,9 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   std::shared_ptr<Port> port_;
   std::function<void(EventStream&)> refill_;
   std::function<void()> on_close_;
+  std::chrono::milliseconds poll_interval_{0};
+  std::function<bool()> is_poll_wanted_;
+  std::chrono::steady_clock::time_point next_poll_;  ///< the reactor's
 };
 
 }  // namespace meshd::api

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/mesh/mesh_document.h"
+#include "service/mesh/processes.h"
 #include "service/tensor/sizes.h"
 
 namespace meshd::arrays {
@@ -288,7 +290,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
   std::vector<First> firsts;
   std::vector<storage::ArrayRow> rows;
   std::vector<storage::ShardRow> shard_rows;
-  std::vector<std::pair<std::string, std::string>> meshes;
+  std::map<std::pair<std::string, std::string>, storage::MeshRow> meshes;  // by id and principal
   for (size_t i = 0; i < arrays.size(); ++i) {
     auto& [array, shards] = arrays[i];
     First first{array, std::move(shards.memory), {}};
@@ -298,8 +300,14 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
         shard_rows.push_back({array->info().id, s, first.blobs.back()});
       }
     }
-    if (!array->info().mesh_id.empty())
-      meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
+    if (!array->info().mesh_id.empty()) {
+      // The array names its mesh, and that its abstract form: whoever has the array sees both, posted or not.
+      const mesh::Mesh& mesh = *array->info().sharding.mesh;
+      const mesh::Mesh abstract = mesh::abstract_form(mesh);
+      const std::string& principal = array->info().principal;
+      for (const auto& [id, seen] : {std::pair(array->info().mesh_id, &mesh), {mesh::mesh_id(abstract), &abstract}})
+        meshes.try_emplace({id, principal}, storage::MeshRow{id, principal, mesh::to_document(*seen), clock_.wall()});
+    }
     rows.push_back(array->state().with([&](const Array::State& state) { return row_of(*array, state); }));
     rows.back().state = ArrayState::kReady;
     firsts.push_back(std::move(first));
@@ -317,7 +325,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
   }
   out.rows = [promised, keys = std::move(keys), rows = std::move(rows), shard_rows = std::move(shard_rows),
               meshes = std::move(meshes)](storage::Transaction& transaction) {
-    for (const auto& [id, document] : meshes) transaction.keep_mesh(id, document);
+    for (const auto& [name, row] : meshes) transaction.put_mesh(row);
     for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
     for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
     for (const auto& key : keys) transaction.claim_key(key);

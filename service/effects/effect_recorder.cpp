@@ -1,6 +1,8 @@
 #include "service/effects/effect_recorder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "service/core/error.h"
@@ -12,6 +14,12 @@ namespace {
 // Effects that go to outgoing queues wait when so much is not committed yet.
 constexpr size_t kOpenEffects = 1024;
 constexpr int64_t kOpenBytes = int64_t{16} << 20;
+
+int64_t payload_bytes(const RecordedEffect& effect) {
+  int64_t bytes = 0;
+  for (const tensor::DenseValue& value : effect.values) bytes += value.buffer->size();
+  return bytes;
+}
 
 // A kind at a place of the program.
 struct Use {
@@ -142,9 +150,9 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   return row;
 }
 
-EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session,
+EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early,
                                std::function<void()> notify)
-    : bindings_(std::move(bindings)), has_session_(has_session), notify_(std::move(notify)) {
+    : bindings_(std::move(bindings)), early_(early), notify_(std::move(notify)) {
   state_.with([&](State& state) {
     for (InfeedEntry& entry : infeeds) {
       auto& queue = state.ready[entry.queue];
@@ -162,15 +170,31 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
   made.shard_index = call.shard;
   made.point = call.program_point;
   made.device = call.device;
-  int64_t bytes = 0;
-  for (const device::EffectValue& value : call.operands) {
+  made.time = std::chrono::steady_clock::now();
+  for (const device::EffectValue& value : call.operands)
     made.values.push_back(tensor::dense_copy(value.type, value.bytes));
-    bytes += static_cast<int64_t>(value.bytes.size());
-  }
-  state_.with([&](State& state) {
+  const int64_t bytes = payload_bytes(made);
+  const bool commits = commits_early(kind);
+  const bool is_news = state_.with([&](State& state) {
     state.effects.push_back(std::move(made));
     state.open_bytes += bytes;
+    return commits && !std::exchange(state.wants.commit, true);
   });
+  if (is_news) notify_();
+}
+
+bool EffectRecorder::commits_early(const EffectKind& kind) const {
+  return early_ == EarlyCommits::kAll || (early_ == EarlyCommits::kOutgoing && is_kind_of(kind.name, "outfeed"));
+}
+
+bool EffectRecorder::has_room() {
+  const bool is_full = state_.with([](State& state) {
+    state.wants.room = state.effects.size() - state.committed >= kOpenEffects || state.open_bytes >= kOpenBytes;
+    if (state.wants.room) state.wants.commit = true;
+    return state.wants.room;
+  });
+  if (is_full) notify_();
+  return !is_full;
 }
 
 device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
@@ -183,6 +207,7 @@ device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
     throw core::Error("effects_not_supported", "callback " + std::to_string(call.callback) + " has nothing behind it");
   }
   const Binding& binding = found->second;
+  if (call.has_side_effect && commits_early(*binding.kind) && !has_room()) return device::EffectResult::pending();
   std::vector<std::vector<std::byte>> answers;
   if (!call.results.empty()) {
     auto answer = answer_to(call, binding);
@@ -245,9 +270,9 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
     const bool is_same = call.every_device && !state.path.empty() && state.path == call.key->path;
     auto& queue = state.ready[name];
     if (!is_same && queue.empty()) {
-      got = has_session_ ? Got::kStop : Got::kNothing;
+      got = early_ != EarlyCommits::kNone ? Got::kStop : Got::kNothing;
       taken = state.taken_of_request[name];
-      state.wants.feed = has_session_;
+      state.wants.feed = early_ != EarlyCommits::kNone;
       state.wants.queue = name;
       return;
     }
@@ -278,22 +303,14 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
 }
 
 device::EffectResult EffectRecorder::give(const device::EffectCall& call) {
-  bool is_full = false;
-  state_.with([&](State& state) {
-    is_full =
-        has_session_ && (state.effects.size() - state.committed >= kOpenEffects || state.open_bytes >= kOpenBytes);
-    state.wants.room = is_full;
-  });
-  if (!is_full) {
-    record(call, *find_effect_kind("outfeed"), call.effect->point.queue);
-    state_.with([&](State& state) { state.wants.commit = has_session_; });
-  }
-  if (has_session_) notify_();
-  return is_full ? device::EffectResult::pending() : device::EffectResult::done();
+  const EffectKind& kind = *find_effect_kind("outfeed");
+  if (commits_early(kind) && !has_room()) return device::EffectResult::pending();
+  record(call, kind, call.effect->point.queue);
+  return device::EffectResult::done();
 }
 
 int64_t EffectRecorder::count() const {
-  return state_.with([](const State& state) { return static_cast<int64_t>(state.effects.size()); });
+  return state_.with([](const State& state) { return state.first + static_cast<int64_t>(state.effects.size()); });
 }
 
 Wants EffectRecorder::wants() const {
@@ -307,29 +324,44 @@ void EffectRecorder::feed(const std::string& queue, std::vector<InfeedEntry> inf
   });
 }
 
-std::vector<storage::EffectRow> EffectRecorder::rows(size_t first, const std::string& job) const {
+std::vector<storage::EffectRow> EffectRecorder::open_rows(const std::string& job) const {
   return state_.with([&](const State& state) {
     std::vector<storage::EffectRow> out;
-    for (size_t i = first; i < state.effects.size(); ++i)
-      out.push_back(to_row(state.effects[i], job, static_cast<int64_t>(i)));
+    for (size_t i = state.committed; i < state.effects.size(); ++i)
+      out.push_back(to_row(state.effects[i], job, state.first + static_cast<int64_t>(i)));
     return out;
+  });
+}
+
+std::optional<core::SteadyTime> EffectRecorder::oldest_open() const {
+  return state_.with([](const State& state) {
+    return state.committed < state.effects.size() ? std::optional(state.effects[state.committed].time) : std::nullopt;
   });
 }
 
 bool EffectRecorder::committed(size_t count) {
   return state_.with([&](State& state) {
-    state.committed = count;
-    state.open_bytes = 0;
-    for (size_t i = count; i < state.effects.size(); ++i) {
-      for (const tensor::DenseValue& value : state.effects[i].values) state.open_bytes += value.buffer->size();
+    for (size_t i = state.committed; i < state.committed + count; ++i)
+      state.open_bytes -= payload_bytes(state.effects[i]);
+    state.committed += count;
+    if (early_ == EarlyCommits::kAll) {
+      state.effects.erase(state.effects.begin(), state.effects.begin() + static_cast<ptrdiff_t>(state.committed));
+      state.first += static_cast<int64_t>(std::exchange(state.committed, 0));
     }
-    state.wants.commit = count < state.effects.size();
+    state.wants.commit = state.committed < state.effects.size();
     return std::exchange(state.wants.room, false);
   });
 }
 
 std::vector<RecordedEffect> EffectRecorder::take() {
-  return state_.with([](State& state) { return std::exchange(state.effects, {}); });
+  return state_.with([](State& state) {
+    std::vector<RecordedEffect> out(std::make_move_iterator(state.effects.begin()),
+                                    std::make_move_iterator(state.effects.end()));
+    state.first += static_cast<int64_t>(out.size());  // they count on
+    state.committed = 0;
+    state.effects.clear();
+    return out;
+  });
 }
 
 std::map<std::string, int64_t> EffectRecorder::used() const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "service/compile/plan/plan.h"
+#include "service/core/clock.h"
 #include "service/core/locked.h"
 #include "service/device/effect_sink.h"
 #include "service/effects/callback_store.h"
@@ -44,6 +45,7 @@ struct RecordedEffect {
   int64_t point = 0;   ///< number of the call in the text's order (behaviour E15)
   int64_t device = 0;  ///< on which it happened
   std::vector<tensor::DenseValue> values;
+  core::SteadyTime time = {};  ///< when it happened
 };
 
 /// A recorded effect as its row keeps it: number `step` of those of `job`.
@@ -61,18 +63,25 @@ struct Wants {
   bool feed = false;  ///< the run waits for more entries of `queue`
   std::string queue;
   bool commit = false;  ///< effects that a client should see while the program runs are not committed yet
-  bool room = false;    ///< and so many that the run waits
+  bool room = false;    ///< and so many, or so large ones, that the run waits
   std::optional<CallbackRequest> request;  ///< the run waits for its reply
   [[nodiscard]] bool any() const { return feed || commit || request.has_value(); }
+};
+
+/// Which effects a recorder wants committed while the run goes on.
+enum class EarlyCommits : uint8_t {
+  kNone,      ///< there is no session whose log or queues could take them
+  kOutgoing,  ///< those for outgoing queues, and all before them
+  kAll,       ///< all; those that are committed leave its memory
 };
 
 /// The sink of one run. emit() comes from one thread at a time, the rest from any.
 class EffectRecorder final : public device::EffectSink {
  public:
-  /// `infeeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
-  /// effects for outgoing queues are committed during the run. `notify` is called when there is something in wants();
-  /// it may be called by emit(), on a thread that must not wait.
-  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify);
+  /// `infeeds` came with the request and are taken first. With a session (`early` is not kNone) more may come from its
+  /// queues. `notify` is called when there is something new in wants(); it may be called by emit(), on a thread that
+  /// must not wait.
+  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early, std::function<void()> notify);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
@@ -82,12 +91,14 @@ class EffectRecorder final : public device::EffectSink {
   void feed(const std::string& queue, std::vector<InfeedEntry> infeeds);
   /// The reply to callback request `call`. The caller then resumes the run.
   void answer(int64_t call, const std::vector<tensor::DenseValue>& values);
-  /// Effects from number `first` on as rows of `job`, in order.
-  [[nodiscard]] std::vector<storage::EffectRow> rows(size_t first, const std::string& job) const;
-  /// The first `count` are committed. True when the run waited for that and is to be resumed.
+  /// The effects that are not committed as rows of `job`, in order.
+  [[nodiscard]] std::vector<storage::EffectRow> open_rows(const std::string& job) const;
+  /// When the first of them happened; nothing: there are none.
+  [[nodiscard]] std::optional<core::SteadyTime> oldest_open() const;
+  /// So many more are committed. True when the run waited for that and is to be resumed.
   bool committed(size_t count);
 
-  /// Once the run is over: all effects, in order.
+  /// Once the run is over: the effects in order, without those that were committed and have left its memory.
   std::vector<RecordedEffect> take();
   /// For each of the session's queues the last entry that the run took.
   [[nodiscard]] std::map<std::string, int64_t> used() const;
@@ -96,8 +107,9 @@ class EffectRecorder final : public device::EffectSink {
 
  private:
   struct State {
-    std::vector<RecordedEffect> effects;
-    size_t committed = 0;
+    std::deque<RecordedEffect> effects;
+    int64_t first = 0;       // number of the first one in memory
+    size_t committed = 0;    // of those in memory
     int64_t open_bytes = 0;  // of those not committed
     Wants wants;
     std::map<std::string, std::deque<InfeedEntry>> ready;
@@ -108,13 +120,17 @@ class EffectRecorder final : public device::EffectSink {
     std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to callback requests, until they are used
   };
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
+  /// Effects of this kind are committed while the run goes on.
+  [[nodiscard]] bool commits_early(const EffectKind& kind) const;
+  /// False: the run has to wait until some are committed.
+  bool has_room();
   device::EffectResult take_infeed(const device::EffectCall& call);
   device::EffectResult give(const device::EffectCall& call);
   /// Nothing: the reply has not arrived.
   std::optional<std::vector<std::vector<std::byte>>> answer_to(const device::EffectCall& call, const Binding& binding);
 
   const Bindings bindings_;
-  const bool has_session_;
+  const EarlyCommits early_;
   const std::function<void()> notify_;
   core::Locked<State> state_;
   std::map<int64_t, size_t> calls_;  // emit() only: by callback

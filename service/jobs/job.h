@@ -21,6 +21,11 @@ inline core::Error draining() { return core::Error("draining", "the server is sh
 /// What ends a job that its client has deleted before it was over.
 inline core::Error was_cancelled() { return {"cancelled", "the job was cancelled"}; }
 
+/// It was cancelled or the server stops: what the job did since its last commit counts for nothing.
+inline bool is_from_outside(const core::Error& error) {
+  return error.code() == core::ErrorCode("cancelled") || error.code() == core::ErrorCode("draining");
+}
+
 /// What ends a job that a halted session held when it was closed.
 inline core::Error session_dropped() {
   return {"session_closed", "the session was halted before the job, and then closed"};
@@ -46,7 +51,7 @@ struct JobRunner::Job {
   effects::Bindings bindings;
   storage::JobRow row;  ///< row.id is always set; written only when has_row
   bool has_row = false;
-  bool is_ordered = false;                        ///< has ordered effects
+  sessions::EffectOrder effect_order = sessions::EffectOrder::kNone;
   std::optional<core::Error> cannot_run;          ///< found at a restart: nothing else is known of it but its row
   std::shared_ptr<sessions::SessionQueue> queue;  ///< null: no session
   std::vector<arrays::ArrayRef> donated;
@@ -65,6 +70,7 @@ struct JobRunner::Job {
   Counted counted = Counted::kNo;                      ///< in Share; JobRunner's lock
   core::Timers::Id deadline_timer = 0;                 ///< while it waits to be started; JobRunner's lock
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
+  StreamedEffects streamed;                            ///< the same where the job streams its effects
 
   core::WaiterList watchers;  ///< notified at its end
 
@@ -77,6 +83,15 @@ struct JobRunner::Job {
   bool over = false;
   std::optional<ClientWait> waits;  ///< for an infeed entry or a reply of its client
 
+  [[nodiscard]] bool streams() const { return effect_order == sessions::EffectOrder::kStreaming; }
+  [[nodiscard]] int64_t committed_count() const {
+    return streams() ? streamed.count : static_cast<int64_t>(committed.size());
+  }
+  /// These rows of its effects, the next ones, are in the log.
+  void note_committed(const std::vector<storage::EffectRow>& rows) {
+    if (streams()) return streamed.add(rows);
+    for (const storage::EffectRow& one : rows) committed.emplace_back(one.sequence, one.number);
+  }
   /// A job before it has failed and halted their session.
   [[nodiscard]] bool is_held() const { return queue != nullptr && queue->is_held(row.number); }
   /// It was given no time, and waits for its session to be resumed however long that takes.

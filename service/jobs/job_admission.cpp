@@ -67,7 +67,7 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
       }
       // The writer's thread sees jobs in the order of their numbers: so does its session queue.
       if (job.queue != nullptr) {
-        job.queue->enter(job.row.number, job.is_ordered, job.uses);
+        job.queue->enter(job.row.number, job.effect_order, job.uses);
         entered = true;
       }
     });

@@ -39,7 +39,8 @@ void JobRunner::start_ready() {
   // Out of its session's order a job starts only where it cannot have to wait for those that it passes.
   const auto is_ready = [](const JobRef& job, bool is_first) {
     if (job->queue == nullptr) return true;
-    if (!is_first && (job->is_ordered || !job->uses.updates.empty())) return false;
+    const bool is_ordered = job->effect_order >= sessions::EffectOrder::kOrdered;
+    if (!is_first && (is_ordered || !job->uses.updates.empty() || !job->queue->may_log(job->row.number))) return false;
     return job->queue->may_read(job->row.number);
   };
   for (;;) {

@@ -114,17 +114,34 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   }
   job.timings.commit_ms = core::milliseconds_between(start, clock_.steady());
   result.timings = job.timings;
-  note_end(job, nullptr, result.effects.size());
+  const bool is_logged = !job.request.session.empty() && job.committed_count() > 0;
+  note_end(job, nullptr, is_logged ? job.committed_count() : static_cast<int64_t>(result.effects.size()));
   leave(job, Leave::kOver);
-  if (!job.request.session.empty() && !result.effects.empty()) log_.notify(job.request.session);
+  if (is_logged) log_.notify(job.request.session);
 }
 
 void JobRunner::wait_to_commit(Job& job, core::Waiter& waiter) {
   if (job.queue == nullptr) return;
   wait_for_session(job, waiter, [&] {
     return !job.queue->is_held(job.row.number) && (job.uses.updates.empty() || job.queue->may_update(job.row.number)) &&
-           (!job.is_ordered || job.queue->has_turn(job.row.number));
+           job.queue->may_log(job.row.number);
   });
+}
+
+// In the transaction: what the answer says of effects.
+void JobRunner::note_logged(const Job& job, const std::vector<storage::EffectRow>& rows, JobResult& result) {
+  if (job.streams()) {
+    result.effects.clear();
+    result.streamed = job.streamed;
+    result.streamed->add(rows);
+    return;
+  }
+  if (job.request.session.empty()) return;
+  for (size_t i = 0; i < result.effects.size(); ++i) {
+    const bool is_early = i < job.committed.size();
+    result.effects[i].sequence = is_early ? job.committed[i].first : rows[i - job.committed.size()].sequence;
+    result.effects[i].number = is_early ? job.committed[i].second : rows[i - job.committed.size()].number;
+  }
 }
 
 bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepared,
@@ -132,12 +149,11 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
   const JobRequest& request = job.request;
   std::vector<storage::EffectRow> rows;
   if (!request.session.empty()) {
-    for (size_t i = job.committed.size(); i < result.effects.size(); ++i)
-      rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
-  }
-  for (size_t i = 0; i < job.committed.size(); ++i) {
-    result.effects[i].sequence = job.committed[i].first;
-    result.effects[i].number = job.committed[i].second;
+    // Those before them are in the log; of a streaming job they are no longer here.
+    const size_t first = job.streams() ? 0 : job.committed.size();
+    for (size_t i = first; i < result.effects.size(); ++i)
+      rows.push_back(effects::to_row(result.effects[i].effect, job.row.id,
+                                     job.committed_count() + static_cast<int64_t>(i - first)));
   }
   if (job.has_row) result.job = job.row.id;
   std::vector<arrays::ArrayRef> durable_donated;
@@ -162,15 +178,18 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         if (prepared.rows != nullptr) prepared.rows(transaction);
         if (updated.rows != nullptr) updated.rows(transaction);
         if (!rows.empty()) transaction.append_effects(request.session, rows);
+        const int64_t effect_count = job.committed_count() + static_cast<int64_t>(rows.size());
+        if (job.effect_order != sessions::EffectOrder::kNone &&
+            transaction.has_effects_of_job(request.session, job.row.id, effect_count)) {
+          throw core::Error("nondeterministic_job", "job '" + job.row.id + "' had " + std::to_string(effect_count) +
+                                                        " effects this time, and its run before has logged more");
+        }
         if (core::is_planted(core::PlantedBug::kAppendTwiceOnRetry) && job.row.attempt > 1) {
           auto again = rows;
           for (storage::EffectRow& row : again) row.step = -1;
           transaction.append_effects(request.session, again);
         }
-        for (size_t i = 0; i < rows.size(); ++i) {
-          result.effects[job.committed.size() + i].sequence = rows[i].sequence;
-          result.effects[job.committed.size() + i].number = rows[i].number;
-        }
+        note_logged(job, rows, result);
         for (const auto& [queue, last] : used) transaction.use_infeeds(request.session, queue, last);
         if (job.has_row) {
           job.row.state = JobState::kDone;
@@ -184,6 +203,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         // Updated arrays take their new shards in the order of commits.
         if (!is_held && updated.rows != nullptr) updated.committed();
       });
+  if (!is_held) job.note_committed(rows);
   return !is_held;
 }
 
@@ -215,9 +235,12 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     // One that ended because the session is halted already does not halt it again: it may be resumed by now.
     const bool may_halt = !cancelled && error.code() != core::ErrorCode("session_halted") && job.queue != nullptr;
     bool halts = false;
-    try {
+    std::vector<storage::EffectRow> left = effects_to_leave(job, error);
+    const auto write = [&] {
       store_.catalog().write_then(
           [&](storage::Transaction& transaction) {
+            if (!left.empty()) transaction.append_effects(job.row.session, left);
+            transaction.mark_end(job.row.session, job.row.id, job.row.state, job.row.error_code);
             transaction.release_arrays(job.row.id, job.row.principal);
             transaction.update_job(job.row);
             halts = may_halt && transaction.halt_session(job.row.session, job.row.number);
@@ -227,6 +250,17 @@ void JobRunner::fail(Job& job, const core::Error& error) {
           [&] {
             if (halts) job.queue->halt(job.row.number);
           });
+    };
+    try {
+      try {
+        write();
+      } catch (const core::Error&) {
+        if (left.empty()) throw;
+        left.clear();  // they differ from those that a run before has logged, or there is no space: it ends all the
+                       // same
+        write();
+      }
+      job.note_committed(left);
     } catch (const core::Error&) {
       // The row is unchanged: after a restart the job is queued again. Its arguments stay reserved until then.
       job.to_read.clear();
@@ -234,9 +268,18 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   }
   if (!goes_on) {
     withdraw_results(job, cancelled ? "was cancelled" : "failed: " + error.detail());
-    note_end(job, &error, 0);
+    note_end(job, &error, job.committed_count());
   }
   leave(job, goes_on ? Leave::kQueued : Leave::kOver);
+  // The entry that says how it ended.
+  if (!goes_on && job.effect_order != sessions::EffectOrder::kNone) log_.notify(job.row.session);
+}
+
+std::vector<storage::EffectRow> JobRunner::effects_to_leave(Job& job, const core::Error& error) {
+  if (!job.streams() || job.recorder == nullptr || is_from_outside(error)) return {};
+  if (error.code() == core::ErrorCode("nondeterministic_job")) return {};
+  if (!job.queue->has_turn(job.row.number)) return {};
+  return job.recorder->open_rows(job.row.id);
 }
 
 void JobRunner::leave(Job& job, Leave how) {

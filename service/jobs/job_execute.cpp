@@ -127,8 +127,11 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   const auto notify = [weak = std::weak_ptr(waiter)] {
     if (const auto there = weak.lock()) there->notify();
   };
-  const auto recorder = std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.infeeds),
-                                                                  !job.request.session.empty(), notify);
+  const effects::EarlyCommits early = job.streams()                 ? effects::EarlyCommits::kAll
+                                      : job.request.session.empty() ? effects::EarlyCommits::kNone
+                                                                    : effects::EarlyCommits::kOutgoing;
+  const auto recorder =
+      std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.infeeds), early, notify);
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;
   run.operation_budget = static_cast<double>(options_.operation_budget);
@@ -219,7 +222,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();
 
   job->overwritten = outcome.overwritten;
-  if (!outcome.ok()) throw std::move(*outcome.error);
+  if (!outcome.ok()) {
+    if (job->streams()) wait_to_leave_effects(*job, *outcome.error, *waiter);
+    throw std::move(*outcome.error);
+  }
 
   JobResult result;
   result.stats = outcome.stats;
@@ -229,7 +235,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   result.planned_peak_bytes = job->lowered->plan->peak_bytes;
   result.warnings = job->lowered->warnings;
   result.partitions = job->assignment.partitions;
-  int64_t number = 0;
+  int64_t number = job->streamed.count;
   std::map<std::string, int64_t> places;  // of outfeed entries, numbered by queue in a request without session
   for (effects::RecordedEffect& effect : job->recorder->take()) {
     const int64_t place = effect.kind->name == "outfeed" ? ++places[effect.name] : 0;

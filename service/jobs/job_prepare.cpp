@@ -12,9 +12,13 @@
 namespace meshd::jobs {
 namespace {
 
-bool has_ordered_effects(const compile::Plan& plan) {
-  return std::any_of(plan.effects.begin(), plan.effects.end(),
-                     [](const compile::PlanEffect& effect) { return effect.point.ordered; });
+sessions::EffectOrder order_of(const compile::Plan& plan, storage::EffectMode mode) {
+  const auto any = [&](auto&& is_meant) { return std::any_of(plan.effects.begin(), plan.effects.end(), is_meant); };
+  const bool has_ordered = any([](const compile::PlanEffect& effect) { return effect.point.ordered; });
+  if (!has_ordered && !any([](const compile::PlanEffect& effect) { return effect.point.has_side_effect; }))
+    return sessions::EffectOrder::kNone;
+  if (mode == storage::EffectMode::kStreaming) return sessions::EffectOrder::kStreaming;
+  return has_ordered ? sessions::EffectOrder::kOrdered : sessions::EffectOrder::kUnordered;
 }
 
 // Entries for queues that the program does not take from are a mistake.
@@ -130,7 +134,10 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
   check_updates(*job);
   check_infeeds(wanted.infeeds, *job->lowered->plan);
-  job->is_ordered = has_ordered_effects(*job->lowered->plan);
+  if (!wanted.session.empty()) {
+    job->effect_order =
+        order_of(*job->lowered->plan, wanted.effects.value_or(sessions_.queue(wanted.session)->default_mode()));
+  }
   for (const int64_t position : job->lowered->donated) {
     const auto* argument = std::get_if<ArrayArgument>(&wanted.arguments[static_cast<size_t>(position)]);
     if (argument != nullptr && !argument->slices) job->donated.push_back(argument->array);

@@ -22,7 +22,7 @@ void JobRunner::recover(const Decoder& decode) {
           store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id, listed.principal); });
       if (!row) continue;
       const JobRef job = recover_job(*row, decode);
-      if (job->queue != nullptr) job->queue->enter(row->number, job->is_ordered, job->uses);
+      if (job->queue != nullptr) job->queue->enter(row->number, job->effect_order, job->uses);
       {
         const std::lock_guard held(mutex_);
         places_.add(row->principal, row->session);
@@ -63,7 +63,7 @@ JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Decod
     job->request.principal = row.principal;
     job->request.session = row.session;
     job->cannot_run = error;
-    job->is_ordered = true;
+    job->effect_order = sessions::EffectOrder::kStreaming;  // whichever it was
     return job;
   }
 }

@@ -78,6 +78,8 @@ struct JobRequest {
   effects::Bindings callbacks;
   std::vector<effects::InfeedEntry> infeeds;  ///< for infeeds, taken before those of the session's queues
   std::vector<arrays::ArrayRef> fed_arrays;   ///< that `infeeds` are copies of: read again when the job runs again
+  /// When its effects enter the session's log; none: as the session says. Only in a session.
+  std::optional<storage::EffectMode> effects;
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
   std::vector<std::string> result_names;  ///< of results that are stored, by their number; "": none. Empty: no names
@@ -111,15 +113,30 @@ struct JobEffect {
   effects::RecordedEffect effect;
 };
 
+/// Effects that entered the log while their job ran, or with its end.
+struct StreamedEffects {
+  int64_t count = 0;
+  int64_t first = 0, last = 0;  ///< their sequence numbers; 0: there is none
+
+  /// More of them, which were committed with these rows.
+  void add(const std::vector<storage::EffectRow>& rows) {
+    if (rows.empty()) return;
+    if (count == 0) first = rows.front().sequence;
+    last = rows.back().sequence;
+    count += static_cast<int64_t>(rows.size());
+  }
+};
+
 struct JobTimings {
   double parse_ms = 0, lower_ms = 0, bind_ms = 0, queue_ms = 0, run_ms = 0, commit_ms = 0;
 };
 
-/// The results of a job.
+/// The outcome of a job.
 struct JobResult {
   std::string job;  ///< empty when no row was written
   std::vector<JobValue> results;
-  std::vector<JobEffect> effects;
+  std::vector<JobEffect> effects;           ///< of an atomic job
+  std::optional<StreamedEffects> streamed;  ///< of a streaming one, whose effects stand in the log alone
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
   std::vector<int64_t> argument_ranks;
   std::vector<std::string> warnings;

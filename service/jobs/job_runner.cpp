@@ -74,15 +74,15 @@ JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
   }
 }
 
-void JobRunner::note_end(const Job& job, const core::Error* error, size_t effects) {
+void JobRunner::note_end(const Job& job, const core::Error* error, int64_t effects) {
   const double job_ms = core::milliseconds_between(job.accepted, clock_.steady());
   {
     const std::lock_guard held(mutex_);
+    counters_.effects_appended += effects;
     if (error != nullptr) {
       ++(error->code() == core::ErrorCode("cancelled") ? counters_.cancelled : counters_.failed);
     } else {
       ++counters_.done;
-      counters_.effects_appended += static_cast<int64_t>(effects);
       counters_.queue_seconds.add(job.timings.queue_ms / 1000);
       counters_.run_seconds.add(job.timings.run_ms / 1000);
       counters_.commit_seconds.add(job.timings.commit_ms / 1000);

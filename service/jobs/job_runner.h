@@ -89,6 +89,7 @@ struct JobView {
   [[nodiscard]] bool is_over() const { return storage::is_over(row.state); }
 };
 
+inline constexpr double kEffectBounds[] = {0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 1};
 inline constexpr double kJobBounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 600};
 
 /// Jobs that ended, by how, and how long they took: for metrics.
@@ -99,6 +100,8 @@ struct JobCounters {
   core::Histogram queue_seconds{kJobBounds}, run_seconds{kJobBounds}, commit_seconds{kJobBounds},
       job_seconds{kJobBounds};
   int64_t effects_appended = 0;
+  /// Of batches of effects that jobs stream: from the first effect to the commit.
+  core::Histogram streamed_seconds{kEffectBounds};
 };
 
 /// How many more background jobs of a principal may wait, of how many, and how many of its jobs wait.
@@ -129,6 +132,9 @@ class JobRunner {
   /// that request had another fingerprint, not_found when its job was deleted.
   std::optional<JobView> find_repeated(std::string_view principal, std::string_view route, std::string_view key,
                                        std::string_view fingerprint);
+  /// The progress of the session's jobs that run, by number; of their rows only the ids. Reads no row: for readers that
+  /// look again and again.
+  std::vector<JobView> running(const std::string& session) const;
   /// Throws not_found.
   JobView view(const std::string& id, std::string_view principal);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops. No time: what is shown
@@ -205,6 +211,9 @@ class JobRunner {
   bool get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::EffectRecorder& recorder);
+  /// A streaming job whose program failed leaves what it did before: it waits for its turn, unless something else ends
+  /// it. Throws what does where that is a stop of the server or a cancellation.
+  void wait_to_leave_effects(Job& job, const core::Error& error, core::Waiter& waiter);
   /// Releases the job's slot for a wait that may take long; a job that is held does not count as started either.
   void give_slot(Job& job);
   void take_slot(Job& job);
@@ -222,12 +231,15 @@ class JobRunner {
   /// The one transaction. False: the session was halted in the meantime, and nothing is written.
   bool write_commit(Job& job, const arrays::ArrayStore::Prepared& prepared,
                     const std::vector<arrays::ArrayStore::Update>& updates, JobResult& result);
+  static void note_logged(const Job& job, const std::vector<storage::EffectRow>& rows, JobResult& result);
+  /// Of a streaming job that has failed: what it did since its last commit, if it may enter the log.
+  static std::vector<storage::EffectRow> effects_to_leave(Job& job, const core::Error& error);
   /// Donated arrays get back what the run did not overwrite; the others are spoilt.
   void return_taken(Job& job);
   JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
   void fail(Job& job, const core::Error& error);
   /// Counts a job that is over, before anybody who waits for it sees that; null: it is done.
-  void note_end(const Job& job, const core::Error* error, size_t effects);
+  void note_end(const Job& job, const core::Error* error, int64_t effects);
   void keep_arguments(Job& job);
   void free_arguments(Job& job);
   /// kQueued: it runs again after a restart, and no later job of its session overtakes it.

@@ -3,7 +3,8 @@
 //   - the session's turn: ordered jobs before it are over before it takes from a queue or commits ordered effects early
 //   - infeed entries: read from the queue, or waited for
 //   - callback replies: the request is stored and visible, then its reply is waited for
-//   - effects for outgoing queues: committed while the run continues, and visible only then
+//   - effects for outgoing queues, and all of a job that streams its effects: committed while the run continues, and
+//     visible only then. What happens within kBatchTime of a commit is committed together.
 #include "service/core/error.h"
 #include "service/jobs/job.h"
 
@@ -12,6 +13,9 @@ namespace {
 
 // A cancelled run notifies when it is over; wait() needs a deadline all the same.
 constexpr std::chrono::hours kUntilCancelled{1};
+// Between two commits of a streaming job, unless the run waits for one: an effect is visible this much and a commit
+// after it happened, and a program that logs all the time costs the disk so many syncs.
+constexpr std::chrono::milliseconds kBatchTime{10};
 
 }  // namespace
 // What serve() remembers of a run.
@@ -19,6 +23,8 @@ struct JobRunner::ServeNotes {
   std::map<std::string, int64_t> given;  // number of the last entry that the run was given, by queue
   int64_t asked = -1;                    // index of the last callback request
   int64_t number = 0;                    // and its number in the session
+  core::SteadyTime next_batch;           // not before
+  bool waited_for_turn = false;          // since the last commit of effects
   std::vector<effects::WakeTable::Subscription> subscriptions;
 };
 
@@ -32,7 +38,13 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
     is_ending = true;
     run.cancel(reason);
   };
-  for (;; waiter->wait(is_ending ? clock_.steady() + kUntilCancelled : job.deadline)) {
+  std::optional<core::SteadyTime> batch_due;
+  const auto wake_time = [&] {
+    if (is_ending) return clock_.steady() + kUntilCancelled;
+    return batch_due ? std::min(*batch_due, job.deadline) : job.deadline;
+  };
+  for (;; waiter->wait(wake_time())) {
+    batch_due.reset();
     {
       const std::lock_guard held(end.mutex);
       if (end.outcome) {
@@ -55,10 +67,24 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
       if (needs_turn && !has_turn) {
         check_turn_comes(job);
         give_slot(job);
+        notes.waited_for_turn = true;
         continue;
       }
       if (needs_turn) take_slot(job);
-      if (wants.commit && commit_effects(job, recorder)) run.resume();
+      const bool is_due = !job.streams() || wants.room || wants.feed || wants.request ||
+                          std::chrono::steady_clock::now() >= notes.next_batch;
+      if (wants.commit && is_due) {
+        const auto oldest = recorder.oldest_open();
+        const bool waited = commit_effects(job, recorder);
+        const core::SteadyTime now = std::chrono::steady_clock::now();
+        notes.next_batch = now + kBatchTime;
+        if (job.streams() && oldest && !std::exchange(notes.waited_for_turn, false)) {
+          const std::lock_guard held(mutex_);
+          counters_.streamed_seconds.add(std::chrono::duration<double>(now - *oldest).count());
+        }
+        if (waited) run.resume();
+      }
+      if (job.streams() && recorder.wants().commit) batch_due = notes.next_batch;
       if (!wants.feed && !wants.request) continue;
       if (notes.subscriptions.empty()) {
         const auto notify = [weak = std::weak_ptr(waiter)] {
@@ -106,7 +132,7 @@ bool JobRunner::get_for(Job& job, effects::EffectRecorder& recorder, const effec
 }
 
 bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
-  std::vector<storage::EffectRow> rows = recorder.rows(job.committed.size(), job.row.id);
+  std::vector<storage::EffectRow> rows = recorder.open_rows(job.row.id);
   if (rows.empty()) return false;
   bool is_held = false;
   store_.catalog().write([&](storage::Transaction& transaction) {
@@ -115,9 +141,19 @@ bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
     if (!is_held) transaction.append_effects(job.request.session, rows);
   });
   if (is_held) return false;  // the end of the job that failed notifies this one
-  for (const storage::EffectRow& row : rows) job.committed.emplace_back(row.sequence, row.number);
+  job.note_committed(rows);
   log_.notify(job.request.session);
-  return recorder.committed(job.committed.size());
+  return recorder.committed(rows.size());
+}
+
+void JobRunner::wait_to_leave_effects(Job& job, const core::Error& error, core::Waiter& waiter) {
+  if (is_from_outside(error) || job.recorder->open_rows(job.row.id).empty()) return;
+  try {
+    wait_to_commit(job, waiter);
+  } catch (const core::Error& other) {
+    if (is_from_outside(other)) throw;
+    // Its time is up, or its session is closed: it ends with the error of its program, and leaves nothing.
+  }
 }
 
 void JobRunner::begin_wait(Job& job, ClientWait wait) {

@@ -1,4 +1,6 @@
 // Jobs as clients see and end them.
+#include <algorithm>
+
 #include "service/core/error.h"
 #include "service/jobs/idempotency_keys.h"
 #include "service/jobs/job.h"
@@ -31,6 +33,28 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   view.waits = job->waits;
   if (job->recorder != nullptr) view.effect_count = job->recorder->count();
   return view;
+}
+
+std::vector<JobView> JobRunner::running(const std::string& session) const {
+  std::vector<JobRef> jobs;
+  {
+    const std::lock_guard held(mutex_);
+    for (const auto& [name, job] : live_) {
+      if (job->has_row && job->row.session == session) jobs.push_back(job);
+    }
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const JobRef& a, const JobRef& b) { return a->row.number < b->row.number; });
+  std::vector<JobView> out;
+  for (const JobRef& job : jobs) {
+    const std::lock_guard held(job->mutex);
+    if (job->run == nullptr || job->over) continue;
+    JobView& view = out.emplace_back();
+    view.row.id = job->row.id;
+    view.progress = job->run->progress();
+    view.waits = job->waits;
+    if (job->recorder != nullptr) view.effect_count = job->recorder->count();
+  }
+  return out;
 }
 
 storage::Page<storage::JobRow> JobRunner::list(std::string_view principal, const storage::JobFilter& filter,

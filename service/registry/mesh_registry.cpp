@@ -37,7 +37,15 @@ std::pair<StoredMesh, bool> MeshRegistry::put(const mesh::Mesh& mesh, const std:
 }
 
 StoredMesh MeshRegistry::get(std::string_view id, std::string_view principal) {
-  const auto row = catalog_.read([&](storage::Reader& reader) { return reader.mesh(id, principal); });
+  auto row = catalog_.read([&](storage::Reader& reader) { return reader.mesh(id, principal); });
+  if (!row) {
+    // The row of an array that is kept in memory, with its mesh, may be on its way.
+    try {
+      catalog_.write([&](storage::Transaction& transaction) { row = transaction.mesh(id, principal); });
+    } catch (const core::Error&) {
+      row.reset();  // what failed are others' writes
+    }
+  }
   if (!row) throw core::Error("not_found", "there is no mesh '" + std::string(id) + "'");
   return {row->id, mesh::from_document(row->document), row->created};
 }

@@ -14,10 +14,12 @@ bool overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
 
 }  // namespace
 
-void SessionQueue::enter(int64_t number, bool ordered, ArrayUses uses) {
+void SessionQueue::enter(int64_t number, EffectOrder effects, ArrayUses uses) {
   const std::lock_guard held(mutex_);
   open_.insert(number);
-  if (ordered) ordered_.insert(number);
+  if (effects >= EffectOrder::kUnordered) with_effects_.insert(number);
+  if (effects >= EffectOrder::kOrdered) ordered_.insert(number);
+  if (effects >= EffectOrder::kStreaming) streaming_.insert(number);
   if (!uses.reads.empty() || !uses.updates.empty() || !uses.makes.empty()) uses_.emplace(number, std::move(uses));
 }
 
@@ -25,7 +27,9 @@ void SessionQueue::leave(int64_t number) {
   {
     const std::lock_guard held(mutex_);
     open_.erase(number);
+    with_effects_.erase(number);
     ordered_.erase(number);
+    streaming_.erase(number);
     uses_.erase(number);
   }
   watchers_.notify_all();
@@ -89,9 +93,21 @@ bool SessionQueue::may_update(int64_t number) const {
 
 bool SessionQueue::has_turn(int64_t number) const {
   const std::lock_guard held(mutex_);
+  return has_turn_locked(number);
+}
+
+bool SessionQueue::has_turn_locked(int64_t number) const {
   if (core::is_planted(core::PlantedBug::kOrderByCompletion)) return true;
   const int64_t early = core::is_planted(core::PlantedBug::kSwapTwoJobs) ? 1 : 0;
-  return !is_held_locked(number) && (ordered_.empty() || *ordered_.begin() >= number - early);
+  const std::set<int64_t>& before = streaming_.contains(number) ? with_effects_ : ordered_;
+  return !is_held_locked(number) && (before.empty() || *before.begin() >= number - early);
+}
+
+bool SessionQueue::may_log(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  if (ordered_.contains(number)) return has_turn_locked(number);
+  const bool follows_stream = with_effects_.contains(number) && !streaming_.empty() && *streaming_.begin() < number;
+  return !is_held_locked(number) && !follows_stream;
 }
 
 void SessionQueue::close() {

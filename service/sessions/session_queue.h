@@ -9,6 +9,7 @@
 #include <string>
 
 #include "service/core/waiter_list.h"
+#include "storage/rows/rows.h"
 
 namespace meshd::sessions {
 
@@ -19,14 +20,22 @@ struct ArrayUses {
   std::set<std::string> makes = {};  ///< promised results: later jobs may read them, nobody did before
 };
 
+/// What a job does to its session's log.
+enum class EffectOrder : uint8_t {
+  kNone,       ///< nothing
+  kUnordered,  ///< its effects enter when it commits, whenever that is; behind those of jobs before it that stream
+  kOrdered,    ///< it commits in the order of numbers
+  kStreaming,  ///< its effects enter while it runs: no effects of other jobs are between them
+};
+
 /// Any thread. Nothing here waits: callers watch() with a waiter, which is notified after each change, and check again.
 ///
 /// Example: job 1 updates or makes array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and
 /// may_read(3) hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
 class SessionQueue {
  public:
-  /// A job was accepted with this number. `ordered`: it has ordered effects and commits in order.
-  void enter(int64_t number, bool ordered, ArrayUses uses = {});
+  /// A job was accepted with this number.
+  void enter(int64_t number, EffectOrder effects, ArrayUses uses = {});
   /// The job is over, committed or not.
   void leave(int64_t number);
   /// The job ends here, but is not over: it runs again after the next start of the server, and so does everything
@@ -45,8 +54,16 @@ class SessionQueue {
   [[nodiscard]] bool may_read(int64_t number) const;
   /// No job with a lower number is left that reads what this one updates, and it is not held.
   [[nodiscard]] bool may_update(int64_t number) const;
-  /// No ordered job with a lower number is left, and it is not held. Only ordered jobs need it.
+  /// No ordered or streaming job with a lower number is left, for a streaming one no job with effects, and it is not
+  /// held. Needed by ordered and streaming jobs, and to take from the session's queues.
   [[nodiscard]] bool has_turn(int64_t number) const;
+  /// The job may enter its effects, if it has any, into the log: has_turn(), for an unordered one that no streaming job
+  /// with a lower number is left. And it is not held.
+  [[nodiscard]] bool may_log(int64_t number) const;
+
+  /// What jobs of the session do that do not choose.
+  void set_default_mode(storage::EffectMode mode) { default_mode_ = mode; }
+  [[nodiscard]] storage::EffectMode default_mode() const { return default_mode_; }
 
   /// The session is being closed: jobs that wait for their client have to end.
   void close();
@@ -63,14 +80,19 @@ class SessionQueue {
 
  private:
   [[nodiscard]] bool is_held_locked(int64_t number) const { return halted_by_ != 0 && number > halted_by_; }
+  [[nodiscard]] bool has_turn_locked(int64_t number) const;
 
   mutable std::mutex mutex_;
   std::set<int64_t> open_;
+  // Each includes the next.
+  std::set<int64_t> with_effects_;
   std::set<int64_t> ordered_;
+  std::set<int64_t> streaming_;
   std::map<int64_t, ArrayUses> uses_;  ///< of open jobs with stored arrays
   std::set<int64_t> put_back_;
   int64_t halted_by_ = 0;  ///< the lowest number of a job that halted the session; 0: none
   bool is_closing_ = false;
+  storage::EffectMode default_mode_ = storage::EffectMode::kAtomic;  ///< written before the queue is shared
   core::WaiterList watchers_;
 };
 

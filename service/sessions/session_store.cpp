@@ -12,12 +12,14 @@ constexpr size_t kDeepestStack = 64;
 }  // namespace
 
 storage::SessionRow SessionStore::create(const std::string& principal, const std::string& name,
-                                         storage::OnError on_error, std::optional<storage::IdempotencyRow> key) {
+                                         storage::OnError on_error, storage::EffectMode effects,
+                                         std::optional<storage::IdempotencyRow> key) {
   storage::SessionRow row;
   row.id = core::new_id("ses", clock_);
   row.principal = principal;
   row.name = name;
   row.on_error = on_error;
+  row.effects = effects;
   row.created = clock_.wall();
   row.document = "{}";
   if (key) key->made = row.id;
@@ -115,6 +117,7 @@ std::shared_ptr<SessionQueue> SessionStore::queue(const std::string& id) {
   }
   auto fresh = std::make_shared<SessionQueue>();
   const auto row = catalog_.read([&](storage::Reader& reader) { return reader.session(id); });
+  if (row) fresh->set_default_mode(row->effects);
   if (row && row->halted_by) fresh->halt(*row->halted_by);
   if (row && row->state == storage::SessionState::kClosed) fresh->close();
   const std::lock_guard held(mutex_);

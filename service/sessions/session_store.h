@@ -27,6 +27,7 @@ class SessionStore {
   /// `key`: stored with the session, its id as what was made. Throws limit_reached, idempotency_in_progress.
   storage::SessionRow create(const std::string& principal, const std::string& name,
                              storage::OnError on_error = storage::OnError::kContinue,
+                             storage::EffectMode effects = storage::EffectMode::kAtomic,
                              std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);

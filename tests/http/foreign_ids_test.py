@@ -31,6 +31,8 @@ MESH = {"axis_names": ["x"], "devices": [0, 1]}
 NOT_LOOKED_UP = {
     ("createJob", "session"): 422,  # a body does not name a session beside the path's
     ("listArrays", "session"): 200,  # a filter: nothing matches
+    ("listJobs", "program"): 200,
+    ("listSessionJobs", "program"): 200,
     ("putJob", "id"): 201,  # makes what it names, for each principal its own
 }
 

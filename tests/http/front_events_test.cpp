@@ -9,6 +9,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// What every stream begins with.
+const std::string kStart = ": open; resume with Last-Event-ID\nretry: 3000\n\n";
+
 class FrontEvents : public Front {
  protected:
   /// Opens a stream and reads its head.
@@ -22,6 +25,20 @@ class FrontEvents : public Front {
     return client;
   }
 };
+
+TEST_F(FrontEvents, stream_says_at_once_that_it_is_open) {
+  start();
+  RawClient client = open();
+  EXPECT_NE("", client.receive_until(kStart));
+}
+
+TEST_F(FrontEvents, polled_stream_is_refilled_now_and_then_as_long_as_that_is_wanted) {
+  start();
+  RawClient client = connect();
+  client.send(get("/polled?times=3"));
+  const Answer answer = client.receive(false, milliseconds(20'000)).value_or(Answer());
+  EXPECT_EQ(answer.body, kStart + "data: 1\n\ndata: 2\n\ndata: 3\n\n");
+}
 
 TEST_F(FrontEvents, events_arrive_in_order) {
   start();
@@ -55,7 +72,7 @@ TEST_F(FrontEvents, drain_says_shutdown_and_ends) {
   EXPECT_NE("", client.receive_until("retry: 3000\nevent: shutdown\ndata: {}\n\n"));
   EXPECT_NE("", client.receive_until("\r\n0\r\n\r\n"));
   EXPECT_TRUE(client.closed());
-  EXPECT_EQ("retry: 3000\nevent: shutdown\ndata: {}\n\n", old.receive_bytes(1000));
+  EXPECT_EQ(kStart + "retry: 3000\nevent: shutdown\ndata: {}\n\n", old.receive_bytes(1000));
   EXPECT_TRUE(closed);
   EXPECT_FALSE(stream->send("x"));
 }
@@ -66,7 +83,7 @@ TEST_F(FrontEvents, long_log_is_pulled_as_the_client_reads) {
   client.send(get("/log?count=100000"));
   const Answer answer = client.receive(false, milliseconds(20'000)).value_or(Answer());
   EXPECT_EQ(200, answer.status);
-  EXPECT_TRUE(answer.body.starts_with("id: 1\nevent: line\ndata: {\"n\":1}\n\n"));
+  EXPECT_TRUE(answer.body.starts_with(kStart + "id: 1\nevent: line\ndata: {\"n\":1}\n\n"));
   EXPECT_TRUE(answer.body.ends_with("id: 100000\nevent: line\ndata: {\"n\":100000}\n\n"));
   EXPECT_EQ(100'000, std::count(answer.body.begin(), answer.body.end(), '{'));
 }

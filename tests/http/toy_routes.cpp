@@ -156,6 +156,17 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
                 });
                 return api::events(stream);
               }});
+  // A number each time that it is refilled, at the start and now and then.
+  router.add({"GET", "/polled", "getPolled", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [](Request& request) {
+                auto stream = std::make_shared<api::EventStream>();
+                const int64_t times = request.query.integer("times", 1, 1, 100);
+                stream->set_refill([next = int64_t{1}, times](api::EventStream& out) mutable {
+                  out.send(api::format_event({}, {}, std::to_string(next)));
+                  if (next++ == times) out.finish();
+                });
+                stream->set_poll(std::chrono::milliseconds(1), [] { return true; });
+                return api::events(stream);
+              }});
   router.add({"GET", "/broken", "getBroken", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
               [](Request&) -> Response { throw std::runtime_error("secret text\r\nX-Injected: 1"); }});
   router.add({"GET", "/inject", "inject", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [](Request& request) {

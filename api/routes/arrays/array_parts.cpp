@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/codecs/array_document.h"
+#include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/arrays/array_parts.h"
@@ -25,7 +26,7 @@ struct PartInput {
 
 struct AssembleInput {
   std::vector<int64_t> shape;
-  std::string mesh;
+  MeshChoice mesh;
   std::optional<tensor::DType> dtype;
   std::optional<PartitionSpec> spec;
   std::optional<std::string> name, session, durability, order, pull;
@@ -50,7 +51,7 @@ const Schema<AssembleInput>& schema() {
   using In = AssembleInput;
   static const Schema<In> kSchema{"AssembleInput",
                                   {{"shape", &In::shape, {.low = 0, .high = kLargestExact - 1}},
-                                   {"mesh", &In::mesh},
+                                   {"mesh", &In::mesh, {.required = true}},
                                    {"dtype", &In::dtype},
                                    {"spec", &In::spec},
                                    {"name", &In::name},
@@ -109,7 +110,8 @@ Response assemble(Request& request, Services& services) {
   wanted.name = in.name.value_or("");
   if (in.session) wanted.session = services.sessions.get(*in.session, request.principal).id;
   if (in.durability) wanted.durability = durability_of(*in.durability);
-  const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
+  const registry::StoredMesh stored =
+      chosen_mesh(in.mesh, "/mesh", services.meshes, request.principal, services.engine.options().device_count);
   if (stored.mesh.device_ids.empty())
     throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
   wanted.mesh_id = stored.id;

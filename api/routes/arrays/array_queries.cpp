@@ -3,6 +3,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/layout_picture.h"
+#include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/http/router.h"
 #include "api/routes/arrays/array_parts.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct ShardingQuery {
   std::optional<std::vector<int64_t>> shape, parts, local_parts, local_shape;
-  std::optional<std::string> mesh;
+  std::optional<MeshChoice> mesh;
   std::optional<PartitionSpec> spec;
   std::optional<int64_t> num_partitions;
 };
@@ -155,7 +156,8 @@ ResolvedSharding read_sharding_query(const Json& body, Services& services, const
   out.shape = *shape;
   const auto rank = static_cast<int64_t>(out.shape.size());
   if (in.mesh) {
-    const auto stored = services.meshes.get(*in.mesh, principal);
+    const auto stored =
+        chosen_mesh(*in.mesh, "/mesh", services.meshes, principal, services.engine.options().device_count);
     out.sharding = sharding_on(std::make_shared<const mesh::Mesh>(stored.mesh), named_spec(in.spec), rank);
   } else {
     const int64_t total = out.parts ? sharding::part_total(*out.parts) : in.num_partitions.value_or(1);

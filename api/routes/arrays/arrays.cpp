@@ -4,6 +4,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
 #include "api/codecs/layout_picture.h"
+#include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
 #include "api/http/conditions.h"
@@ -61,7 +62,7 @@ int64_t device_of(const Request& request) {
 
 // The sharding of the new array.
 struct ReshardInput {
-  std::string mesh;
+  MeshChoice mesh;
   std::optional<PartitionSpec> spec;
   std::optional<std::string> name, durability;
 };
@@ -72,7 +73,7 @@ template <>
 const Schema<ReshardInput>& schema() {
   using In = ReshardInput;
   static const Schema<In> kSchema{"ReshardInput",
-                                  {{"mesh", &In::mesh},
+                                  {{"mesh", &In::mesh, {.required = true}},
                                    {"spec", &In::spec, {.required = true}},
                                    {"name", &In::name},
                                    {"durability", &In::durability, {.words = kDurabilities}}}};
@@ -111,7 +112,8 @@ Response reshard(Request& request, Services& services) {
                       "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");
   }
   const auto in = read_json<ReshardInput>(body, "invalid_request");
-  const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
+  const registry::StoredMesh stored =
+      chosen_mesh(in.mesh, "/mesh", services.meshes, request.principal, services.engine.options().device_count);
   auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
   arrays::ReshardTarget target{
       stored.id, sharding_on(mesh, named_spec(in.spec), from->info().type.rank()), in.name, {}, repeated.key()};

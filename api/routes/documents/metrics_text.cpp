@@ -110,6 +110,9 @@ void job_metrics(Text& out, Services& services) {
   out.gauge("meshd_jobs_running", "Jobs that are running now.", static_cast<double>(counters.running));
   out.histogram("meshd_job_queue_seconds", "Time that jobs waited for their devices.", counters.queue_seconds);
   out.histogram("meshd_job_run_seconds", "Time that jobs ran on their devices.", counters.run_seconds);
+  out.histogram("meshd_effect_streamed_seconds",
+                "Time from an effect of a streaming job to its commit: the first effect of each batch.",
+                counters.streamed_seconds);
   out.histogram("meshd_job_commit_seconds", "Time that jobs took to commit.", counters.commit_seconds);
   out.histogram("meshd_job_seconds", "Time of jobs from accepted to acknowledged.", counters.job_seconds);
   out.counter("meshd_effects_appended_total", "Effects of finished jobs.",

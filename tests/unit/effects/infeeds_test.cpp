@@ -126,7 +126,7 @@ TEST(InfeedEntry, fed_arrays_lie_on_as_many_devices) {
 
 TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
   Infeed infeed({1});
-  effects::EffectRecorder recorder({}, {whole({1}), whole({2})}, false, [] { FAIL(); });
+  effects::EffectRecorder recorder({}, {whole({1}), whole({2})}, effects::EarlyCommits::kNone, [] { FAIL(); });
   EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).answers[0]), std::vector<float>{1});
   EXPECT_EQ(recorder.left(), (std::map<std::string, int64_t>{{"", 1}}));
   EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).answers[0]), std::vector<float>{2});
@@ -138,7 +138,7 @@ TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
 TEST(EffectRecorder, infeed_of_a_session_waits_and_goes_on) {
   Infeed infeed({1});
   int rung = 0;
-  effects::EffectRecorder recorder({}, {}, true, [&] { ++rung; });
+  effects::EffectRecorder recorder({}, {}, effects::EarlyCommits::kOutgoing, [&] { ++rung; });
   EXPECT_FALSE(recorder.emit(infeed.call(0)).is_done);
   EXPECT_EQ(rung, 1);
   EXPECT_TRUE(recorder.wants().feed);
@@ -154,7 +154,7 @@ TEST(EffectRecorder, devices_take_from_the_same_entry) {
   Infeed infeed({1});
   InfeedEntry feed;
   feed.parts = {{4, {floats({1}, {1})}}, {6, {floats({1}, {2})}}};
-  effects::EffectRecorder recorder({}, {feed, feed}, false, [] {});
+  effects::EffectRecorder recorder({}, {feed, feed}, effects::EarlyCommits::kNone, [] {});
   for (int64_t turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 4)).answers[0]), std::vector<float>{1});
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 6)).answers[0]), std::vector<float>{2});
@@ -172,11 +172,11 @@ TEST(EffectRecorder, outfeeds_wait_when_too_much_is_open) {
   call.effect = &effect;
   call.ordered = true;
   call.operands = {&value, 1};
-  effects::EffectRecorder recorder({}, {}, true, [] {});
+  effects::EffectRecorder recorder({}, {}, effects::EarlyCommits::kOutgoing, [] {});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(recorder.emit(call).is_done) << i;
   EXPECT_FALSE(recorder.emit(call).is_done);
   EXPECT_TRUE(recorder.wants().commit);
-  const auto rows = recorder.rows(0, "job_1");
+  const auto rows = recorder.open_rows("job_1");
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_TRUE(rows[3].is_queued);
   EXPECT_EQ(rows[3].name, "out");
@@ -185,7 +185,63 @@ TEST(EffectRecorder, outfeeds_wait_when_too_much_is_open) {
   EXPECT_FALSE(recorder.wants().any());
   EXPECT_TRUE(recorder.emit(call).is_done);
   EXPECT_EQ(recorder.count(), 5);
-  EXPECT_FALSE(recorder.committed(5));
+  EXPECT_FALSE(recorder.committed(1));
+}
+
+// A callback without results, called with these bytes.
+struct Logged {
+  explicit Logged(size_t size) : bytes(size) {
+    value = {{tensor::DType::kUint8, {static_cast<int64_t>(size)}}, bytes};
+    call.ordered = true;
+    call.operands = {&value, 1};
+  }
+  std::vector<std::byte> bytes;
+  device::EffectValue value;
+  device::EffectCall call;
+};
+
+effects::Bindings one_log() { return {{0, {effects::find_effect_kind("log"), "loss", {}, false}}}; }
+
+TEST(EffectRecorder, streamed_effects_are_wanted_at_once_and_leave_memory_when_committed) {
+  Logged log(8);
+  int rung = 0;
+  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kAll, [&] { ++rung; });
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done);
+  EXPECT_EQ(rung, 1) << "who is told already needs no second word";
+  EXPECT_TRUE(recorder.wants().commit);
+  EXPECT_EQ(recorder.open_rows("job_1").size(), 3U);
+  EXPECT_TRUE(recorder.emit(log.call).is_done) << "while the first three are committed";
+  EXPECT_FALSE(recorder.committed(3));
+  EXPECT_TRUE(recorder.wants().commit) << "the fourth";
+  const auto rows = recorder.open_rows("job_1");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].step, 3);
+  EXPECT_EQ(recorder.count(), 4);
+  EXPECT_FALSE(recorder.committed(1));
+  EXPECT_FALSE(recorder.wants().any());
+  EXPECT_TRUE(recorder.emit(log.call).is_done);
+  EXPECT_EQ(rung, 2);
+  EXPECT_EQ(recorder.take().size(), 1U) << "only what is not committed is left";
+}
+
+TEST(EffectRecorder, streaming_run_waits_when_too_much_is_open) {
+  Logged log(size_t{6} << 20);
+  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kAll, [] {});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done) << i;
+  EXPECT_FALSE(recorder.emit(log.call).is_done);
+  EXPECT_TRUE(recorder.wants().room);
+  EXPECT_EQ(recorder.count(), 3) << "it is asked again";
+  EXPECT_TRUE(recorder.committed(3)) << "the run is to be resumed";
+  EXPECT_TRUE(recorder.emit(log.call).is_done);
+  EXPECT_EQ(recorder.count(), 4);
+}
+
+TEST(EffectRecorder, atomic_logs_are_committed_with_the_job_however_many_there_are) {
+  Logged log(8);
+  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); });
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(recorder.emit(log.call).is_done);
+  EXPECT_FALSE(recorder.wants().any());
+  EXPECT_EQ(recorder.take().size(), 2000U);
 }
 
 std::string order_of(const std::string& body) {

@@ -25,9 +25,9 @@ ArrayUses updates(const std::set<std::string>& ids) { return {ids, ids}; }
 
 TEST(SessionQueue, jobs_read_what_those_before_them_leave) {
   SessionQueue queue;
-  queue.enter(1, true, updates({"a"}));
-  queue.enter(2, true, reads({"a"}));
-  queue.enter(3, true, reads({"b"}));
+  queue.enter(1, EffectOrder::kOrdered, updates({"a"}));
+  queue.enter(2, EffectOrder::kOrdered, reads({"a"}));
+  queue.enter(3, EffectOrder::kOrdered, reads({"b"}));
   EXPECT_TRUE(queue.may_read(1));
   EXPECT_FALSE(queue.may_read(2));
   EXPECT_TRUE(queue.may_read(3));
@@ -37,8 +37,8 @@ TEST(SessionQueue, jobs_read_what_those_before_them_leave) {
 
 TEST(SessionQueue, an_update_waits_for_readers_before_it) {
   SessionQueue queue;
-  queue.enter(1, false, reads({"a"}));
-  queue.enter(2, false, updates({"a"}));
+  queue.enter(1, EffectOrder::kNone, reads({"a"}));
+  queue.enter(2, EffectOrder::kNone, updates({"a"}));
   EXPECT_TRUE(queue.may_read(2)) << "reading beside a reader is allowed";
   EXPECT_FALSE(queue.may_update(2));
   queue.leave(1);
@@ -47,20 +47,52 @@ TEST(SessionQueue, an_update_waits_for_readers_before_it) {
 
 TEST(SessionQueue, ordered_jobs_have_their_turn_by_number) {
   SessionQueue queue;
-  queue.enter(1, false);
-  queue.enter(2, true);
-  queue.enter(3, true);
+  queue.enter(1, EffectOrder::kNone);
+  queue.enter(2, EffectOrder::kOrdered);
+  queue.enter(3, EffectOrder::kOrdered);
   EXPECT_TRUE(queue.has_turn(2)) << "job 1 is not ordered";
   EXPECT_FALSE(queue.has_turn(3));
   queue.leave(2);
   EXPECT_TRUE(queue.has_turn(3));
 }
 
+TEST(SessionQueue, nothing_comes_between_the_effects_of_a_streaming_job) {
+  SessionQueue queue;
+  queue.enter(1, EffectOrder::kNone);
+  queue.enter(2, EffectOrder::kUnordered);
+  queue.enter(3, EffectOrder::kStreaming);
+  queue.enter(4, EffectOrder::kUnordered);
+  queue.enter(5, EffectOrder::kOrdered);
+  EXPECT_TRUE(queue.may_log(2)) << "no streaming job is before it";
+  EXPECT_FALSE(queue.may_log(3)) << "effects of job 2 would come between";
+  EXPECT_FALSE(queue.may_log(4)) << "its effects would come between those of job 3";
+  EXPECT_FALSE(queue.may_log(5));
+  queue.leave(2);
+  EXPECT_TRUE(queue.may_log(3)) << "job 1 has no effects";
+  EXPECT_TRUE(queue.has_turn(3));
+  EXPECT_FALSE(queue.may_log(4));
+  queue.leave(3);
+  EXPECT_TRUE(queue.may_log(4));
+  EXPECT_TRUE(queue.may_log(5)) << "ordered jobs do not wait for unordered ones";
+}
+
+TEST(SessionQueue, held_job_logs_nothing) {
+  SessionQueue queue;
+  queue.enter(1, EffectOrder::kNone);
+  queue.enter(2, EffectOrder::kUnordered);
+  queue.enter(3, EffectOrder::kStreaming);
+  queue.halt(1);
+  EXPECT_FALSE(queue.may_log(2));
+  EXPECT_FALSE(queue.may_log(3));
+  queue.resume();
+  EXPECT_TRUE(queue.may_log(2));
+}
+
 TEST(SessionQueue, halted_queue_holds_the_jobs_behind_the_one_that_failed) {
   SessionQueue queue;
-  queue.enter(1, true);
-  queue.enter(2, true, updates({"a"}));
-  queue.enter(3, true);
+  queue.enter(1, EffectOrder::kOrdered);
+  queue.enter(2, EffectOrder::kOrdered, updates({"a"}));
+  queue.enter(3, EffectOrder::kOrdered);
   queue.halt(2);
   queue.halt(3);  // the first one counts
   queue.leave(2);
@@ -84,8 +116,8 @@ TEST(SessionQueue, halted_queue_holds_the_jobs_behind_the_one_that_failed) {
 
 TEST(SessionQueue, nobody_passes_a_job_that_was_put_back) {
   SessionQueue queue;
-  queue.enter(1, true);
-  queue.enter(2, true);
+  queue.enter(1, EffectOrder::kOrdered);
+  queue.enter(2, EffectOrder::kOrdered);
   queue.put_back(1);
   EXPECT_FALSE(queue.has_turn(2));
   EXPECT_TRUE(queue.is_behind_put_back(2));
@@ -95,7 +127,7 @@ TEST(SessionQueue, nobody_passes_a_job_that_was_put_back) {
 
 TEST(SessionQueue, whoever_waits_is_notified) {
   SessionQueue queue;
-  queue.enter(1, false);
+  queue.enter(1, EffectOrder::kNone);
   const int64_t last = queue.last_open();
   ASSERT_EQ(last, 1);
   const auto waiter = std::make_shared<core::ThreadWaiter>();
