@@ -3,7 +3,7 @@ import re
 
 
 FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
-IDS = re.compile(r"\b(arr|mesh|ses|job|prog)_[0-9a-f]{8}[0-9a-f-]{20,64}|\breq-[0-9a-f]+-[0-9a-f]+")
+IDS = re.compile(r"\b(arr|mesh|ses|job|prog|upl)_[0-9a-f]{8}[0-9a-f-]{20,64}|\breq-[0-9a-f]+-[0-9a-f]+")
 
 
 class Step:
