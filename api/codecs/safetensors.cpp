@@ -125,6 +125,7 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
   core::Diagnostics wrong;
   std::vector<std::pair<NamedTensor, int64_t>> found;
   for (const auto& [name, value] : *object) {
+    if (!has_room(wrong)) break;
     if (name == kMetadata) {
       check_metadata(value, wrong);
     } else if (auto entry = read_entry(name, value, wrong)) {
