@@ -640,7 +640,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
                        sources, wrong);
   } else if (in.arguments != nullptr) {
     argument_count = in.arguments->size();
-    check_count(*in.arguments, *out.program, context, principal);
+    if (wrong.empty()) check_count(*in.arguments, *out.program, context, principal);
     each_entry(*in.arguments, "/arguments", wrong, [&](size_t i, const Json& argument, const std::string& pointer) {
       read_argument_of(argument, expected_type(out.program.get(), i), pointer, context, out, sources, wrong);
     });

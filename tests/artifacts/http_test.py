@@ -151,7 +151,8 @@ def test_refused(s):
         if "refused" in case:
             refused(s.ask("POST", "/v1/programs", artifact(case), RAW), 422, case["refused"], "exported for tpu and not for cpu")
     refused(s.ask("POST", "/v1/programs", b"PK\x03\x04" + bytes(40), RAW), 422, "unsupported_format", "TorchScript")
-    refused(s.ask("POST", "/v1/programs", b"func.func @main() { return }", RAW), 422, "program_syntax", "jax.export")
+    refused(s.ask("POST", "/v1/programs", b"\x01\x02func.func @main() { return }", RAW), 422, "program_syntax", "jax.export")
+    ok(s.ask("POST", "/v1/programs", b"func.func @main() { return }", RAW), 201)  # text without its type
     whole = base64.b64decode(FIXTURES[next(iter(FIXTURES))]["bytecode"])
     refused(s.ask("POST", "/v1/programs", whole[:len(whole) // 2], RAW), 422, "program_syntax", "byte ")
     refused(s.ask("POST", "/v1/programs", {"base64": "no base64!"}), 422, "/base64")

@@ -66,7 +66,7 @@ class Chain:
         assert len(log) in (done, done + 1), f"{done} jobs are acknowledged, {len(log)} are logged"
         found = [(entry["sequence"], entry["values"][0]["data"]) for entry in log]
         assert found == [(n, n) for n in range(1, len(log) + 1)], f"the log is {found}"
-        jobs = ok(self.server.ask("GET", f"/v1/sessions/{self.session}/jobs?limit=1000"))["items"]
+        jobs = ok(self.server.ask("GET", f"/v1/sessions/{self.session}/jobs?limit=1000"))["items"][::-1]
         told = [(job["number"], job["state"]) for job in jobs]
         assert told == [(n, "done") for n in range(1, len(log) + 1)], f"the jobs are {told}"
         assert [job["id"] for job in jobs] == [entry["job"] for entry in log], "effects of other jobs"
