@@ -18,8 +18,8 @@ namespace {
 using tensor::DType;
 
 /// Booleans and integers of 2 and 4 bits take a byte each in memory, so that packing them is a loop and not a copy. XLA
-/// has no bits of booleans (its answers have other shapes than it declares); these are the specification's, num_bits(i1) =
-/// 1, the least significant bit first.
+/// has no bits of booleans (its answers have other shapes than it declares); these are the specification's,
+/// num_bits(i1) = 1, the least significant bit first.
 bool is_packed(DType dtype) { return !tensor::is_float(dtype) && tensor::row(dtype).bits < 8; }
 
 std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {

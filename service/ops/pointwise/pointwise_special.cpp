@@ -169,10 +169,9 @@ uint16_t emit_atan2(const OpView& view, kernels::TileProgram& program, std::span
   const auto imag = [&](uint16_t value) { return program.emit(ScalarOp::kImag, {value}, part); };
   const auto complex = [&](uint16_t re, uint16_t im) { return program.emit(ScalarOp::kComplex, {re, im}, dtype); };
   const uint16_t rotated = complex(program.emit(ScalarOp::kNegate, {imag(y)}, part), real(y));
-  const uint16_t squares = program.emit(ScalarOp::kAdd,
-                                        {program.emit(ScalarOp::kMultiply, {x, x}, dtype),
-                                         program.emit(ScalarOp::kMultiply, {y, y}, dtype)},
-                                        dtype);
+  const uint16_t squares = program.emit(
+      ScalarOp::kAdd,
+      {program.emit(ScalarOp::kMultiply, {x, x}, dtype), program.emit(ScalarOp::kMultiply, {y, y}, dtype)}, dtype);
   const uint16_t radius = program.emit(kernels::scalar_op("sqrt"), {squares}, dtype);
   const uint16_t unit =
       program.emit(ScalarOp::kDivide, {program.emit(ScalarOp::kAdd, {x, rotated}, dtype), radius}, dtype);
