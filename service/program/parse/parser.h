@@ -106,12 +106,14 @@ class Parser {
   /// What `read` makes of the text that alias `use` stands for.
   template <typename Read>
   auto expand_alias(const Token& use, Read&& read) {
+    if (++alias_depth_ > kMaxAttributeDepth) fail("program_syntax", use, "aliases nest too deeply");
     const std::pair saved(lexer_, token_);
     enter_alias(use);
     const char* begin = token_.text.data();
     auto out = read();
     alias_bytes_ += lexer_.cursor() - begin;
     std::tie(lexer_, token_) = saved;
+    --alias_depth_;
     if (alias_bytes_ > kMaxAliasBytes) fail("program_syntax", use, "aliases stand for too much text");
     return out;
   }
@@ -226,6 +228,7 @@ class Parser {
   std::vector<std::string_view> defined_;  ///< names in order of definition; a region's end takes its own out again
   int attribute_depth_ = 0;
   int region_depth_ = 0;
+  int alias_depth_ = 0;
   int64_t alias_bytes_ = 0;
   int64_t attribute_count_ = 0;
   std::unordered_map<std::string_view, std::pair<Lexer, Token>> aliases_;  ///< by name with its # or !

@@ -86,6 +86,15 @@ func.func @main(%a: !t) -> (!same, tensor<4xi1>) {
             std::string::npos);
 }
 
+TEST(Spellings, aliases_of_themselves_are_refused) {
+  // As an element type and as an attribute: neither nests types or attributes.
+  for (const char* use : {"func.func @main(%x: tensor<4x!a>) { return }", "module attributes {b = !a} {}"}) {
+    EXPECT_NE(refusal("!a = !a\n" + std::string(use)).find("aliases nest too deeply"), std::string::npos) << use;
+    EXPECT_NE(refusal("!a = !b\n!b = !a\n" + std::string(use)).find("aliases nest too deeply"), std::string::npos)
+        << use;
+  }
+}
+
 TEST(Spellings, ops_of_other_dialects) {
   EXPECT_EQ(read(R"(func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>) {
   %c = arith.constant dense<2.0> : tensor<4xf32>
