@@ -177,7 +177,7 @@ struct TotalCompare {
 
 // Functors with apply_fma are compiled to it where the processor has FMA (lane_loop.h). Functions of float whose vector
 // form in the library is further from the exact value than XLA's go through double: then they are the nearest float,
-// but for one in thousands.
+// but where the exact value is all but half way between two.
 
 template <class T>
 struct Exp {
