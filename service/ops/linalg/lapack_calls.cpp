@@ -215,7 +215,7 @@ void Reader::read_config(LapackSpec& spec) const {
 
 void Reader::read_sizes(LapackSpec& spec) {
   const Routine& routine = *target_.routine;
-  // older_lapack.h takes the factor of JAX before 0.4.36 off.
+  // JAX 0.4.38 has a factor as operand 2, which older_lapack.h takes off.
   const bool has_factor = spec.routine == LapackRoutine::kTrsm && view_.operands.size() == 3;
   if (view_.operands.size() != routine.operand_count && !has_factor) {
     complain("has " + std::to_string(routine.operand_count) + (routine.operand_count == 1 ? " operand" : " operands") +
@@ -347,6 +347,7 @@ void Reader::expect_types(const LapackSpec& spec) {
     }
     case LapackRoutine::kTrsm: {
       const ir::Type sides = batched(dtype_, {spec.other_rows, spec.other_columns});
+      if (view_.operands.size() == 3) expect_operand(2, ir::Type::of({dtype_, {}}));
       expect_operand(
           1, spec.side == 'L' ? batched(dtype_, {n, spec.other_columns}) : batched(dtype_, {spec.other_rows, n}));
       results_ = {sides};

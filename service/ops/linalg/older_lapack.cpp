@@ -32,6 +32,7 @@ struct OlderCall {
   /// For each result of today's call the older call's; others were work space.
   std::vector<size_t> results = {};
   std::vector<size_t> complex_results = {};  ///< empty: the same
+  std::optional<size_t> factor = {};         ///< the leading operand that the last array is multiplied with
 };
 
 template <size_t kFlag>
@@ -111,7 +112,8 @@ const std::vector<OlderCall>& older_calls() {
                   {"uplo", letter<1, 'U', 'L'>, {1}},
                   {"trans_x", transposition, {2}},
                   {"diag", letter<3, 'N', 'U'>, {3}}},
-       .results = {0}},
+       .results = {0},
+       .factor = 7},
   };
   return kCalls;
 }
@@ -155,7 +157,7 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
   const std::vector<size_t>& kept =
       is_complex(letter) && !call.complex_results.empty() ? call.complex_results : call.results;
   if (operands.size() <= call.leading || view.results.size() <= *std::max_element(kept.begin(), kept.end())) {
-    reject(view, "custom_call @" + target + ": has more than " + std::to_string(call.leading) + " operands and " +
+    reject(view, "custom_call @" + target + ": must have more than " + std::to_string(call.leading) + " operands and " +
                      std::to_string(kept.size()) + " or more results, got " + std::to_string(operands.size()) +
                      " and " + std::to_string(view.results.size()));
   }
@@ -178,8 +180,7 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
     config.emplace_back(std::string(entry.name), ir::Attribute{ir::IntegerAttr{entry.value(flags), "i64"}});
   }
   std::vector<ValueId> arrays(operands.begin() + static_cast<std::ptrdiff_t>(call.leading), operands.end());
-  const bool has_factor = call.prefix != "lapack_";
-  if (has_factor) arrays.back() = scaled(writer, operands[call.leading - 1], arrays.back());
+  if (call.factor) arrays.back() = scaled(writer, operands[*call.factor], arrays.back());
   std::vector<ir::Type> types;
   for (const size_t i : kept) types.push_back(view.results[i]);
   const std::string today = "lapack_" + target.substr(call.prefix.size()) + "_ffi";
@@ -192,13 +193,12 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
   return out;
 }
 
-/// @lapack_strsm_ffi and its like with the factor of the right side as operand 2.
+/// @lapack_strsm_ffi and its like with the factor of the right side as operand 2, which check_lapack_call has seen.
 bool is_trsm_with_factor(const OpView& view, std::string_view target) {
   constexpr std::string_view kPrefix = "lapack_";
   constexpr std::string_view kName = "trsm_ffi";
-  return view.operands.size() == 3 && view.results.size() == 1 && view.operands[0].is_tensor() &&
-         view.operands[0].rank() >= 2 && view.operands[2].is_tensor() && view.operands[2].rank() == 0 &&
-         target.starts_with(kPrefix) && target.ends_with(kName) && target.size() == kPrefix.size() + 1 + kName.size();
+  return view.operands.size() == 3 && target.starts_with(kPrefix) && target.ends_with(kName) &&
+         target.size() == kPrefix.size() + 1 + kName.size();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Calls of LAPACK as JAX before 0.4.36 printed them: targets without "_ffi", where sizes and flags are leading operands
-// and work arrays are results, and triangular systems with a factor as their third operand.
+// Calls of LAPACK as JAX 0.4 printed them: targets without "_ffi", where sizes and flags are leading operands and work
+// arrays are results (to 0.4.33), and triangular systems with a factor as their third operand (0.4.38).
 //
 // Example (the sizes' operands are constants):
 //   %r:4 = custom_call @lapack_sgeqrf(%batch, %rows, %columns, %work_size, %x)   x, tau, info, work
