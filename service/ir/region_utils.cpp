@@ -26,4 +26,10 @@ std::vector<ValueId> used_values_defined_above(std::span<const Region* const> re
   return out;
 }
 
+std::vector<ValueId> used_values_defined_above(std::span<const Region> regions) {
+  std::vector<const Region*> pointers;
+  for (const Region& region : regions) pointers.push_back(&region);
+  return used_values_defined_above(pointers);
+}
+
 }  // namespace meshd::ir

@@ -13,5 +13,7 @@ namespace meshd::ir {
 ///
 /// Example: {%1 = add %a, %b; %2 = case %i {return %1} {return %a}; return %2} -> %a, %b, %i
 std::vector<ValueId> used_values_defined_above(std::span<const Region* const> regions);
+/// The same of regions side by side, such as those of one op.
+std::vector<ValueId> used_values_defined_above(std::span<const Region> regions);
 
 }  // namespace meshd::ir

@@ -105,10 +105,8 @@ class Batcher {
   ir::Op renewed(const ir::Op& op) {
     ir::Op out = op;
     if (op.regions.empty()) return out;
-    std::vector<const ir::Region*> regions;
-    for (const ir::Region& region : op.regions) regions.push_back(&region);
     std::unordered_map<ir::ValueId, ir::ValueId> names;
-    for (const ir::ValueId id : ir::used_values_defined_above(regions)) {
+    for (const ir::ValueId id : ir::used_values_defined_above(op.regions)) {
       if (is_batched(id)) throw NoRule{};
       names[id] = entry(id).id;
     }

@@ -18,9 +18,7 @@ using ops::CustomCallKind;
 /// Operands, and what regions read from around them.
 std::vector<ValueId> used_values(const ir::Op& op) {
   std::vector<ValueId> out = op.operands;
-  std::vector<const ir::Region*> regions;
-  for (const ir::Region& region : op.regions) regions.push_back(&region);
-  for (const ValueId id : ir::used_values_defined_above(regions)) out.push_back(id);
+  for (const ValueId id : ir::used_values_defined_above(op.regions)) out.push_back(id);
   return out;
 }
 

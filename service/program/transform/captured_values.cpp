@@ -1,6 +1,7 @@
 #include "service/program/transform/captured_values.h"
 
 #include <iterator>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -15,12 +16,6 @@ using ir::ValueId;
 using ops::RegionArguments;
 
 RegionArguments arguments_of(const ir::Op& op) { return ops::op(op.code).region_arguments; }
-
-std::vector<ValueId> captured(const ir::Op& op) {
-  std::vector<const ir::Region*> regions;
-  for (const ir::Region& region : op.regions) regions.push_back(&region);
-  return ir::used_values_defined_above(regions);
-}
 
 void insert_at(std::vector<ValueId>& values, size_t place, ValueId value) {
   values.insert(values.begin() + static_cast<std::ptrdiff_t>(place), value);
@@ -92,13 +87,13 @@ class Captures {
 }  // namespace
 
 bool captures_values(const ir::Op& op) {
-  return arguments_of(op) != RegionArguments::kOther && !op.regions.empty() && !captured(op).empty();
+  return arguments_of(op) != RegionArguments::kOther && !ir::used_values_defined_above(op.regions).empty();
 }
 
 void take_captured_values(ir::Function& function, ir::Op& op, const std::function<ops::SmallValue(ValueId)>& known,
                           std::vector<ir::Op>& before) {
   std::vector<ValueId> others;
-  for (const ValueId id : captured(op)) {
+  for (const ValueId id : ir::used_values_defined_above(op.regions)) {
     const ir::Type& type = function.type_of(id);
     if (!type.is_tensor() || type.rank() != 0) return;
     if (!known(id)) others.push_back(id);
@@ -109,7 +104,7 @@ void take_captured_values(ir::Function& function, ir::Op& op, const std::functio
     std::vector<ir::Op> constants;
     ir::OpBuilder inside(function, ops::code_of, constants, op.location);
     std::unordered_map<ValueId, ValueId> names;
-    for (const ValueId id : ir::used_values_defined_above(std::vector<const ir::Region*>{&region})) {
+    for (const ValueId id : ir::used_values_defined_above(std::span<const ir::Region>(&region, 1))) {
       if (const ops::SmallValue bytes = known(id))
         names[id] = inside.constant(ir::splat_attr(function.type_of(id).tensor, *bytes));
     }
