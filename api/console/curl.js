@@ -148,7 +148,7 @@ export function requestOf(words) {
     if (takes === "body" || takes === "json") {
       if (value.startsWith("@")) throw new Error("files are not sent from here");
       out.body = value;
-      if (takes === "json") out.headers.push(["Content-Type", "application/json"], ["Accept", "application/json"]);
+      if (takes === "json") out.headers.unshift(["Content-Type", "application/json"], ["Accept", "application/json"]);
     }
   }
   if (!out.target) throw new Error("curl needs a URL");

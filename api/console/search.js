@@ -23,7 +23,7 @@ function score(entry, query) {
   return sum;
 }
 
-export function find(entries, text) {
+function find(entries, text) {
   const query = words(text);
   if (!query.length) return [];
   return entries.map((entry) => [score(entry, query), entry]).filter(([value]) => value > 0)

@@ -81,7 +81,7 @@ export async function send({method, target, headers, body, signal, onText}) {
         if (onText) onText(out.body);
       }
     } catch (error) {
-      if (error.name !== "AbortError") throw error;
+      if (!["AbortError", "TimeoutError"].includes(error.name)) throw error;  // curl's -m shows what came, too
     }
   } else if (/json|text|yaml|xml/.test(type)) {
     out.blob = await answer.blob();

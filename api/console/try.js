@@ -51,10 +51,9 @@ function requestPanel(data) {
     return el("div", {class: "field"}, el("label", {for: node.id}, label), node);
   };
   const rows = (text) => Math.min(16, Math.max(2, text.split("\n").length));
-  const bodies = data.bodies || [];
+  const bodies = data.bodies;
   const target = el("input", {type: "text", spellcheck: "false", value: withKnownIds(data.target)});
   const headers = el("textarea", {rows: "2", spellcheck: "false", placeholder: "Accept: application/json"});
-  headers.value = data.accept ? "Accept: " + data.accept : "";
   const kind = el("select", {}, bodies.map((body, i) => el("option", {value: i}, body.type)));
   const text = el("textarea", {spellcheck: "false", rows: "8"});
   const file = el("input", {type: "file"});

@@ -213,14 +213,11 @@ def try_a_guide(b):
 def try_errors(b):
     """Examples of errors that one request makes have the code that they are for."""
     with b.page("/docs/errors", allowed=("(", "Failed to load")) as page:
-        ran = 0
         for code in ("malformed_json", "not_found", "invalid_mesh", "invalid_spec", "invalid_request", "program_syntax", "mesh_immutable", "deleted_or_donated"):
             entry = page.locator(f"section#{code}")
             entry.get_by_role("button", name="Try it").click()
             entry.get_by_role("button", name="Run").click()
             expect(entry.locator(".answer").last).to_contain_text(f'"code": "{code}"', timeout=15000)
-            ran += 1
-        assert ran == 8
 
 
 def examples_of_ops(b):

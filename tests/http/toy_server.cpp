@@ -1,5 +1,4 @@
-// toy_server [PORT [LARGE_MIB]]: the toy routes on a port, for wrk and curl. Not a test; tests/http/README.md says how
-// it is used.
+// toy_server [PORT [LARGE_MIB]]: the toy routes on a port, for wrk and curl. Not a test.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

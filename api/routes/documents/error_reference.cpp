@@ -1,4 +1,4 @@
-// What is behind GET /docs/errors: kErrorTable, and error_examples.yaml as error_examples.py made it a table.
+// What is behind GET /docs/errors: kErrorTable, and error_examples.yaml as error_table.py made it a table.
 #include "api/routes/documents/error_reference.h"
 
 #include <fmt/core.h>
