@@ -23,6 +23,9 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
 struct PlacementInput;
 template <>
 const Schema<PlacementInput>& schema();
+/// 1234567 -> 1,234,567
+std::string grouped_number(double value);
+
 /// The names of a program's ops by the line at which they begin.
 class OpsByLine {
  public:

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "api/codecs/explain_codec.h"
@@ -25,12 +24,6 @@ constexpr int kIndent = 24;
 constexpr int kWidth = 1100;
 constexpr int64_t kMostParts = 16;
 constexpr double kGlyphWidth = 8;  // of a monospaced font of 13 pixels
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", value);
-  return text;
-}
 
 class Picture {
  public:
@@ -108,9 +101,10 @@ class Picture {
       for (int64_t p = 1; p < drawn && (is_even || p <= (size - 1) / step); ++p) {
         const double at = static_cast<double>(kBlock) * static_cast<double>(p) * static_cast<double>(step) /
                           static_cast<double>(is_even ? drawn : size);
-        const std::string low = number(back == 0 ? x + at : x), high = number(back == 0 ? x + at : x + kBlock);
-        const std::string top = number(back == 0 ? y : y + at), bottom = number(back == 0 ? y + kBlock : y + at);
-        out_ += fmt::format("<line class='edge' x1='{}' y1='{}' x2='{}' y2='{}'/>\n", low, top, high, bottom);
+        const double low = back == 0 ? x + at : x, high = back == 0 ? x + at : x + kBlock;
+        const double top = back == 0 ? y : y + at, bottom = back == 0 ? y + kBlock : y + at;
+        out_ += fmt::format("<line class='edge' x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}'/>\n", low, top, high,
+                            bottom);
       }
     }
   }

@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
+#include "api/codecs/explain_codec.h"
 #include "api/codecs/html.h"
 #include "api/codecs/svg.h"
 
@@ -112,12 +112,6 @@ std::string svg_text(std::string_view text) {
 std::string svg_label(int x, int y, std::string_view text, std::string_view kind) {
   return fmt::format("<text x='{}' y='{}'{} xml:space='preserve'>{}</text>\n", x, y,
                      kind.empty() ? "" : fmt::format(" class='{}'", kind), svg_text(text));
-}
-
-std::string grouped_number(double value) {
-  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
-  for (size_t at = digits.size(); at > 3 && digits[at - 4] != '-';) digits.insert(at -= 3, ",");
-  return digits;
 }
 
 ExplanationHead explanation_head(const compile::Explanation& explanation, int left, int width) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "api/codecs/explain_codec.h"
-#include "api/codecs/svg.h"
 
 namespace meshd::api {
 namespace {
@@ -110,6 +110,12 @@ std::string indivisible_text(const compile::Indivisible& one) {
 }
 
 }  // namespace
+
+std::string grouped_number(double value) {
+  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
+  for (size_t at = digits.size(); at > 3 && digits[at - 4] != '-';) digits.insert(at -= 3, ",");
+  return digits;
+}
 
 std::string explanation_text(const Explanation& explanation) {
   std::string out = explanation.parsed->id + " on " + grouped_number(static_cast<double>(explanation.device_count)) +

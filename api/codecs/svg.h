@@ -12,8 +12,6 @@ namespace meshd::api {
 std::string svg_text(std::string_view text);
 /// <text> at a place; `kind` is a class of the picture's style, or empty.
 std::string svg_label(int x, int y, std::string_view text, std::string_view kind = {});
-/// 1234567 -> 1,234,567
-std::string grouped_number(double value);
 
 /// What stands above the values: name, legend, meshes, totals. `height` is where the values begin.
 struct ExplanationHead {
