@@ -86,7 +86,7 @@ struct JobProgress {
   const jobs::JobView& view;
 };
 
-// With milliseconds: more would say what nobody knows.
+// In seconds, cut to milliseconds.
 double seconds_of(std::chrono::nanoseconds time) {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) / 1000;
 }

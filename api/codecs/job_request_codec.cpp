@@ -137,7 +137,7 @@ const Schema<RunInput>& schema() {
              {"devices", &In::devices, {.words = {"least_loaded"}}},
              {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
              {"infeed", &In::infeed, {.like = json_type<std::vector<InfeedEntryInput>>}},
-             {"effects", &In::effects, {.words = {"atomic", "streaming"}}},
+             {"effects", &In::effects, {.words = kEffectModes}},
              {"results", &In::results, {.optional = true}},
              {"session", &In::session},
              {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
@@ -672,8 +672,8 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (!session.empty() && in.session && *in.session != session)
     wrong.add("/session", "is another session than the path's");
   if (in.effects) {
-    out.effects = in.effects == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic;
-    if (in.effects == "streaming" && out.session.empty())
+    out.effects = effect_mode_of(*in.effects);
+    if (out.effects == storage::EffectMode::kStreaming && out.session.empty())
       wrong.add("/effects", "effects are streamed to the log of a session: name one in \"session\"");
   }
   if (in.deadline) out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*in.deadline * 1000));

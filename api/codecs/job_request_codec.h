@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,12 @@
 #include "service/registry/registry.h"
 
 namespace meshd::api {
+
+inline const std::vector<std::string_view> kEffectModes{"atomic", "streaming"};
+/// What one of these words means.
+inline storage::EffectMode effect_mode_of(std::string_view word) {
+  return word == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic;
+}
 
 /// What decoding a job looks things up in.
 struct JobContext {

@@ -55,38 +55,38 @@ std::string event_of(storage::EffectRow row, bool base64) {
                       [&](std::string& out) { JsonCodec<EffectDocument>::append(out, document); });
 }
 
-/// What a stream has told of the progress of its session's jobs.
-class ProgressReader {
+/// The progress of a session's jobs as events of one stream.
+class ProgressEvents {
  public:
-  ProgressReader(jobs::JobRunner& jobs, std::string session) : jobs_(jobs), session_(std::move(session)) {}
+  ProgressEvents(jobs::JobRunner& jobs, std::string session) : jobs_(jobs), session_(std::move(session)) {}
 
   /// Sends where each job is that has run for a while and got on since.
   void send(EventStream& out) {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) return;
     next_ = now + kProgressInterval - kProgressSlack;
-    std::map<std::string, Place> told;
+    std::map<std::string, Reported> reported;
     for (const jobs::JobView& view : jobs_.running(session_)) {
       if (view.progress->running_for < kProgressInterval) continue;
-      const Place place{view.progress->steps_done, view.effect_count, view.waits.has_value()};
-      const auto before = told_.find(view.row.id);
-      const bool is_news = before == told_.end() || before->second != place;
-      told.emplace(view.row.id, place);
+      const Reported now_at{view.progress->steps_done, view.effect_count, view.waits.has_value()};
+      const auto before = reported_.find(view.row.id);
+      const bool is_news = before == reported_.end() || before->second != now_at;
+      reported.emplace(view.row.id, now_at);
       if (!is_news || !out.has_room()) continue;
       out.send(format_event({}, "progress", [&](std::string& text) {
         JsonCodec<JobProgressEvent>::append(text, JobProgressEvent{view});
       }));
     }
-    told_ = std::move(told);
+    reported_ = std::move(reported);
   }
 
  private:
-  using Place = std::tuple<int64_t, int64_t, bool>;
+  using Reported = std::tuple<int64_t, int64_t, bool>;
 
   jobs::JobRunner& jobs_;
   const std::string session_;
   std::chrono::steady_clock::time_point next_;
-  std::map<std::string, Place> told_;
+  std::map<std::string, Reported> reported_;
 };
 
 }  // namespace
@@ -97,7 +97,7 @@ Response stream_events(Request& request, Services& services) {
   const bool base64 = wants_base64(request);
   auto stream = std::make_shared<EventStream>(core::MemoryReservation(services.memory, core::MemoryAccount::kEvents));
   stream->set_refill([&log = services.log, id = session.id, cursor = cursor_of(request), base64,
-                      progress = ProgressReader(services.jobs, session.id)](EventStream& out) mutable {
+                      progress = ProgressEvents(services.jobs, session.id)](EventStream& out) mutable {
     while (out.has_room()) {
       auto batch = next_effects(log, id, cursor, out);
       if (batch.empty()) return progress.send(out);

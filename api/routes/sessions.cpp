@@ -1,5 +1,6 @@
 // /v1/sessions: the order of a client's jobs, its log by page and as server-sent events, its barrier.
 #include "api/codecs/effect_codec.h"
+#include "api/codecs/job_request_codec.h"
 #include "api/http/preferences.h"
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
@@ -30,7 +31,7 @@ const Schema<SessionInput>& schema() {
   static const Schema<SessionInput> kSchema{"SessionInput",
                                             {{"name", &SessionInput::name},
                                              {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}},
-                                             {"effects", &SessionInput::effects, {.words = {"atomic", "streaming"}}}}};
+                                             {"effects", &SessionInput::effects, {.words = kEffectModes}}}};
   return kSchema;
 }
 
@@ -49,7 +50,7 @@ const Schema<storage::SessionRow>& schema() {
        {"name", &Row::name},
        {"state", [](const Row& row) { return storage::to_string(row.state); }, {.words = {"open", "halted", "closed"}}},
        {"on_error", [](const Row& row) { return storage::to_string(row.on_error); }, {.words = {"continue", "halt"}}},
-       {"effects", [](const Row& row) { return storage::to_string(row.effects); }, {.words = {"atomic", "streaming"}}},
+       {"effects", [](const Row& row) { return storage::to_string(row.effects); }, {.words = kEffectModes}},
        {"halted_by", &Row::halted_by, {.low = 1}},
        {"jobs", [](const Row& row) { return row.next_job_number - 1; }, {.low = 0}},
        {"last_sequence", &Row::last_sequence, {.low = 0}},
@@ -85,11 +86,10 @@ std::vector<Route> session_routes(Services& services) {
            return repeated.again([&] { return made(services.sessions.get(*repeated.made(), request.principal)); });
          const auto in = read_json<SessionInput>(
              parse_body(request, body.empty() ? "{}" : std::move(body), BodyPolicy::kJson), "invalid_request");
-         return made(services.sessions.create(
-             request.principal, in.name.value_or(""),
-             in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue,
-             in.effects == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic,
-             repeated.key()));
+         return made(
+             services.sessions.create(request.principal, in.name.value_or(""),
+                                      in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue,
+                                      effect_mode_of(in.effects.value_or("atomic")), repeated.key()));
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

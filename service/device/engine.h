@@ -148,8 +148,8 @@ struct RunProgress {
   std::string op;  ///< current step
   int32_t line = 0;
 
-  /// By the steps that are done; nothing where their number is not known. Steps differ in length: of a run whose time
-  /// goes by in loops it tells more than of others.
+  /// By the steps that are done; nothing where their number is not known. Steps differ in length: the estimate is
+  /// best for runs that spend their time in loops.
   [[nodiscard]] std::optional<double> fraction() const;
   /// As long as the steps that are left take if they take as long as those before. For runs with loops, whose
   /// iterations are alike, after the first second.

@@ -5,7 +5,7 @@
 namespace meshd::effects {
 
 EffectOrigin place_from_text(std::string_view text) {
-  if (text.empty()) return {};  // how a job ended: no effect of its program
+  if (text.empty()) return {};  // `failed` and `cancelled` have no place in a program
   static_cast<void>(read_values(text));
   if (text.empty()) return {};
   EffectOrigin place;

@@ -357,7 +357,7 @@ std::vector<RecordedEffect> EffectRecorder::take() {
   return state_.with([](State& state) {
     std::vector<RecordedEffect> out(std::make_move_iterator(state.effects.begin()),
                                     std::make_move_iterator(state.effects.end()));
-    state.first += static_cast<int64_t>(out.size());  // they count on
+    state.first += static_cast<int64_t>(out.size());  // numbering goes on
     state.committed = 0;
     state.effects.clear();
     return out;

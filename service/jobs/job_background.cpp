@@ -1,6 +1,6 @@
 // Background jobs: they wait in a fair queue until they are ready, without a thread. A job is ready once earlier jobs
 // of its session no longer update the arrays that it reads, and the session is not halted. Then it takes a slot, and a
-// fiber executes it; where it waits again (for its turn or its client) it releases the slot.
+// fiber executes it; where it waits again (for the jobs before it or for its client) it releases the slot.
 #include <optional>
 
 #include "service/core/error.h"

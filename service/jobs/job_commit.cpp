@@ -1,7 +1,7 @@
 // The commit of a job, or its failure. Steps of commit():
 //   1. Lay the results out; write and sync the blobs of new durable arrays.
-//   2. Wait until earlier jobs have read what this one updates, until the session is not halted before it, and for its
-//      turn when it has ordered effects. Again when the transaction finds the session halted by now.
+//   2. Wait until earlier jobs have read what this one updates, until the session is not halted before it, and, when
+//      it has effects, until they may enter the log. Again when the transaction finds the session halted by now.
 //   3. Write and sync the blobs of updated arrays.
 //   4. One transaction: array rows, donations, effects, used infeed entries, the job's end. A job without any has none.
 //   5. Publish new arrays, drop donated ones, notify readers of the log.
@@ -114,7 +114,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   }
   job.timings.commit_ms = core::milliseconds_between(start, clock_.steady());
   result.timings = job.timings;
-  const bool is_logged = !job.request.session.empty() && job.committed_count() > 0;
+  const bool is_logged = job.committed_count() > 0;
   note_end(job, nullptr, is_logged ? job.committed_count() : static_cast<int64_t>(result.effects.size()));
   leave(job, Leave::kOver);
   if (is_logged) log_.notify(job.request.session);
@@ -246,7 +246,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
             halts = may_halt && transaction.halt_session(job.row.session, job.row.number);
             free_arguments(job);
           },
-          // Before the job leaves the queue, so that nobody behind it gets its turn.
+          // Before the job leaves the queue, so that nobody behind it is next.
           [&] {
             if (halts) job.queue->halt(job.row.number);
           });
@@ -278,7 +278,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
 std::vector<storage::EffectRow> JobRunner::effects_to_leave(Job& job, const core::Error& error) {
   if (!job.streams() || job.recorder == nullptr || is_from_outside(error)) return {};
   if (error.code() == core::ErrorCode("nondeterministic_job")) return {};
-  if (!job.queue->has_turn(job.row.number)) return {};
+  if (!job.queue->is_next_in_order(job.row.number)) return {};
   return job.recorder->open_rows(job.row.id);
 }
 

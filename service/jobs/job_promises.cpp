@@ -30,6 +30,7 @@ arrays::NewArray JobRunner::result_array(const Job& job, size_t result) {
   if (wanted.sharding) wanted.mesh_id = mesh::mesh_id(*wanted.sharding->mesh);
   wanted.durability = job.request.durability;
   if (!job.request.result_names.empty()) wanted.name = job.request.result_names.at(result);
+  if (wanted.name.empty()) return wanted;
   // A result may take the name of an array that the job donates.
   for (const arrays::ArrayRef& donated : job.donated) wanted.leaving.push_back(donated->info().id);
   return wanted;

@@ -10,7 +10,7 @@ namespace meshd::jobs {
 //   1. Decode and prepare it, as when it was accepted; its promised results, reservations and arguments are as they
 //   were.
 //   2. One that cannot run any more (an array that it reads is lost) keeps why: it waits like any other, holds what it
-//      reserved, and fails in its turn.
+//      reserved, and fails in the session's order.
 //   3. All are queued when all keep what they read: none may be replaced by another that starts before.
 void JobRunner::recover(const Decoder& decode) {
   std::vector<JobRef> recovered;

@@ -58,8 +58,8 @@ struct RunnerOptions {
   QueueLimits queue;           ///< background jobs that wait to be started
   int background_threads = 4;  ///< that commit
   /// Slots of background jobs that run at once. A principal without a running job may always start one more, and a job
-  /// that waited for its turn or its client, which releases the slot, takes one again without waiting: the count may
-  /// exceed the limit.
+  /// that waited for the jobs before it or for its client, which releases the slot, takes one again without waiting:
+  /// the count may exceed the limit.
   int background_jobs = 4;
   int started_limit = 64;        ///< background jobs of one principal that have started, are not over and not held
   int foreground_waits = 256;    ///< requests that may wait, at once, for infeeds and replies of their clients
@@ -203,7 +203,9 @@ class JobRunner {
   /// What ends a job from outside: cancelled, disconnected client of a job without a row, deadline, stop of the server.
   std::optional<core::Error> end_of(Job& job, const core::Waiter& waiter) const;
   /// Throws for a job that waits for its session in vain: an earlier one was put back, or the session closes halted.
-  static void check_turn_comes(const Job& job);
+  static void throw_if_never_next(const Job& job);
+  /// What a client sees of a run that goes on. The caller holds the job's mutex.
+  static void show_run(const Job& job, JobView& view);
   /// Waits until `is_there` of the job's session queue; throws what ends the job before.
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
   void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);
@@ -211,14 +213,14 @@ class JobRunner {
   bool get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::EffectRecorder& recorder);
-  /// A streaming job whose program failed leaves what it did before: it waits for its turn, unless something else ends
-  /// it. Throws what does where that is a stop of the server or a cancellation.
+  /// A streaming job whose program failed leaves what it did before: it waits for the jobs before it, unless something
+  /// else ends it. Throws what does where that is a stop of the server or a cancellation.
   void wait_to_leave_effects(Job& job, const core::Error& error, core::Waiter& waiter);
   /// Releases the job's slot for a wait that may take long; a job that is held does not count as started either.
   void give_slot(Job& job);
   void take_slot(Job& job);
   /// How a background job counts against the limits: not at all while it waits to start or is held, as started while it
-  /// waits for its turn or its client, as running with a slot.
+  /// waits for the jobs before it or for its client, as running with a slot.
   enum class Counted : uint8_t { kNo, kStarted, kRunning };
   /// Under the lock.
   void count(Job& job, Counted how);

@@ -1,6 +1,7 @@
 // Serves a run from outside. The run suspends where it needs something (EffectRecorder::wants), and the job supplies
 // it:
-//   - the session's turn: ordered jobs before it are over before it takes from a queue or commits ordered effects early
+//   - the session's order: ordered jobs before it (for a streaming job, all with effects) are over before it takes from
+//     a queue or commits effects early
 //   - infeed entries: read from the queue, or waited for
 //   - callback replies: the request is stored and visible, then its reply is waited for
 //   - effects for outgoing queues, and all of a job that streams its effects: committed while the run continues, and
@@ -24,7 +25,7 @@ struct JobRunner::ServeNotes {
   int64_t asked = -1;                    // index of the last callback request
   int64_t number = 0;                    // and its number in the session
   core::SteadyTime next_batch;           // not before
-  bool waited_for_turn = false;          // since the last commit of effects
+  bool waited_in_order = false;          // since the last commit of effects
   std::vector<effects::WakeTable::Subscription> subscriptions;
 };
 
@@ -32,7 +33,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
   ServeNotes notes;
   device::Run& run = *job.run;
   effects::EffectRecorder& recorder = *job.recorder;
-  bool has_turn = job.queue == nullptr;
+  bool is_next = job.queue == nullptr;
   bool is_ending = false;  // cancelled from here: nothing is done for it any more
   const auto cancel = [&](const core::Error& reason) {
     is_ending = true;
@@ -60,17 +61,17 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
     const effects::Wants wants = recorder.wants();
     if (!wants.any()) continue;
     try {
-      // Pure and unordered callbacks need no turn.
-      const bool needs_turn = wants.commit || wants.feed || (wants.request && wants.request->ordered);
+      // Pure and unordered callbacks need not be next.
+      const bool needs_order = wants.commit || wants.feed || (wants.request && wants.request->ordered);
       // Asked each time: a job before it may have failed and halted the session.
-      if (needs_turn && job.queue != nullptr) has_turn = job.queue->has_turn(job.row.number);
-      if (needs_turn && !has_turn) {
-        check_turn_comes(job);
+      if (needs_order && job.queue != nullptr) is_next = job.queue->is_next_in_order(job.row.number);
+      if (needs_order && !is_next) {
+        throw_if_never_next(job);
         give_slot(job);
-        notes.waited_for_turn = true;
+        notes.waited_in_order = true;
         continue;
       }
-      if (needs_turn) take_slot(job);
+      if (needs_order) take_slot(job);
       const bool is_due = !job.streams() || wants.room || wants.feed || wants.request ||
                           std::chrono::steady_clock::now() >= notes.next_batch;
       if (wants.commit && is_due) {
@@ -78,7 +79,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
         const bool waited = commit_effects(job, recorder);
         const core::SteadyTime now = std::chrono::steady_clock::now();
         notes.next_batch = now + kBatchTime;
-        if (job.streams() && oldest && !std::exchange(notes.waited_for_turn, false)) {
+        if (job.streams() && oldest && !std::exchange(notes.waited_in_order, false)) {
           const std::lock_guard held(mutex_);
           counters_.streamed_seconds.add(std::chrono::duration<double>(now - *oldest).count());
         }
@@ -147,7 +148,7 @@ bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
 }
 
 void JobRunner::wait_to_leave_effects(Job& job, const core::Error& error, core::Waiter& waiter) {
-  if (is_from_outside(error) || job.recorder->open_rows(job.row.id).empty()) return;
+  if (is_from_outside(error) || !job.recorder->oldest_open()) return;
   try {
     wait_to_commit(job, waiter);
   } catch (const core::Error& other) {

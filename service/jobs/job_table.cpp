@@ -26,13 +26,15 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   view.row = std::move(*row);
   if (job == nullptr) return view;
   const std::lock_guard held(job->mutex);
-  if (job->run != nullptr && !job->over) {
-    view.progress = job->run->progress();
-    view.row.state = storage::JobState::kRunning;  // its row may not be updated yet
-  }
-  view.waits = job->waits;
-  if (job->recorder != nullptr) view.effect_count = job->recorder->count();
+  show_run(*job, view);
+  if (view.progress) view.row.state = storage::JobState::kRunning;  // its row may not be updated yet
   return view;
+}
+
+void JobRunner::show_run(const Job& job, JobView& view) {
+  if (job.run != nullptr && !job.over) view.progress = job.run->progress();
+  view.waits = job.waits;
+  if (job.recorder != nullptr) view.effect_count = job.recorder->count();
 }
 
 std::vector<JobView> JobRunner::running(const std::string& session) const {
@@ -50,9 +52,7 @@ std::vector<JobView> JobRunner::running(const std::string& session) const {
     if (job->run == nullptr || job->over) continue;
     JobView& view = out.emplace_back();
     view.row.id = job->row.id;
-    view.progress = job->run->progress();
-    view.waits = job->waits;
-    if (job->recorder != nullptr) view.effect_count = job->recorder->count();
+    show_run(*job, view);
   }
   return out;
 }

@@ -28,7 +28,7 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
   return core::Error("deadline_exceeded", "the job's time was up while it waited");
 }
 
-void JobRunner::check_turn_comes(const Job& job) {
+void JobRunner::throw_if_never_next(const Job& job) {
   if (job.queue->is_behind_put_back(job.row.number)) throw draining();
   if (job.queue->is_dropped(job.row.number)) throw session_dropped();
   if (!job.in_background && job.is_held()) throw session_halted(job.row.session);
@@ -37,7 +37,7 @@ void JobRunner::check_turn_comes(const Job& job) {
 void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {
   while (!is_there()) {
     if (auto end = end_of(job, waiter)) throw std::move(*end);
-    check_turn_comes(job);
+    throw_if_never_next(job);
     give_slot(job);
     waiter.wait(job.deadline);
   }

@@ -91,12 +91,12 @@ bool SessionQueue::may_update(int64_t number) const {
                       [&](const auto& before) { return overlap(before.second.reads, mine->second.updates); });
 }
 
-bool SessionQueue::has_turn(int64_t number) const {
+bool SessionQueue::is_next_in_order(int64_t number) const {
   const std::lock_guard held(mutex_);
-  return has_turn_locked(number);
+  return is_next_locked(number);
 }
 
-bool SessionQueue::has_turn_locked(int64_t number) const {
+bool SessionQueue::is_next_locked(int64_t number) const {
   if (core::is_planted(core::PlantedBug::kOrderByCompletion)) return true;
   const int64_t early = core::is_planted(core::PlantedBug::kSwapTwoJobs) ? 1 : 0;
   const std::set<int64_t>& before = streaming_.contains(number) ? with_effects_ : ordered_;
@@ -105,7 +105,7 @@ bool SessionQueue::has_turn_locked(int64_t number) const {
 
 bool SessionQueue::may_log(int64_t number) const {
   const std::lock_guard held(mutex_);
-  if (ordered_.contains(number)) return has_turn_locked(number);
+  if (ordered_.contains(number)) return is_next_locked(number);
   const bool follows_stream = with_effects_.contains(number) && !streaming_.empty() && *streaming_.begin() < number;
   return !is_held_locked(number) && !follows_stream;
 }

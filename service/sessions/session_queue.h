@@ -31,7 +31,7 @@ enum class EffectOrder : uint8_t {
 /// Any thread. Nothing here waits: callers watch() with a waiter, which is notified after each change, and check again.
 ///
 /// Example: job 1 updates or makes array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and
-/// may_read(3) hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
+/// may_read(3) hold at once, may_read(2) once job 1 has left. is_next_in_order(3) holds once 1 and 2 have left.
 class SessionQueue {
  public:
   /// A job was accepted with this number.
@@ -43,7 +43,7 @@ class SessionQueue {
   void put_back(int64_t number);
   /// A job with a lower number was put back.
   [[nodiscard]] bool is_behind_put_back(int64_t number) const;
-  /// The job of this number has failed: those with higher ones neither read, update nor have their turn until resume().
+  /// The job of this number has failed: those with higher ones neither read, update nor are next until resume().
   void halt(int64_t number);
   void resume();
   /// The queue is halted, and this job is behind the one that failed.
@@ -56,9 +56,9 @@ class SessionQueue {
   [[nodiscard]] bool may_update(int64_t number) const;
   /// No ordered or streaming job with a lower number is left, for a streaming one no job with effects, and it is not
   /// held. Needed by ordered and streaming jobs, and to take from the session's queues.
-  [[nodiscard]] bool has_turn(int64_t number) const;
-  /// The job may enter its effects, if it has any, into the log: has_turn(), for an unordered one that no streaming job
-  /// with a lower number is left. And it is not held.
+  [[nodiscard]] bool is_next_in_order(int64_t number) const;
+  /// The job may enter its effects, if it has any, into the log: is_next_in_order(), for an unordered one that no
+  /// streaming job with a lower number is left. And it is not held.
   [[nodiscard]] bool may_log(int64_t number) const;
 
   /// What jobs of the session do that do not choose.
@@ -80,7 +80,7 @@ class SessionQueue {
 
  private:
   [[nodiscard]] bool is_held_locked(int64_t number) const { return halted_by_ != 0 && number > halted_by_; }
-  [[nodiscard]] bool has_turn_locked(int64_t number) const;
+  [[nodiscard]] bool is_next_locked(int64_t number) const;
 
   mutable std::mutex mutex_;
   std::set<int64_t> open_;

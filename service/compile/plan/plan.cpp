@@ -20,7 +20,7 @@ namespace {
 // For estimates only: bytes of one core in a nanosecond, and what a step costs besides.
 constexpr double kBytesPerNs = 20;
 constexpr double kStepNs = 60;
-constexpr int64_t kMostCounted = int64_t{1} << 60;  // steps of a run: more are not told
+constexpr int64_t kMostCounted = int64_t{1} << 60;  // steps of a run; a larger number counts as unknown
 
 class PlanMaker {
  public:

@@ -50,10 +50,10 @@ TEST(SessionQueue, ordered_jobs_have_their_turn_by_number) {
   queue.enter(1, EffectOrder::kNone);
   queue.enter(2, EffectOrder::kOrdered);
   queue.enter(3, EffectOrder::kOrdered);
-  EXPECT_TRUE(queue.has_turn(2)) << "job 1 is not ordered";
-  EXPECT_FALSE(queue.has_turn(3));
+  EXPECT_TRUE(queue.is_next_in_order(2)) << "job 1 is not ordered";
+  EXPECT_FALSE(queue.is_next_in_order(3));
   queue.leave(2);
-  EXPECT_TRUE(queue.has_turn(3));
+  EXPECT_TRUE(queue.is_next_in_order(3));
 }
 
 TEST(SessionQueue, nothing_comes_between_the_effects_of_a_streaming_job) {
@@ -69,7 +69,7 @@ TEST(SessionQueue, nothing_comes_between_the_effects_of_a_streaming_job) {
   EXPECT_FALSE(queue.may_log(5));
   queue.leave(2);
   EXPECT_TRUE(queue.may_log(3)) << "job 1 has no effects";
-  EXPECT_TRUE(queue.has_turn(3));
+  EXPECT_TRUE(queue.is_next_in_order(3));
   EXPECT_FALSE(queue.may_log(4));
   queue.leave(3);
   EXPECT_TRUE(queue.may_log(4));
@@ -96,17 +96,18 @@ TEST(SessionQueue, halted_queue_holds_the_jobs_behind_the_one_that_failed) {
   queue.halt(2);
   queue.halt(3);  // the first one counts
   queue.leave(2);
-  EXPECT_TRUE(queue.has_turn(1)) << "it was there before";
+  EXPECT_TRUE(queue.is_next_in_order(1)) << "it was there before";
   queue.leave(1);
   EXPECT_TRUE(queue.is_held(3));
-  EXPECT_FALSE(queue.has_turn(3));
+  EXPECT_FALSE(queue.is_next_in_order(3));
   EXPECT_FALSE(queue.may_read(3));
   EXPECT_FALSE(queue.may_update(3));
   EXPECT_FALSE(queue.is_dropped(3));
   const auto waiter = std::make_shared<core::ThreadWaiter>();
   queue.watch(waiter);
   std::thread resumes([&] { queue.resume(); });
-  EXPECT_TRUE(waits_for(*waiter, [&] { return queue.has_turn(3) && queue.may_read(3) && queue.may_update(3); }));
+  EXPECT_TRUE(
+      waits_for(*waiter, [&] { return queue.is_next_in_order(3) && queue.may_read(3) && queue.may_update(3); }));
   resumes.join();
   queue.halt(3);
   queue.close();
@@ -119,7 +120,7 @@ TEST(SessionQueue, nobody_passes_a_job_that_was_put_back) {
   queue.enter(1, EffectOrder::kOrdered);
   queue.enter(2, EffectOrder::kOrdered);
   queue.put_back(1);
-  EXPECT_FALSE(queue.has_turn(2));
+  EXPECT_FALSE(queue.is_next_in_order(2));
   EXPECT_TRUE(queue.is_behind_put_back(2));
   EXPECT_FALSE(queue.is_behind_put_back(1));
   EXPECT_FALSE(queue.is_over(1));
