@@ -40,10 +40,14 @@ std::unordered_set<std::string> named_blobs(const std::vector<ShardRow>& shards,
   std::unordered_set<std::string> named;
   for (const ShardRow& shard : shards) named.insert(shard.blob.name);
   const std::vector<UploadPartRow> parts = RecoveryRows(transaction).all_upload_parts();
+  std::unordered_set<std::string_view> damaged;
   for (const UploadPartRow& part : parts) {
-    if (!files.has(part.blob)) transaction.delete_upload(part.upload);
+    if (!files.has(part.blob)) damaged.insert(part.upload);
   }
-  for (const UploadPartRow& part : RecoveryRows(transaction).all_upload_parts()) named.insert(part.blob.name);
+  for (const std::string_view upload : damaged) transaction.delete_upload(upload);
+  for (const UploadPartRow& part : parts) {
+    if (!damaged.contains(part.upload)) named.insert(part.blob.name);
+  }
   return named;
 }
 

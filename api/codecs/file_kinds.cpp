@@ -65,8 +65,6 @@ bool begins_as(const FileKindRow& row, std::string_view bytes) {
 
 }  // namespace
 
-std::span<const FileKindRow> file_kinds() { return kKinds; }
-
 const FileKindRow& file_kind_row(FileKind kind) {
   return *std::find_if(std::begin(kKinds), std::end(kKinds), [&](const FileKindRow& row) { return row.kind == kind; });
 }

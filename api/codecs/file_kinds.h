@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,7 +35,6 @@ struct FileKindRow {
   std::array<std::string_view, 3> media;  ///< types that name it; the first is the usual one
   std::string_view instead;               ///< of kinds that nothing reads: what to send
 };
-std::span<const FileKindRow> file_kinds();
 const FileKindRow& file_kind_row(FileKind kind);
 
 /// Bytes that file_kind_of looks at: fewer where the file has no more.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "service/core/ascii.h"
 #include "service/core/error.h"
@@ -104,6 +105,13 @@ std::vector<FormPart> read_form(std::string_view content_type, std::string_view 
   }
   if (parts.empty()) throw malformed("has no part");
   return parts;
+}
+
+FormPart file_of_form(std::string_view content_type, std::string_view body) {
+  for (FormPart& part : read_form(content_type, body)) {
+    if (part.name == "file") return std::move(part);
+  }
+  throw malformed("has no part named file");
 }
 
 }  // namespace meshd::api

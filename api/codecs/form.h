@@ -20,4 +20,7 @@ struct FormPart {
 /// comes twice.
 std::vector<FormPart> read_form(std::string_view content_type, std::string_view body);
 
+/// The part named `file`. Throws as read_form, and malformed_body for a form without one.
+FormPart file_of_form(std::string_view content_type, std::string_view body);
+
 }  // namespace meshd::api

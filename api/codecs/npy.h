@@ -25,10 +25,9 @@ struct NpyHead {
   ElementOrder order = ElementOrder::kC;  ///< kFortran only where that is another order than kC
 };
 
-/// Reads a head through `read_exactly`, which fills a span or throws. `wanted`: what it is where the file leaves it
-/// open
-/// ('<V1'); other heads do not regard it. Throws malformed_body when it is no .npy head, unsupported_format for big
-/// endian, unsupported_dtype for dtypes that we do not have.
+/// Reads a head through `read_exactly`, which fills a span or throws. `wanted`: the dtype where the file leaves it
+/// open ('<V1'); it is ignored for other heads. Throws malformed_body when it is no .npy head, unsupported_format for
+/// big endian, unsupported_dtype for dtypes that we do not have.
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly,
                       std::optional<tensor::DType> wanted = std::nullopt);
 

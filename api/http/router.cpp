@@ -118,6 +118,7 @@ struct Router::Table {
     std::vector<RouteSegment> segments;
     std::vector<const Route*> rows;
     std::string allow;
+    bool has_rest = false;  ///< a segment of it is "{name...}"
 
     [[nodiscard]] const Route* row(std::string_view method) const {
       for (const Route* candidate : rows) {
@@ -149,10 +150,6 @@ struct Router::Table {
       if (segments.size() != other.segments.size()) return segments.size() > other.segments.size();
       return path_template < other.path_template;
     }
-    [[nodiscard]] int64_t count_rests() const {
-      return std::count_if(segments.begin(), segments.end(),
-                           [](const RouteSegment& segment) { return segment.kind == RouteSegment::Kind::kRest; });
-    }
   };
 
   std::vector<std::unique_ptr<Route>> routes;
@@ -173,7 +170,7 @@ struct Router::Table {
   static bool matches(const Path& path, const std::vector<std::string>& segments,
                       std::vector<std::pair<std::string, std::string>>& captures) {
     const size_t size = path.segments.size();
-    if (path.count_rests() > 0 ? segments.size() < size : segments.size() != size) return false;
+    if (path.has_rest ? segments.size() < size : segments.size() != size) return false;
     const size_t more = segments.size() - size;  // segments that "{name...}" takes beyond its first
     size_t at = 0;
     for (const RouteSegment& segment : path.segments) {
@@ -212,9 +209,12 @@ void Router::add(Route route) {
     bool literal = true;
     for (size_t i = 0; i < segments.size(); ++i) {
       fresh->segments.push_back(parse_segment(segments[i], row->path));
-      literal = literal && fresh->segments.back().kind == RouteSegment::Kind::kLiteral;
+      const RouteSegment::Kind kind = fresh->segments.back().kind;
+      literal = literal && kind == RouteSegment::Kind::kLiteral;
+      if (kind != RouteSegment::Kind::kRest) continue;
+      if (fresh->has_rest) throw broken(row->path, "one '{name...}' a template");
+      fresh->has_rest = true;
     }
-    if (fresh->count_rests() > 1) throw broken(row->path, "one '{name...}' a template");
     if (literal) table_->literal.emplace(fresh->path_template, fresh.get());
     path = table_->paths.insert(std::upper_bound(table_->paths.begin(), table_->paths.end(), fresh,
                                                  [](const auto& a, const auto& b) { return a->before(*b); }),

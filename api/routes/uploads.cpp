@@ -179,6 +179,16 @@ class Replayed {
   std::shared_ptr<BodyReader> body_;
 };
 
+// The client takes 104 responses, and its connection has a way to send them.
+bool takes_104(const Request& request) { return takes_upload_interim(request) && request.send_interim != nullptr; }
+
+// `fields`: lines of them, each with its end.
+void send_104(Request& request, std::string_view fields) {
+  request.send_interim(
+      fmt::format("HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: {}\r\n{}\r\n",
+                  kUploadInterop, fields));
+}
+
 // The same request after a pause may be answered otherwise.
 bool may_pass(int status) { return status == 409 || status == 412 || status == 429 || status >= 500; }
 
@@ -276,8 +286,10 @@ class UploadRoutes {
   static void require_plain(const Request& request) {
     const std::string coding = request.headers.joined("Content-Encoding");
     if (coding.empty() || coding == "identity") return;
-    throw core::Error("unsupported_media_type", "an upload that may be resumed takes no Content-Encoding: send '" +
-                                                    coding + "' data as it is, whole");
+    throw core::Error("unsupported_media_type",
+                      fmt::format("an upload that may be resumed takes no Content-Encoding ('{}'): "
+                                  "send the body without it, or in one request without Upload-Complete",
+                                  coding));
   }
 
   void note_length(const Request& request, const UploadRef& upload, bool is_last, int64_t offset) {
@@ -302,13 +314,8 @@ class UploadRoutes {
     }
     const UploadRef upload = services_.uploads.create(request.principal, to_json(kept_request(request)), length);
     const std::string where = std::string(kPath) + upload->id;
-    const bool is_told = takes_upload_interim(request) && request.send_interim != nullptr;
-    if (is_told) {
-      request.send_interim(
-          fmt::format("HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: {}\r\nLocation: {}\r\n"
-                      "Upload-Limit: {}\r\n\r\n",
-                      kUploadInterop, where, limit(std::nullopt)));
-    }
+    const bool is_told = takes_104(request);
+    if (is_told) send_104(request, fmt::format("Location: {}\r\nUpload-Limit: {}\r\n", where, limit(std::nullopt)));
     try {
       Append append(services_.uploads, upload, request.waiter, sealing_of(request));
       receive(request, append);
@@ -329,14 +336,9 @@ class UploadRoutes {
       const size_t count = request.body().read_some({piece.get(), kReceiveBytes});
       if (count == 0) break;
       append.write({piece.get(), count});
-      if (append.sealed_bytes() - told < kProgressBytes || !takes_upload_interim(request) ||
-          request.send_interim == nullptr)
-        continue;
+      if (append.sealed_bytes() - told < kProgressBytes || !takes_104(request)) continue;
       told = append.sealed_bytes();
-      request.send_interim(
-          fmt::format("HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: {}\r\nUpload-Offset: "
-                      "{}\r\n\r\n",
-                      kUploadInterop, services_.uploads.status(append.upload()).offset));
+      send_104(request, fmt::format("Upload-Offset: {}\r\n", services_.uploads.status(append.upload()).offset));
     }
     append.seal();
   }
@@ -348,7 +350,7 @@ class UploadRoutes {
     if (now.length && *now.length != now.offset) {
       throw core::Error(
           "upload_length_mismatch",
-          fmt::format("the upload has {} bytes, as was told before; {} have come", *now.length, now.offset));
+          fmt::format("a length of {} bytes was declared for the upload; {} have come", *now.length, now.offset));
     }
     const KeptRequest kept = read_json<KeptRequest>(Json::parse(upload->request), "internal");
     const auto target = std::find_if(targets_.begin(), targets_.end(),

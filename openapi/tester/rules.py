@@ -27,7 +27,7 @@ MEANINGS = re.compile("|".join([
     r"^spec_for: the file has no", r"^name: the file holds several", r"^slice: ", r"is no kind of effect",
     r"^(?:shape|dtype): the file says", r"raw bytes need", r"dtype and shape say", r"the body ends", r"bytes are left after byte",
     r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"/program/text: is missing", r"tree: the tree has",
-    r"_tree[^:]*: a tree has lists", r"^compression: deflate is for", r"says not what the file is", r"^as: \d+ names for",
+    r"_tree[^:]*: a tree has lists", r"^compression: deflate is for", r"does not say what the file is", r"^as: \d+ names for",
     r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: position",
     r"^/shapes(?:/\d+)?: (?!expected an? )", r"^/(?:in|out)_shardings: (?!expected an? )", r"^/(?:static|callbacks): names of",
     r"^/(?:static|callbacks)/[\s\S]*: names of", r"^/session: is another", r"^(?:local_)?num_partitions: ",

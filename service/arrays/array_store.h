@@ -247,7 +247,6 @@ class ArrayStore {
   [[nodiscard]] int64_t loaded_bytes() const { return *loaded_bytes_; }
   /// Where uploads are charged until they have become arrays. Any thread.
   quotas::ArrayLedger& ledger() { return ledger_; }
-  [[nodiscard]] int64_t quota_bytes() const { return quota_bytes_; }
   /// The principal's arrays that have data, or may get it.
   [[nodiscard]] quotas::ArrayTotals totals_of(std::string_view principal) const { return ledger_.totals(principal); }
   [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }

@@ -18,8 +18,7 @@ Append::Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sea
                                     state.result.empty() ? "" : "; what it made is at " + state.result));
     }
     if (state.is_taken) {
-      throw core::Error("upload_in_use", "another request is just appending to the upload, or completes it")
-          .with_retry_after(1);
+      throw other_appends();
     }
     state.is_taken = true;
     state.is_interrupted = false;
@@ -66,8 +65,9 @@ void Append::write(std::span<const std::byte> bytes) {
     if (state.is_interrupted) throw core::Error("malformed_body", "another request has taken the upload over");
     const int64_t end = state.offset + unsealed_ + size;
     if (state.length && end > *state.length) {
-      throw core::Error("upload_length_mismatch",
-                        fmt::format("the upload has {} bytes, as was told before; more have come", *state.length));
+      throw core::Error(
+          "upload_length_mismatch",
+          fmt::format("a length of {} bytes was declared for the upload; this request has more", *state.length));
     }
     if (end > store_.limits().most_bytes) {
       throw core::Error("body_too_large", fmt::format("at most {} bytes are taken", store_.limits().most_bytes));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "service/core/error.h"
 #include "service/core/ids.h"
 
 namespace meshd::uploads {
@@ -24,6 +23,11 @@ void require_size(int64_t bytes, const UploadLimits& limits) {
 }
 
 }  // namespace
+
+core::Error other_appends() {
+  return core::Error("upload_in_use", "another request is appending to the upload or completing it")
+      .with_retry_after(1);
+}
 
 UploadStore::UploadStore(storage::Store& store, quotas::ArrayLedger& ledger, const core::Clock& clock,
                          UploadLimits limits)
@@ -102,7 +106,7 @@ void UploadStore::set_length(const UploadRef& upload, int64_t length) {
     if (state.length && *state.length != length) {
       throw core::Error(
           "upload_length_mismatch",
-          fmt::format("the upload has {} bytes, as was told before; this request says {}", *state.length, length));
+          fmt::format("a length of {} bytes was declared for the upload; this request says {}", *state.length, length));
     }
     if (length < state.offset) {
       throw core::Error("upload_length_mismatch",
@@ -124,8 +128,7 @@ void UploadStore::interrupt(const UploadRef& upload, const core::WaiterRef& wait
     });
     if (!is_taken) return;
     if (clock_.steady() >= until || waiter->is_abandoned()) {
-      throw core::Error("upload_in_use", "another request is just appending to the upload, or completes it")
-          .with_retry_after(1);
+      throw other_appends();
     }
     if (appender != nullptr) appender->abandon();
     waiter->wait(clock_.steady() + kLook);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "service/core/clock.h"
+#include "service/core/error.h"
 #include "service/core/locked.h"
 #include "service/quotas/array_ledger.h"
 #include "service/uploads/upload.h"
@@ -26,6 +27,9 @@ struct UploadLimits {
   std::chrono::seconds part_time{5};                      ///< and the time, where bytes come slowly
   int64_t most_parts = 16'384;                            ///< of one upload
 };
+
+/// upload_in_use: another request has the right to append (Append). It may be gone in a second.
+core::Error other_appends();
 
 /// Any thread. Waits for the disk.
 class UploadStore {
@@ -52,7 +56,8 @@ class UploadStore {
   /// The request has run and made what `result` says where to find (may be empty): the parts are dropped. By the holder
   /// of an Append.
   void finish(const UploadRef& upload, const std::string& result);
-  /// Cancels it, with all that has come. By the holder of an Append.
+  /// Cancels it, with all that has come. No request may be appending: after interrupt(). What one that begins in
+  /// between appends is not_found.
   void remove(const UploadRef& upload);
   /// Deletes uploads whose time is over. Called periodically.
   void expire();

@@ -31,7 +31,8 @@ class Transaction : public Reader {
 
   /// Throws name_taken as require_free_name.
   void insert_array(const ArrayRow& row);
-  /// Writes all columns but id, principal, created and reserved_by.
+  /// Writes all columns but id, principal, created and reserved_by. holds_name is kept, and cleared where the array is
+  /// donated or lost.
   void update_array(const ArrayRow& row);
   /// With its shards, whose blobs go to the collector. False when there was none. Throws array_in_use when reserved.
   bool delete_array(std::string_view id);
@@ -53,6 +54,7 @@ class Transaction : public Reader {
   void insert_upload(const UploadRow& row);
   /// Writes length, state, result and touched. Throws not_found.
   void update_upload(const UploadRow& row);
+  /// Throws not_found for an upload that there is not.
   void insert_upload_part(const UploadPartRow& row);
   /// Its parts' blobs go to the collector.
   void drop_upload_parts(std::string_view upload);
@@ -119,10 +121,10 @@ class Transaction : public Reader {
   bool insert_idempotency(const IdempotencyRow& row);
   /// The same for a request that may have a key. Throws idempotency_in_progress when it is taken.
   void claim_key(const std::optional<IdempotencyRow>& row);
-  /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
   /// The time by which finished jobs and keys were aged last (jobs::RetentionTime).
   void set_aged_until(core::WallTime time);
   void set_machine_rates(const MachineRatesRow& row);
+  /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.

@@ -97,8 +97,8 @@ std::optional<ArrayRow> Reader::array(std::string_view id, std::string_view prin
 std::optional<ArrayRow> Reader::array_by_name(std::string_view name, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
-      "committed, reserved_by, reason, created, holds_name FROM arrays WHERE principal = ?1 AND name = ?2 AND name != "
-      "'' "
+      "committed, reserved_by, reason, created, holds_name FROM arrays "
+      "WHERE principal = ?1 AND name = ?2 AND name != '' "
       "ORDER BY state IN ('ready', 'pending') DESC, holds_name DESC, id DESC LIMIT 1");
   if (!row.bind(principal, name).step()) return std::nullopt;
   return read_array(row);
@@ -118,10 +118,15 @@ std::vector<NamedArray> Reader::arrays_with_prefix(std::string_view principal, s
 void Reader::require_free_name(std::string_view principal, std::string_view name, bool is_unique,
                                std::span<const std::string> leaving) {
   if (name.empty()) return;
-  Statement rows = connection_->statement(
+  // Each finds its rows by an index of its own; who holds the name is one row of arrays_holding_names.
+  static constexpr const char* kHolder =
       "SELECT id, dtype, shape, version, holds_name FROM arrays WHERE principal = ?1 AND name = ?2 AND name != '' "
-      "AND state IN ('ready', 'pending') AND (holds_name = 1 OR ?3 = 1) ORDER BY holds_name DESC, id DESC");
-  rows.bind(principal, name, is_unique);
+      "AND state IN ('ready', 'pending') AND holds_name = 1";
+  static constexpr const char* kAll =
+      "SELECT id, dtype, shape, version, holds_name FROM arrays WHERE principal = ?1 AND name = ?2 AND name != '' "
+      "AND state IN ('ready', 'pending') ORDER BY holds_name DESC, id DESC";
+  Statement rows = connection_->statement(is_unique ? kAll : kHolder);
+  rows.bind(principal, name);
   while (rows.step()) {
     const std::string id = rows.text(0);
     if (std::find(leaving.begin(), leaving.end(), id) != leaving.end()) continue;

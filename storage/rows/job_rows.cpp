@@ -41,7 +41,7 @@ int64_t read_number(std::string_view text) {
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 // What a list of jobs is found by. Each kind has an index in its order, so that a page costs its rows, however many
-// jobs there are.
+// jobs there are. A second filter (a state with a program, a program with a session) is tested row by row.
 enum class ListedBy : uint8_t { kTime, kState, kProgram, kSession, kSessionState };
 
 // ?1 principal or session, ?2 time or number, ?3 id or principal, ?4 program, ?5 limit, ?6 state.

@@ -25,18 +25,24 @@ std::vector<ShardRow> RecoveryRows::all_shards() {
 }
 
 std::vector<UploadPartRow> RecoveryRows::all_upload_parts() {
-  std::vector<UploadPartRow> out;
-  for (const UploadRow& upload : transaction_.uploads()) {
-    for (UploadPartRow& part : transaction_.upload_parts(upload.id)) out.push_back(std::move(part));
+  Statement rows =
+      connection_.statement("SELECT upload, offset, blob, length, checksum FROM upload_parts ORDER BY upload, offset");
+  rows.bind();
+  std::vector<UploadPartRow> parts;
+  while (rows.step()) {
+    UploadPartRow& part = parts.emplace_back();
+    part.upload = rows.text(0);
+    part.offset = rows.integer(1);
+    part.blob = {rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))};
   }
-  return out;
+  return parts;
 }
 
 int64_t RecoveryRows::lose_memory_arrays() {
   return change(
-      "UPDATE arrays SET state = 'lost', version = version + 1, holds_name = 0, reason = 'it was kept in memory only "
-      "and "
-      "the server has restarted' WHERE durability = 'memory' AND state IN ('pending', 'ready')");
+      "UPDATE arrays SET state = 'lost', version = version + 1, holds_name = 0, "
+      "reason = 'it was kept in memory only and the server has restarted' "
+      "WHERE durability = 'memory' AND state IN ('pending', 'ready')");
 }
 
 void RecoveryRows::lose_array(const std::string& id, const char* reason) {

@@ -68,7 +68,7 @@ struct ShardRow {
   BlobRef blob;
 };
 
-/// A body that comes in several requests. Its document and result are opaque to storage.
+/// A body that comes in several requests. Its request and result are opaque to storage.
 struct UploadRow {
   std::string id;
   std::string principal;
@@ -76,7 +76,7 @@ struct UploadRow {
   std::optional<int64_t> length;  ///< of the entire body, once it is known
   bool is_done = false;           ///< the request has had its response; there are no parts any more
   std::string result;             ///< of a request that was answered: where to find what it made
-  core::WallTime touched;         ///< when a part came last
+  core::WallTime touched;         ///< when this row was written last
 };
 
 /// Bytes of an upload [offset, offset + blob.length); parts follow each other without gaps.

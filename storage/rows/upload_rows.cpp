@@ -57,9 +57,14 @@ void Transaction::update_upload(const UploadRow& row) {
 }
 
 void Transaction::insert_upload_part(const UploadPartRow& row) {
-  connection_->statement("INSERT INTO upload_parts(upload, offset, blob, length, checksum) VALUES(?1, ?2, ?3, ?4, ?5)")
+  // Of an upload that is gone nothing is inserted; its foreign key alone would fail as a damaged database does.
+  connection_
+      ->statement(
+          "INSERT INTO upload_parts(upload, offset, blob, length, checksum) SELECT ?1, ?2, ?3, ?4, ?5 "
+          "WHERE EXISTS (SELECT 1 FROM uploads WHERE id = ?1)")
       .bind(row.upload, row.offset, row.blob.name, row.blob.length, static_cast<int64_t>(row.blob.checksum))
       .run();
+  if (connection_->changes() == 0) throw core::Error("not_found", "there is no upload '" + row.upload + "'");
 }
 
 void Transaction::drop_upload_parts(std::string_view upload) {

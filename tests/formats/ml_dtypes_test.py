@@ -68,6 +68,8 @@ def test_npz_of_ml_dtypes(s):
     for query in wrong:
         query += "&dtype_for=w/scale=float8_e4m3fn"
         refused(s.ask("POST", "/v1/arrays:import?" + query, (FILES / "checkpoint.npz").read_bytes(), RAW), 422, "invalid_query")
+    refused(s.ask("POST", "/v1/arrays:import?dtype_for=step=flaot32", (FILES / "checkpoint.npz").read_bytes(), RAW), 422, "invalid_query",
+            "'flaot32' is no dtype", "'float32'")
 
 
 def test_safetensors_of_the_library(s):

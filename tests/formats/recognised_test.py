@@ -85,6 +85,8 @@ def test_forms(s):
             holds(s, made)
     refused(s.ask("POST", "/v1/arrays", *sent(form(NPY, media="application/zip"))), 400, "malformed_body", "a .npy file")
     refused(s.ask("POST", "/v1/arrays:import", *sent(form(NPZ, name="x"))), 400, "malformed_body", "file")
+    refused(s.ask("POST", "/v1/arrays:upload", *sent(form(NPZ))), 415, "unsupported_media_type", "a ZIP file (.npz)", "/v1/arrays:import")
+    refused(s.ask("POST", "/v1/arrays", *sent(form(b"[1]", media="application/json"))), 415, "unsupported_media_type", "the file is JSON; send a .npy file")
     request = form(b'{"program": {"part": "f"}, "arguments": [{"part": "x"}], "results": {"encoding": "json"}}', "request", media="application/json")
     for file in (NPY, NPZ, TENSORS, X.tobytes()):
         answer = ok(s.ask("POST", "/v1/run", *sent(request, form(file, "x"), form(PROGRAM.encode(), "f"))))

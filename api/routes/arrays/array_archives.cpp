@@ -67,7 +67,10 @@ ImportQuery read_import_query(const Request& request) {
   for (const std::string_view entry : request.query.all("dtype_for")) {
     auto [name, word] = named_entry(entry, "dtype_for", "name=float8_e4m3fn", out);
     const auto dtype = tensor::dtype_from_name(word);
-    if (!dtype) throw core::Error("invalid_query", fmt::format("dtype_for: '{}' is no dtype that is known here", word));
+    if (!dtype) {
+      throw core::Error("invalid_query",
+                        fmt::format("dtype_for: '{}' is no dtype{}", word, tensor::dtype_advice(word)));
+    }
     out.dtypes.emplace(std::move(name), *dtype);
   }
   return out;
@@ -224,11 +227,9 @@ void take_file_of_form(Request& request) {
   const std::string type(request.headers.get("Content-Type").value_or(""));
   const std::string form = body_text(request, BodyPolicy::kInline);
   request.memory.grow(static_cast<int64_t>(form.size()));
-  const std::vector<FormPart> parts = read_form(type, form);
-  const auto file = std::find_if(parts.begin(), parts.end(), [](const FormPart& part) { return part.name == "file"; });
-  if (file == parts.end()) throw core::Error("malformed_body", "the form has no part named file");
-  request.headers.set("Content-Type", file->media_type.empty() ? "application/octet-stream" : file->media_type);
-  request.body_reader = std::make_shared<MemoryBody>(std::string(file->data));
+  const FormPart file = file_of_form(type, form);
+  request.headers.set("Content-Type", file.media_type.empty() ? "application/octet-stream" : file.media_type);
+  request.body_reader = std::make_shared<MemoryBody>(std::string(file.data));
 }
 
 FileKind archive_kind(Request& request) {
@@ -240,8 +241,8 @@ FileKind archive_kind(Request& request) {
   if (form.empty() && !is_open_media(media) && file_kind_of_media(media) == FileKind::kUnknown) {
     throw core::Error("unsupported_media_type",
                       "'" + media +
-                          "' says not what the file is; add ?format=safetensors or ?format=npz, or send it as "
-                          "application/octet-stream: its first bytes say it");
+                          "' does not say what the file is; add ?format=safetensors or ?format=npz, or send it as "
+                          "application/octet-stream: it is then recognised by its first bytes");
   }
   FileKind kind = resolve_file_kind(media, "", first_bytes(request));
   const FileKind wanted = form == "npz" ? FileKind::kZip : form.empty() ? FileKind::kUnknown : FileKind::kSafetensors;

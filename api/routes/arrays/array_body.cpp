@@ -1,9 +1,6 @@
 // Bodies that hold one array, in all the forms that are read.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "api/codecs/file_kinds.h"
 #include "api/codecs/form.h"
 #include "api/codecs/npy.h"
@@ -60,14 +57,6 @@ bool are_raw(const Hints& hints, const BodyReader& body) {
                                         hints.shape ? *hints.shape : hints.expected->dims});
 }
 
-// The part named `file` of a form.
-FormPart form_file(const std::string& content_type, const std::string& body) {
-  for (FormPart& part : read_form(content_type, body)) {
-    if (part.name == "file") return std::move(part);
-  }
-  throw core::Error("malformed_body", "the form has no part named file");
-}
-
 ArrayBody open_kind(FileKind kind, const Hints& hints, BodyReader& body) {
   const auto opened = [&](NpyHead head) {
     return ArrayBody{std::move(head.type), head.order, &body, nullptr, nullptr};
@@ -79,10 +68,14 @@ ArrayBody open_kind(FileKind kind, const Hints& hints, BodyReader& body) {
       return opened(open_npy(hints, body));
     case FileKind::kMlirBytecode:
       throw core::Error("unsupported_media_type", "the body is MLIR bytecode: POST it to /v1/programs");
-    default:
+    case FileKind::kZip:
+    case FileKind::kSafetensors:
       throw core::Error("unsupported_media_type",
                         fmt::format("the body is {}, which may hold several arrays: POST it to /v1/arrays:import",
                                     file_kind_row(kind).name));
+    default:
+      throw core::Error("unsupported_media_type",
+                        fmt::format("the file is {}; send a .npy file or raw bytes", file_kind_row(kind).name));
   }
 }
 
@@ -113,7 +106,7 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
     const std::string original(request.headers.get("Content-Type").value_or(""));
     const std::string form = body_text(request, BodyPolicy::kInline);
     request.memory.grow(static_cast<int64_t>(form.size()));  // its part that is the file, copied
-    const FormPart file = form_file(original, form);
+    const FormPart file = file_of_form(original, form);
     auto memory = std::make_shared<MemoryBody>(std::string(file.data));
     const bool is_raw = are_raw(hints, *memory);
     const FileKind kind =

@@ -100,6 +100,12 @@ Response made_before(const RepeatedRequest& repeated, const Request& request, Se
   return repeated.again([&] { return described(*services.arrays.find(*repeated.made(), request.principal), 201); });
 }
 
+Response create(Request& request, Services& services) {
+  const RepeatedRequest repeated(request, services, content_facts(request));
+  if (repeated.made()) return made_before(repeated, request, services);
+  return described(*upload_array(request, services, repeated.key()), 201);
+}
+
 // A new array with the same values in another sharding; the old one stays.
 Response reshard(Request& request, Services& services) {
   std::string sent = body_text(request, BodyPolicy::kJson);
@@ -169,17 +175,10 @@ std::vector<Route> array_routes(Services& services) {
   return {
       {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         if (is_archive(request)) return import_arrays(request, services);
-         const RepeatedRequest repeated(request, services, content_facts(request));
-         if (repeated.made()) return made_before(repeated, request, services);
-         return described(*upload_array(request, services, repeated.key()), 201);
+         return is_archive(request) ? import_arrays(request, services) : create(request, services);
        }},
       {"POST", "/v1/arrays:upload", "uploadArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) {
-         const RepeatedRequest repeated(request, services, content_facts(request));
-         if (repeated.made()) return made_before(repeated, request, services);
-         return described(*upload_array(request, services, repeated.key()), 201);
-       }},
+       [&services](Request& request) { return create(request, services); }},
       {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          storage::ArrayFilter filter;

@@ -52,7 +52,11 @@ std::vector<std::string> Replacement::ids() const {
 Replacement replacement_of(const Request& request, Services& services, const std::string& name) {
   if (!request.headers.has("If-Match")) return {};
   if (name.empty()) throw core::Error("invalid_query", "name: If-Match names the array that another takes the name of");
-  const arrays::ArrayRef held = services.arrays.find_live(name, request.principal);
+  return replacement_of(request, services.arrays.find_live(name, request.principal), name);
+}
+
+Replacement replacement_of(const Request& request, const arrays::ArrayRef& held, const std::string& name) {
+  if (!request.headers.has("If-Match")) return {};
   if (held == nullptr) throw core::Error("precondition_failed", "no array is named '" + name + "'");
   Replacement out{
       {held}, [&request, id = held->info().id](int64_t version) { require_match(request, array_etag(id, version)); }};
@@ -68,7 +72,7 @@ Response put_named_data(Request& request, Services& services) {
   if (request.query.has("name")) throw core::Error("invalid_query", "name: the path has it");
   wanted.name = name;
   wanted.is_unique = true;
-  const Replacement replacement = replacement_of(request, services, name);
+  const Replacement replacement = replacement_of(request, held, name);
   std::string etag;
   if (held != nullptr) {
     etag = array_etag(held->info().id, held->version());

@@ -20,6 +20,8 @@ struct Replacement {
 /// Throws precondition_failed where the name addresses no array or one with another ETag, invalid_query for If-Match
 /// without a name. The request must live as long as what it returns.
 Replacement replacement_of(const Request& request, Services& services, const std::string& name);
+/// The same where the caller has found the array that the name addresses: `held`, null where there is none.
+Replacement replacement_of(const Request& request, const arrays::ArrayRef& held, const std::string& name);
 
 /// PUT /v1/arrays/by-name/{name...}/data: a new version of the array that the name addresses, where the body has its
 /// type; with If-Match another array in its place; where there is none, a new array that holds the name.

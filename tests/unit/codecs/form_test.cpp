@@ -37,6 +37,24 @@ TEST(Form, parts_are_as_they_were_sent) {
   EXPECT_EQ(parts[2].data, "");
 }
 
+TEST(Form, the_file_is_the_part_of_that_name) {
+  const std::string other = "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n";
+  const std::string file =
+      "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"b\"\r\nContent-Type: "
+      "application/x-npy\r\n\r\n2\r\n";
+  const std::string body = other + file + "--xyz--";
+  const FormPart found = file_of_form(kType, body);
+  EXPECT_EQ(found.data, "2");
+  EXPECT_EQ(found.filename, "b");
+  EXPECT_EQ(found.media_type, "application/x-npy");
+  try {
+    file_of_form(kType, other + "--xyz--");
+    ADD_FAILURE() << "a form without a file";
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.detail(), "the form has no part named file");
+  }
+}
+
 TEST(Form, every_form_that_is_cut_short_is_refused) {
   const std::string body =
       "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--xyz\r\nContent-Disposition: form-data; "

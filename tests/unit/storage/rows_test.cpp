@@ -178,6 +178,36 @@ TEST_F(StorageRows, array_inserted_twice_is_a_conflict) {
   EXPECT_EQ(error_word([&] { write([](Transaction& t) { t.insert_array(array_row("arr_1")); }); }), "conflict");
 }
 
+TEST_F(StorageRows, name_is_free_unless_an_array_holds_it_or_the_next_one_is_to) {
+  const auto named = [](const char* id, const char* name, bool holds_name) {
+    ArrayRow row = array_row(id);
+    row.name = name;
+    row.holds_name = holds_name;
+    return row;
+  };
+  write([&](Transaction& t) {
+    t.insert_array(named("arr_1", "shared", false));
+    t.insert_array(named("arr_2", "shared", false));
+    t.insert_array(named("arr_3", "held", true));
+  });
+  const std::vector<std::string> shared{"arr_1", "arr_2"}, holder{"arr_3"};
+  const auto taken = [&](std::string_view name, bool is_unique, std::span<const std::string> leaving) {
+    return error_word([&] {
+      (*store_)->catalog().read(
+          [&](Reader& r) { r.require_free_name(array_row("x").principal, name, is_unique, leaving); });
+    });
+  };
+  EXPECT_EQ(taken("shared", false, {}), "");
+  EXPECT_EQ(taken("shared", true, {}), "name_taken");
+  EXPECT_EQ(taken("shared", true, holder), "name_taken");
+  EXPECT_EQ(taken("shared", true, shared), "");
+  for (const bool is_unique : {false, true}) {
+    EXPECT_EQ(taken("held", is_unique, {}), "name_taken");
+    EXPECT_EQ(taken("held", is_unique, holder), "");
+    EXPECT_EQ(taken("", is_unique, {}), "");
+  }
+}
+
 TEST_F(StorageRows, shard_replaced_or_deleted_hands_its_blob_to_the_collector) {
   write([](Transaction& t) {
     t.insert_array(array_row("arr_1"));

@@ -169,6 +169,18 @@ TEST_F(Uploads, the_charge_is_held_until_the_request_has_run) {
   EXPECT_TRUE((**store_).blobs().list().empty());
 }
 
+TEST_F(Uploads, what_comes_while_an_upload_is_cancelled_is_not_found) {
+  const UploadRef upload = uploads_->create("ann", "", std::nullopt);
+  {
+    Append append(*uploads_, upload, waiter_);
+    append.write(as_bytes("0123456789"));
+    uploads_->remove(upload);
+    EXPECT_EQ(refusal([&] { append.seal(); }), "not_found");
+  }
+  (**store_).collect_garbage();
+  EXPECT_TRUE((**store_).blobs().list().empty());
+}
+
 TEST_F(Uploads, expire_when_nothing_comes) {
   const UploadRef idle = uploads_->create("ann", "", std::nullopt), busy = uploads_->create("ann", "", std::nullopt);
   clock_.now += std::chrono::seconds(40);

@@ -182,8 +182,8 @@ class Client:
 
     def save(self, prefix: str, tree: Any, *, durability: str = "durable") -> None:
         """Writes a checkpoint: a tree of arrays, as names below the prefix, in one transaction. One that is there is
-        replaced. Trees are of dicts, lists, tuples and None; nodes of other classes that JAX knows need `like` to be
-        read."""
+        replaced; arrays that only the earlier one had are deleted after that, one by one. Trees are of dicts, lists,
+        tuples and None; nodes of other classes that JAX knows need `like` to be read."""
         _checkpoints.save(self, prefix, tree, durability)
 
     def load(self, prefix: str, like: Any = None, *, keep: bool = False) -> Any:

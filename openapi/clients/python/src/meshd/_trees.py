@@ -60,17 +60,6 @@ def encode(structure: Any) -> bytes:
     return json.dumps(structure, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def names_of(structure: Any) -> list[str]:
-    """The leaves of a structure, in their order."""
-    if structure is None:
-        return []
-    if isinstance(structure, str):
-        return [structure]
-    (inner,) = structure.values()
-    children = inner.values() if isinstance(inner, dict) else inner
-    return [name for child in children for name in names_of(child)]
-
-
 def build(structure: Any, leaf: Callable[[str], Any]) -> Any:
     """The tree of a structure. Raises TypeError for nodes of classes: `like` is needed for them."""
     if structure is None:
