@@ -1,4 +1,5 @@
-// Text rules of header fields, which the front and the codecs of forms share. Pure; any thread.
+// Letters and spaces of ASCII, as the rules of header fields have them; names of types are compared so as well. Pure;
+// any thread.
 #pragma once
 
 #include <string_view>

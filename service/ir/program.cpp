@@ -1,5 +1,7 @@
 #include "service/ir/program.h"
 
+#include <utility>
+
 #include "service/core/error.h"
 
 namespace meshd::ir {
@@ -23,6 +25,8 @@ const Function& Module::main() const {
   if (entry == nullptr) throw core::Error("invalid_program", "the module has no function @main");
   return *entry;
 }
+
+Function& Module::main() { return const_cast<Function&>(std::as_const(*this).main()); }
 
 const NamedMesh* Module::find_mesh(std::string_view mesh_name) const {
   for (const NamedMesh& mesh : meshes) {

@@ -124,7 +124,9 @@ struct Module {
   int64_t num_replicas = 1;
 
   [[nodiscard]] const Function* find_function(std::string_view function_name) const;
+  /// Throws invalid_program where there is none.
   [[nodiscard]] const Function& main() const;
+  [[nodiscard]] Function& main();
   [[nodiscard]] const NamedMesh* find_mesh(std::string_view mesh_name) const;
 };
 

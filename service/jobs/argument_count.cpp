@@ -48,7 +48,7 @@ std::string pointer_to(size_t argument) { return "/arguments/" + std::to_string(
 /// "tensor<3xf32> 'x'", the name where the text has a location for it.
 std::string text_of(const ir::Parameter& parameter) {
   const std::string& name = parameter.location.name;
-  return "tensor<" + tensor::to_string(parameter.type.tensor) + ">" + (name.empty() ? "" : " '" + name + "'");
+  return ir::to_string(parameter.type) + (name.empty() ? "" : " '" + name + "'");
 }
 
 /// What jax.export fills in itself, as its attribute calls it; empty for arguments of the function.
@@ -81,7 +81,7 @@ std::string signature(const compile::ParsedProgram& program) {
   std::vector<core::Diagnostic> surplus;
   for (const size_t argument : all_but(given.size(), *kept)) {
     list += (list.empty() ? "" : ", ") + std::to_string(argument);
-    surplus.push_back({pointer_to(argument), "is none that the program takes: leave it out"});
+    surplus.push_back({pointer_to(argument), "is not an argument of the program: leave it out"});
   }
   throw core::Error(
       "invalid_argument",

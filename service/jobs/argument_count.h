@@ -1,5 +1,6 @@
-// Holds the number of a request's arguments to the program's, and says which are too many or missing: jit drops
-// arguments that a function does not use, and exports for several platforms take the platform first. Pure; any thread.
+// Compares the number of a request's arguments with the program's, and names those that are too many or missing: jit
+// drops arguments that a function does not use, and exports for several platforms take the platform first. Pure; any
+// thread.
 #pragma once
 
 #include <optional>

@@ -9,11 +9,7 @@ namespace meshd::ops {
 
 ir::ValueId Batching::batched(size_t operand) const {
   const ir::ValueId id = operands.at(operand);
-  if (is_batched.at(operand)) return id;
-  const tensor::Dims dims = writer.type(id).dims();
-  std::vector<int64_t> into(dims.size());
-  std::iota(into.begin(), into.end(), 1);
-  return writer.broadcast(id, with_front(size, dims), into);
+  return is_batched.at(operand) ? id : repeated_over_batch(writer, id, size);
 }
 
 std::vector<ir::ValueId> Batching::all_batched() const {
@@ -54,27 +50,25 @@ std::vector<int64_t> with_front(int64_t front, std::vector<int64_t> by_dimension
   return by_dimension;
 }
 
+ir::ValueId repeated_over_batch(Writer& writer, ir::ValueId id, int64_t size) {
+  const tensor::Dims dims = writer.type(id).dims();
+  std::vector<int64_t> into(dims.size());
+  std::iota(into.begin(), into.end(), 1);
+  return writer.broadcast(id, with_front(size, dims), into);
+}
+
 Batched batch_leading(const Batching& b) { return b.rewritten(b.all_batched(), b.op.attributes); }
 
 Batched batch_pointwise(const Batching& b) {
-  const auto rank = static_cast<size_t>(b.view.results[0].rank());
+  const int64_t rank = b.view.results[0].rank();
   std::vector<ir::ValueId> operands;
   for (size_t i = 0; i < b.operands.size(); ++i) {
-    if (static_cast<size_t>(b.view.operands[i].rank()) == rank) {
+    if (b.view.operands[i].rank() == rank) {
       operands.push_back(b.batched(i));
-    } else if (b.is_batched[i]) {
-      operands.push_back(b.writer.broadcast(b.operands[i], b.batch_of(b.view.results[0]).dims(), {0}));
-    } else {
-      operands.push_back(b.operands[i]);
+      continue;
     }
-  }
-  // The bounds of a clamp are both scalars or both shaped.
-  const auto is_shaped = [&](ir::ValueId id) { return b.writer.type(id).rank() != 0; };
-  if (std::any_of(operands.begin(), operands.end(), is_shaped)) {
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (!is_shaped(operands[i]) && b.any_batched())
-        operands[i] = b.writer.broadcast(operands[i], b.batch_of(b.view.results[0]).dims(), {});
-    }
+    const std::vector<int64_t> into = b.is_batched[i] ? std::vector<int64_t>{0} : std::vector<int64_t>{};
+    operands.push_back(b.writer.broadcast(b.operands[i], b.batch_of(b.view.results[0]).dims(), into));
   }
   return b.rewritten(std::move(operands), b.op.attributes);
 }

@@ -28,7 +28,7 @@ struct Batching {
   [[nodiscard]] ir::ValueId batched(size_t operand) const;
   [[nodiscard]] std::vector<ir::ValueId> all_batched() const;
   /// Whether any operand from number `first` on is batched.
-  [[nodiscard]] bool any_batched(size_t first = 0) const;
+  [[nodiscard]] bool any_batched(size_t first) const;
   /// The type of a batch of such values.
   [[nodiscard]] ir::Type batch_of(const ir::Type& type) const;
   /// The op on these operands with other attributes, its own regions and batches of its results.
@@ -46,9 +46,12 @@ std::vector<int64_t> shifted(std::vector<int64_t> dims);
 /// A list by dimension, with an entry for one more in front.
 std::vector<int64_t> with_front(int64_t front, std::vector<int64_t> by_dimension);
 
+/// A value that is the same for every entry of a batch of `size`, with the batch dimension in front.
+ir::ValueId repeated_over_batch(Writer& writer, ir::ValueId id, int64_t size);
+
 /// OpDef::batch of ops whose leading dimensions are batch dimensions already (cholesky, fft): all operands batched.
 Batched batch_leading(const Batching& b);
-/// Of pointwise ops; scalars beside operands of a shape (the bounds of clamp) are repeated where they are batched.
+/// Of pointwise ops; scalars beside operands of a shape (the bounds of clamp) are broadcast.
 Batched batch_pointwise(const Batching& b);
 
 }  // namespace meshd::ops

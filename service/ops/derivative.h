@@ -1,5 +1,5 @@
 // Reverse-mode derivatives of rows (OpDef::derivative): what a rule is given, and arithmetic to write one with.
-// Used by service/program/transform/gradient.h, which calls the rules from the last op of a program to its first.
+// Used by service/program/gradient/gradient.h, which calls the rules from the last op of a program to its first.
 //
 // Conventions are JAX's. A cotangent has the type of its value; the pairing of cotangent and value is the real part of
 // their product without conjugation, so the cotangent of conj(z) is conj(ct), and that of a real argument of a complex

@@ -1,10 +1,10 @@
 #include "service/tensor/dtype.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 #include <vector>
 
+#include "service/core/ascii.h"
 #include "service/core/near_names.h"
 
 namespace meshd::tensor {
@@ -36,8 +36,7 @@ std::optional<DType> find(std::string_view DTypeRow::*column, std::string_view t
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(), core::to_lower);
   return out;
 }
 
@@ -45,7 +44,8 @@ std::string lower_case(std::string_view text) {
 std::optional<DType> foreign_dtype(const std::string& lower) {
   for (const auto column : kColumns) {
     for (const DTypeRow& candidate : kDTypeTable) {
-      if (!(candidate.*column).empty() && lower_case(candidate.*column) == lower) return candidate.dtype;
+      const bool is_shared = column == &DTypeRow::npy && !dtype_from_npy(candidate.npy);
+      if (!is_shared && !(candidate.*column).empty() && lower_case(candidate.*column) == lower) return candidate.dtype;
     }
   }
   for (const auto& [name, dtype] : kForeign) {

@@ -194,7 +194,7 @@ std::optional<DType> dtype_from_npy(std::string_view descr);
 
 /// The type that an unknown name probably means, for "did you mean": its name on another surface, of another library or
 /// language ("F32", "torch.float32", "double", "s32"), or one that is nearly ours ("flaot32"). Nothing for what is as
-/// near to a type that there is not ("float8", "i3").
+/// near to a type that there is not ("float8", "i3"), and for a name that several types share ("<V1").
 std::optional<DType> dtype_meant(std::string_view name);
 /// What a message says behind an unknown name of ours: "; did you mean 'float32'?", or which types there are.
 std::string dtype_advice(std::string_view name, char quote = '\'');

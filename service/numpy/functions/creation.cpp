@@ -97,13 +97,6 @@ Array linspace_of(Tracer& t, const Value& start, const Value& stop, int64_t coun
   return t.convert(out, result);
 }
 
-Array moved(Tracer& t, const Array& x, int64_t to) {
-  std::vector<int64_t> order;
-  for (int64_t i = 1; i < x.rank(); ++i) order.push_back(i);
-  order.insert(order.begin() + to, 0);
-  return t.transpose(x, order);
-}
-
 // 1 where column - row == k.
 Array eye(Tracer& t, int64_t rows, int64_t columns, int64_t k, DType dtype) {
   const tensor::TensorType type{DType::kInt32, {rows, columns}};
@@ -246,7 +239,7 @@ std::vector<FunctionRow> creation_functions() {
          const int64_t count = t.to_int(a["num"], "num");
          const bool endpoint = t.to_bool(a["endpoint"], "endpoint");
          Array out = linspace_of(t, a["start"], a["stop"], count, endpoint, a["dtype"]);
-         out = moved(t, out, t.axis_of(t.to_int(a["axis"], "axis"), out.rank()));
+         out = move_axes(t, out, {0}, {t.to_int(a["axis"], "axis")});
          if (!t.to_bool(a["retstep"], "retstep")) return out;
          const Array span = *t.binary("-", Value(t.inexact(a["stop"])), a["start"]).array();
          return tuple_of({out, t.binary("/", Value(span), endpoint ? count - 1 : count)});

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "service/numpy/functions/mapping.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/functions/traced_function.h"
 #include "service/program/gradient/gradient.h"
+#include "service/tensor/shape.h"
 
 namespace meshd::numpy {
 namespace {
@@ -134,6 +136,21 @@ struct Linearised::Parts {
   size_t primal_count = 0;
   size_t value_count = 0;  // results that are the value's, not aux's
   Value value, aux, primals;
+
+  // Takes the arguments of the function's module, then the cotangents of its value. Made at the first call.
+  const ir::Module& pulled() {
+    if (!pulled_) {
+      program::GradientRequest request;
+      request.arguments = numbers_from(0, primal_count);
+      request.results = numbers_from(0, value_count);
+      request.takes_cotangents = true;
+      pulled_ = program::gradient(function.module, request);
+    }
+    return *pulled_;
+  }
+
+ private:
+  std::optional<ir::Module> pulled_;
 };
 
 Linearised::Linearised(Tracer& t, std::string name, const Differentiated& what, const CallArguments& given)
@@ -171,25 +188,17 @@ const Value& Linearised::aux() const { return parts_->aux; }
 const Value& Linearised::primals() const { return parts_->primals; }
 
 Value Linearised::pull_back(Tracer& t, const Value& cotangents) const {
-  const Parts& parts = *parts_;
-  program::GradientRequest request;
-  request.arguments = numbers_from(0, parts.primal_count);
-  request.results = numbers_from(0, parts.value_count);
-  request.takes_cotangents = true;
+  Parts& parts = *parts_;
   std::vector<ir::ValueId> arguments = parts.arguments;
   for (const ir::ValueId id : typed_leaves(t, cotangents, parts.value, "the cotangents")) arguments.push_back(id);
-  const std::vector<ir::ValueId> made = insert_main(t, program::gradient(parts.function.module, request), arguments);
+  const std::vector<ir::ValueId> made = insert_main(t, parts.pulled(), arguments);
   size_t next = 0;
   return map_leaves(parts.primals, [&](const Value&) -> Value { return t.array_of(made.at(next++)); });
 }
 
 Value Linearised::push_forward(Tracer& t, const Value& tangents) const {
-  const Parts& parts = *parts_;
-  program::GradientRequest request;
-  request.arguments = numbers_from(0, parts.primal_count);
-  request.results = numbers_from(0, parts.value_count);
-  request.takes_cotangents = true;
-  const ir::Module pulled = program::gradient(parts.function.module, request);
+  Parts& parts = *parts_;
+  const ir::Module& pulled = parts.pulled();
   // Pulling back is linear in the cotangents, so that its transpose is the same at all of them: at zeros.
   program::GradientRequest transposed;
   transposed.arguments = numbers_from(parts.arguments.size(), parts.value_count);
@@ -214,15 +223,11 @@ Value zeros_but(Tracer& t, const Value& tree, size_t number, const Value& value)
   });
 }
 
-int64_t element_count(const Array& x) {
-  return std::accumulate(x.dims().begin(), x.dims().end(), int64_t{1}, std::multiplies<>());
-}
-
 // What `linear` gives for each element of leaf `number` of `tree`, the elements in front.
 Value over_basis(Tracer& t, const Value& tree, size_t number,
                  const std::function<Value(Tracer&, const Value&)>& linear) {
   const Array leaf = *leaves_of(tree)[number].array();
-  const int64_t count = element_count(leaf);
+  const int64_t count = tensor::element_count(leaf.type);
   const tensor::TensorType square{DType::kInt32, {count, count}};
   const Array identity = t.convert(t.compare("EQ", t.iota(square, 0), t.iota(square, 1)), leaf.dtype());
   tensor::Dims dims = leaf.dims();

@@ -1,9 +1,9 @@
 #include "service/numpy/functions/mapping.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 
+#include "service/numpy/functions/shared.h"
 #include "service/numpy/functions/traced_function.h"
 #include "service/program/batching/batched.h"
 
@@ -19,16 +19,6 @@ std::optional<int64_t> axis_from(Tracer& t, const Value& axis) {
   return axis.is_none() ? std::nullopt : std::optional(t.to_int(axis, "an axis of vmap"));
 }
 
-// In the order of leaves.
-std::map<std::string, Value> sorted(const Dict& dict) { return {dict.items.begin(), dict.items.end()}; }
-
-bool has_keys_of(const Dict& a, const Dict& b) {
-  const std::map<std::string, Value> first = sorted(a);
-  const std::map<std::string, Value> second = sorted(b);
-  return std::equal(first.begin(), first.end(), second.begin(), second.end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first; });
-}
-
 // The axis of each leaf of a value: an int or None for all of them, or a tree like the value.
 void add_axes(Tracer& t, const Value& axes, const Value& value, std::string_view name, Axes& out) {
   const Sequence* list = axes.sequence();
@@ -39,28 +29,19 @@ void add_axes(Tracer& t, const Value& axes, const Value& value, std::string_view
   }
   const auto* named = axes.as<DictRef>();
   const auto* values = value.as<DictRef>();
-  if (named != nullptr && values != nullptr && has_keys_of(**named, **values)) {
-    for (const auto& [key, item] : sorted(**values)) add_axes(t, sorted(**named).at(key), item, name, out);
-    return;
+  if (named != nullptr && values != nullptr) {
+    const auto of_axes = sorted_items(**named);
+    const auto of_value = sorted_items(**values);
+    if (std::equal(of_axes.begin(), of_axes.end(), of_value.begin(), of_value.end(),
+                   [](const auto* x, const auto* y) { return x->first == y->first; })) {
+      for (size_t i = 0; i < of_axes.size(); ++i) add_axes(t, of_axes[i]->second, of_value[i]->second, name, out);
+      return;
+    }
   }
-  if (list != nullptr || named != nullptr) {
-    if (!same_structure(axes, value))
-      t.refuse(std::string(name) + " " + structure_text(axes) + " has not the structure of what it is for, " +
-               structure_text(value));
-    for_each_leaf(axes, [&](const Value& axis) { out.push_back(axis_from(t, axis)); });
-    return;
-  }
+  if (list != nullptr || named != nullptr)
+    t.refuse(std::string(name) + " " + structure_text(axes) + " has not the structure of what it is for, " +
+             structure_text(value));
   for_each_leaf(value, [&](const Value&) { out.push_back(axis_from(t, axes)); });
-}
-
-Array moved_axis(Tracer& t, const Array& x, int64_t from, int64_t to) {
-  if (from == to) return x;
-  std::vector<int64_t> order;
-  for (int64_t i = 0; i < x.rank(); ++i) {
-    if (i != from) order.push_back(i);
-  }
-  order.insert(order.begin() + to, from);
-  return t.transpose(x, order);
 }
 
 tensor::Dims with_rows(int64_t rows, const tensor::Dims& dims) {
@@ -111,7 +92,7 @@ class MappedCall {
   Value with_rows_in_front(const Value& leaf, std::optional<int64_t> axis) {
     if (!axis) return leaf;
     const Array x = t_.array(leaf);
-    const Array front = moved_axis(t_, x, t_.axis_of(*axis, x.rank()), 0);
+    const Array front = move_axes(t_, x, {*axis}, {0});
     if (rows_ && *rows_ != front.dims()[0])
       t_.refuse("vmap goes over axes of different sizes, " + std::to_string(*rows_) + " and " +
                 std::to_string(front.dims()[0]));
@@ -213,7 +194,7 @@ class MappedCall {
       const std::optional<int64_t> axis = axes.at(at++);
       if (leaf.array() == nullptr) return leaf;
       if (!axis) t_.unsupported("vmap with an out_axes of None");
-      return moved_axis(t_, *leaf.array(), 0, t_.axis_of(*axis, leaf.array()->rank()));
+      return move_axes(t_, *leaf.array(), {0}, {*axis});
     });
   }
 

@@ -76,25 +76,6 @@ Value transpose(Tracer& t, const Arguments& a) {
   return t.transpose(x, order);
 }
 
-Array move_axes(Tracer& t, const Array& x, std::vector<int64_t> from, std::vector<int64_t> to) {
-  if (from.size() != to.size()) t.refuse("moveaxis takes as many destinations as sources");
-  for (int64_t& axis : from) axis = t.axis_of(axis, x.rank());
-  for (int64_t& axis : to) axis = t.axis_of(axis, x.rank());
-  std::vector<int64_t> order;
-  for (int64_t i = 0; i < x.rank(); ++i) {
-    if (std::find(from.begin(), from.end(), i) == from.end()) order.push_back(i);
-  }
-  std::vector<size_t> nth(from.size());
-  std::iota(nth.begin(), nth.end(), size_t{0});
-  std::sort(nth.begin(), nth.end(), [&](size_t i, size_t j) { return to[i] < to[j]; });
-  for (const size_t i : nth) {
-    if (to[i] > static_cast<int64_t>(order.size())) t.refuse("an axis is there twice");
-    order.insert(order.begin() + to[i], from[i]);
-  }
-  if (static_cast<int64_t>(order.size()) != x.rank()) t.refuse("an axis is there twice");
-  return t.transpose(x, order);
-}
-
 Value squeeze(Tracer& t, const Arguments& a) {
   const Array x = t.array(a["a"]);
   std::vector<int64_t> axes;
@@ -527,6 +508,25 @@ std::vector<FunctionRow> diagonals() {
 }
 
 }  // namespace
+
+Array move_axes(Tracer& t, const Array& x, std::vector<int64_t> from, std::vector<int64_t> to) {
+  if (from.size() != to.size()) t.refuse("moveaxis takes as many destinations as sources");
+  for (int64_t& axis : from) axis = t.axis_of(axis, x.rank());
+  for (int64_t& axis : to) axis = t.axis_of(axis, x.rank());
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (std::find(from.begin(), from.end(), i) == from.end()) order.push_back(i);
+  }
+  std::vector<size_t> nth(from.size());
+  std::iota(nth.begin(), nth.end(), size_t{0});
+  std::sort(nth.begin(), nth.end(), [&](size_t i, size_t j) { return to[i] < to[j]; });
+  for (const size_t i : nth) {
+    if (to[i] > static_cast<int64_t>(order.size())) t.refuse("an axis is there twice");
+    order.insert(order.begin() + to[i], from[i]);
+  }
+  if (static_cast<int64_t>(order.size()) != x.rank()) t.refuse("an axis is there twice");
+  return t.transpose(x, order);
+}
 
 std::vector<FunctionRow> shape_functions() {
   std::vector<FunctionRow> out;

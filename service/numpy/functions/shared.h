@@ -26,6 +26,8 @@ Array abs_of(Tracer& t, const Array& x);
 Array where(Tracer& t, const Array& mask, const Value& a, const Value& b);
 /// The index of the largest (`direction` "GT") or smallest ("LT") element along `dim`, the first of equals, NaN first.
 Array arg_reduce(Tracer& t, const Array& x, int64_t dim, std::string_view direction);
+/// jnp.moveaxis: dimensions `from` at the places `to`, the others in their order. Both may count from the end.
+Array move_axes(Tracer& t, const Array& x, std::vector<int64_t> from, std::vector<int64_t> to);
 /// log(sum(exp(x))) over axes, without overflow.
 Array logsumexp_of(Tracer& t, const Array& x, const std::vector<int64_t>& axes, bool keep);
 

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "service/core/near_names.h"
-#include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/syntax/parser.h"
 
 namespace meshd::numpy {

@@ -1,4 +1,4 @@
-// Errors of a NumPy program: line, column, what is wrong and what was expected .
+// Errors of a NumPy program: line, column, what is wrong and what was expected.
 #pragma once
 
 #include <string>

@@ -4,7 +4,6 @@
 #include "service/core/near_names.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/limits.h"
-#include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/trace/indexing.h"
 #include "service/numpy/trace/tracer.h"
 

@@ -66,8 +66,6 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
     t.rest_ = rest;
     t.calls_.pop_back();
     t.set_place(place);
-    if (flow.kind == Flow::Kind::kBreak || flow.kind == Flow::Kind::kContinue)
-      t.refuse("'break' and 'continue' stand in loops");
     return flow.kind == Flow::Kind::kReturn ? std::move(flow.value) : Value();
   };
   return made;

@@ -3,7 +3,6 @@
 
 #include "service/core/near_names.h"
 #include "service/numpy/functions/table.h"
-#include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/trace/depth.h"
 #include "service/numpy/trace/tracer.h"
 

@@ -96,9 +96,8 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
     case StatementKind::kPass:
       return {};
     case StatementKind::kBreak:
-      return {Flow::Kind::kBreak, {}};
-    case StatementKind::kContinue:
-      return {Flow::Kind::kContinue, {}};
+    case StatementKind::kContinue:  // loop_jumps has rewritten those of loops
+      refuse("'break' and 'continue' stand in loops");
   }
   return {};
 }

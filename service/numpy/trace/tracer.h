@@ -32,7 +32,7 @@ using ScopeRef = std::shared_ptr<Scope>;
 
 /// How a block ended.
 struct Flow {
-  enum class Kind : uint8_t { kNext, kReturn, kBreak, kContinue };
+  enum class Kind : uint8_t { kNext, kReturn };
   Kind kind = Kind::kNext;
   Value value;  ///< of a return
 };

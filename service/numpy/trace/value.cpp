@@ -6,7 +6,6 @@
 #include "service/numpy/syntax/limits.h"
 
 namespace meshd::numpy {
-namespace {
 
 std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict) {
   std::vector<const std::pair<std::string, Value>*> out;
@@ -14,8 +13,6 @@ std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict)
   std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
   return out;
 }
-
-}  // namespace
 
 namespace {
 

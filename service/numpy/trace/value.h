@@ -159,6 +159,8 @@ std::string describe(const Value& value);
 /// (2, 3), (2,), ().
 std::string shape_text(const tensor::Dims& dims);
 
+/// The items of a dict by sorted keys, the order of its leaves. They are the dict's own.
+std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict);
 /// A tree as JAX flattens it: tuples and lists in order, dicts by sorted keys, None without leaves.
 /// Calls `leaf` for each value that is none of these.
 void for_each_leaf(const Value& value, const std::function<void(const Value&)>& leaf);

@@ -481,6 +481,10 @@ std::span<const LapackTarget> lapack_targets() {
   return kTable;
 }
 
+int64_t lapack_batch_rank(const OpView& view) {
+  return view.operands[0].rank() - target_row(view).routine->operand_rank;
+}
+
 ir::Attribute lapack_layouts(std::span<const ir::Type> types, int64_t batch_rank) {
   ir::ArrayAttr out;
   for (const ir::Type& type : types) {
@@ -499,7 +503,7 @@ void check_lapack_call(const OpView& view) {
 }
 
 sharding::FactorRule lapack_call_rule(const OpView& view) {
-  const int64_t batch_rank = view.operands[0].rank() - target_row(view).routine->operand_rank;
+  const int64_t batch_rank = lapack_batch_rank(view);
   sharding::FactorRuleBuilder builder = rule_builder(view);
   for (int64_t dim = 0; dim < batch_rank; ++dim) {
     builder.everywhere(static_cast<int>(dim), view.operands[0].dims()[static_cast<size_t>(dim)]);

@@ -22,6 +22,8 @@ struct LapackTarget {
 /// All targets. Any thread.
 std::span<const LapackTarget> lapack_targets();
 
+/// The number of leading dimensions of a call that are batch dimensions.
+int64_t lapack_batch_rank(const OpView& view);
 /// operand_layouts or result_layouts of a call whose matrices have `batch_rank` batch dimensions: they are
 /// column-major, all else is row-major.
 ir::Attribute lapack_layouts(std::span<const ir::Type> types, int64_t batch_rank);

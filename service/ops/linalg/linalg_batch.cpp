@@ -2,6 +2,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/linalg/dot.h"
+#include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/linalg/linalg_terms.h"
 
 namespace meshd::ops {
@@ -41,19 +42,18 @@ Batched batch_dot_general(const Batching& b) {
 }
 
 Batched batch_lapack_call(const Batching& b) {
+  std::vector<ir::ValueId> operands = b.all_batched();
+  std::vector<ir::Type> operand_types;
+  for (const ir::ValueId id : operands) operand_types.push_back(b.writer.type(id));
+  std::vector<ir::Type> result_types;
+  for (const ir::Type& type : b.view.results) result_types.push_back(b.batch_of(type));
+  const int64_t batch_rank = lapack_batch_rank(b.view) + 1;
   ir::AttributeList attributes = b.op.attributes;
   for (ir::NamedAttribute& entry : attributes) {
-    if (entry.name != "operand_layouts" && entry.name != "result_layouts") continue;
-    for (ir::Attribute& layout : std::get<ir::ArrayAttr>(entry.value.value).values) {
-      // Dimensions from minor to major: the batch is the most major.
-      std::vector<int64_t> order = shifted(ir::dense_ints(*layout.as<ir::DenseAttr>()));
-      order.push_back(0);
-      ir::DenseAttr made = ir::dense_integers_attr(order, {static_cast<int64_t>(order.size())});
-      made.is_index = true;
-      layout = ir::Attribute{std::move(made)};
-    }
+    if (entry.name == "operand_layouts") entry.value = lapack_layouts(operand_types, batch_rank);
+    if (entry.name == "result_layouts") entry.value = lapack_layouts(result_types, batch_rank);
   }
-  return b.rewritten(b.all_batched(), std::move(attributes));
+  return b.rewritten(std::move(operands), std::move(attributes));
 }
 
 }  // namespace meshd::ops

@@ -25,7 +25,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = reshape_rule,
                   .body = LocalKernel{prepare_reshape},
                   .derivative = {vjp_reshape},
-                  .batch = batch_reshape,
+                  .batch = batch_leading,
                   .fuse = {.read = read_reshape}});
   rows.push_back({.name = "stablehlo.transpose",
                   .summary = "dimensions in another order",

@@ -18,8 +18,6 @@ Batched with_attribute(const Batching& b, std::string_view name, ir::Attribute a
 
 }  // namespace
 
-Batched batch_reshape(const Batching& b) { return b.rewritten(b.all_batched(), b.op.attributes); }
-
 Batched batch_transpose(const Batching& b) {
   return with_attribute(b, "permutation", ir::int_array_attr(with_front(0, shifted(ints_of(b, "permutation")))));
 }

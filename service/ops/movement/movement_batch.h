@@ -5,7 +5,6 @@
 
 namespace meshd::ops {
 
-Batched batch_reshape(const Batching& b);
 Batched batch_transpose(const Batching& b);
 Batched batch_broadcast_in_dim(const Batching& b);
 Batched batch_slice(const Batching& b);

@@ -75,10 +75,8 @@ class Batcher {
   ir::ValueId over_batch(ir::ValueId id, ops::Writer& writer) {
     const Entry now = entry(id);
     if (now.is_batched) return now.id;
-    const ir::Type type = type_over_batch(id);
-    std::vector<int64_t> into;
-    for (int64_t d = 1; d < type.rank(); ++d) into.push_back(d);
-    return writer.broadcast(now.id, type.dims(), into);
+    if (!function_.type_of(id).is_tensor()) throw NoRule{};
+    return ops::repeated_over_batch(writer, now.id, size_);
   }
 
   /// All ops but the terminator.
@@ -307,12 +305,9 @@ class Batcher {
 
 std::optional<ir::Module> batched(const ir::Module& flat, const std::vector<bool>& batched, int64_t size) {
   ir::Module out = flat;
-  const std::string name = out.main().name;
-  ir::Function& main = *std::find_if(out.functions.begin(), out.functions.end(),
-                                     [&](const ir::Function& function) { return function.name == name; });
   out.inlined_calls.clear();
   try {
-    Batcher(main, size).run_main(batched);
+    Batcher(out.main(), size).run_main(batched);
   } catch (const NoRule&) {
     return std::nullopt;
   }

@@ -6,16 +6,13 @@
 // computed in it again:
 //
 // - case, if: a second one with the same index, whose branches compute the branch and then its cotangents.
-// - manual_computation: a second one, which takes the cotangents of the results as well. A result that is replicated
-// over
-//   manual axes is read from one of its replicas, and which does not matter: it is their mean, and each gets an equal
-//   part of its cotangent. An operand that is replicated over manual axes has the sum of the cotangents of its
-//   replicas.
+// - manual_computation: a second one, which takes the cotangents of the results as well. The replicas of a result over
+//   manual axes are equal: each gets an equal part of the cotangent. The cotangent of an operand that is replicated
+//   over manual axes is the sum of its replicas' (an all_reduce).
 // - while of a known number of iterations: a second loop, which counts down. An iteration computes the body once more,
-// from carried
-//   values that the first loop saves in arrays with an entry for each iteration, and then the body's cotangents. Only
-//   those carried values are saved that the backward body reads, and that neither stay the same nor count. So a loop
-//   that collects results (scan) does not save what it has collected in each iteration.
+//   from carried values that the first loop saves in arrays with an entry for each iteration, and then the body's
+//   cotangents. Only those carried values are saved that the backward body reads, and that neither stay the same nor
+//   count. So a loop that collects results (scan) does not save what it has collected in each iteration.
 #pragma once
 
 #include <string>

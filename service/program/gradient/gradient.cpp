@@ -16,12 +16,6 @@ void expect(bool holds, const std::string& message) {
   if (!holds) throw core::Error("invalid_argument", message);
 }
 
-ir::Function& entry_of(ir::Module& module) {
-  const std::string name = module.main().name;
-  return *std::find_if(module.functions.begin(), module.functions.end(),
-                       [&](const ir::Function& function) { return function.name == name; });
-}
-
 void check(const ir::Function& main, const GradientRequest& request) {
   for (const size_t i : request.arguments) {
     expect(i < main.arguments.size() && has_cotangents(main.arguments[i].type),
@@ -56,7 +50,7 @@ ir::Parameter parameter_of(const ir::Type& type) {
 class GradientProgram {
  public:
   GradientProgram(const ir::Module& flat, const GradientRequest& request)
-      : request_(request), module_(flat), main_(entry_of(module_)), original_(flat.main()) {
+      : request_(request), module_(flat), main_(module_.main()), original_(flat.main()) {
     module_.inlined_calls.clear();
     ir::walk(main_.body, [](ir::Op& op) { op.location.frame = -1; });
   }

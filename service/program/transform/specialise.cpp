@@ -45,7 +45,7 @@ std::optional<Structural> role_of(const ops::OpDef& def) { return ops::role_of(d
 class Specialiser {
  public:
   Specialiser(const ir::Module& flat, std::span<const tensor::TensorType> arguments)
-      : out_(flat), main_(entry(out_)), is_dynamic_(has_dynamic_shapes(flat)) {
+      : out_(flat), main_(out_.main()), is_dynamic_(has_dynamic_shapes(flat)) {
     size_t next = 0;
     for (size_t i = 0; i < main_.arguments.size(); ++i) {
       ir::Parameter& parameter = main_.arguments[i];
@@ -78,13 +78,6 @@ class Specialiser {
   }
 
  private:
-  static ir::Function& entry(ir::Module& module) {
-    for (ir::Function& function : module.functions) {
-      if (function.name == module.main().name) return function;
-    }
-    throw core::Error("internal", "a module without its entry");
-  }
-
   [[nodiscard]] const ir::Type& type(ValueId id) const { return main_.type_of(id); }
   void set_type(ValueId id, ir::Type type) { main_.values[static_cast<size_t>(id)].type = std::move(type); }
 

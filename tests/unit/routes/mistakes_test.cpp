@@ -44,13 +44,13 @@ class Mistakes : public ::testing::Test {
 TEST_F(Mistakes, arguments_that_jit_dropped_are_named) {
   const json lists = refused_run(kTwo, {three_, five_, two_});
   EXPECT_EQ(lists.at("code"), "invalid_argument");
-  EXPECT_EQ(only(lists), "/arguments/1 is none that the program takes: leave it out");
+  EXPECT_EQ(only(lists), "/arguments/1 is not an argument of the program: leave it out");
   EXPECT_TRUE(says(lists, "takes 2 arguments, the request brings 3")) << lists;
   EXPECT_TRUE(says(lists, "leave out number 1 (from 0)")) << lists;
   const json objects = refused_run(kTwo, {{{"dtype", "float32"}, {"shape", {3}}, {"data", three_}},
                                           {{"dtype", "int32"}, {"shape", {2}}, {"data", two_}},
                                           {{"dtype", "float32"}, {"shape", {2}}, {"data", two_}}});
-  EXPECT_EQ(only(objects), "/arguments/1 is none that the program takes: leave it out") << "types tell them apart";
+  EXPECT_EQ(only(objects), "/arguments/1 is not an argument of the program: leave it out") << "types tell them apart";
   const json either = refused_run(kTwo, {three_, two_, two_});
   EXPECT_EQ(only(either), "/arguments expected 2 entries, (tensor<3xf32>, tensor<2xf32>)") << "two ways to fit";
   EXPECT_TRUE(says(either, "keep_unused=True")) << either;

@@ -29,6 +29,7 @@ TEST(DTypeMeant, what_is_near_to_several_types_means_none) {
   for (const char* given : {"", "i3", "f4", "float8", "int7", "string", "object", "str", ".", "f4E2M1FN"})
     EXPECT_EQ(dtype_meant(given), std::nullopt) << given;
   EXPECT_EQ(dtype_meant(std::string(100'000, 'f')), std::nullopt);
+  EXPECT_EQ(dtype_meant("<V1"), std::nullopt) << "the descr of all types of one byte that NumPy has not";
 }
 
 TEST(DTypeMeant, advice_is_a_name_of_ours_or_the_list) {
