@@ -129,14 +129,17 @@ Response problem(const core::Error& error, const Request& request) {
   return make_problem(error, request.request_id, request.path, request.trace_id);
 }
 
+core::Error no_memory() {
+  return core::Error("overloaded", "there is not enough memory for this request now").with_retry_after(1);
+}
+
 Response problem(const std::exception_ptr& thrown, std::string_view request_id, std::string_view path) {
   try {
     std::rethrow_exception(thrown);
   } catch (const core::Error& error) {
     return problem(error, request_id, path);
   } catch (const std::bad_alloc&) {
-    return problem(core::Error("overloaded", "there is not enough memory for this request now").with_retry_after(1),
-                   request_id, path);
+    return problem(no_memory(), request_id, path);
   } catch (...) {
     return problem(
         core::Error("internal", "something went wrong on our side; the log has more under this request's id"),

@@ -33,13 +33,15 @@ template <>
 const Schema<ProblemDocument>& schema();
 
 /// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, hint
-/// and errors[] of {pointer, detail, line?, column?, excerpt?}. Under /v2 (`path`) it also has `error`, as the Open Inference
-/// Protocol requires. Adds Retry-After if the error has one and WWW-Authenticate to a 401.
+/// and errors[] of {pointer, detail, line?, column?, excerpt?}. Under /v2 (`path`) it also has `error`, as the Open
+/// Inference Protocol requires. Adds Retry-After if the error has one and WWW-Authenticate to a 401.
 Response problem(const core::Error& error, std::string_view request_id, std::string_view path = {});
 
 /// The same with the request's own facts: its id, its path, and trace_id where the client sent a traceparent.
 Response problem(const core::Error& error, const Request& request);
 
+/// overloaded, for std::bad_alloc.
+core::Error no_memory();
 /// The problem for whatever was thrown: core::Error as above, bad_alloc as overloaded, anything else as internal with
 /// no text of its own. Never throws.
 Response problem(const std::exception_ptr& thrown, std::string_view request_id, std::string_view path = {});

@@ -107,7 +107,7 @@ void Connection::read(size_t at_least) {
   reading_ = true;
   read_room_ = at_least;
   if (transport_->has_buffered()) {
-    boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->read_now(); });
+    boost::asio::post(*reactor_.io(), guarded([](Connection& self) { self.read_now(); }));
   } else {
     wait_to_read();
   }
@@ -115,13 +115,13 @@ void Connection::read(size_t at_least) {
 
 void Connection::wait_to_read() {
   socket_.async_wait(boost::asio::ip::tcp::socket::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
+                     guarded([](Connection& self, const boost::system::error_code& error) {
                        if (error) {
-                         self->close();
+                         self.close();
                        } else {
-                         self->read_now();
+                         self.read_now();
                        }
-                     });
+                     }));
 }
 
 void Connection::read_now() {
@@ -165,7 +165,7 @@ void Connection::advance() {
     while (step()) {
       // A client that sends request after request must not keep the others waiting.
       if (state_ == State::kIdle && ++turns >= kTurnRequests && !input_.empty()) {
-        boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->advance(); });
+        boost::asio::post(*reactor_.io(), guarded([](Connection& self) { self.advance(); }));
         break;
       }
     }
@@ -363,6 +363,14 @@ bool Connection::body_can_be_left() const {
 }
 
 void Connection::sweep(Time now) {
+  try {
+    look_at_deadlines(now);
+  } catch (...) {
+    abort();  // no memory
+  }
+}
+
+void Connection::look_at_deadlines(Time now) {
   switch (state_) {
     case State::kHandshake:
       if (now <= deadline_) return;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void set_state(State state);
+  void look_at_deadlines(Time now);
   void begin_idle();
   /// Opens the stream, a step at a time, each on a thread for handshakes.
   void wait_to_open(boost::asio::ip::tcp::socket::wait_type ready);
@@ -110,6 +112,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void note_written();
   void wait_writable();
   void worker_pull();
+  /// From a worker: the connection is the reactor's again.
+  void come_back(Outgoing::Progress progress);
   void back_from_worker(Outgoing::Progress progress);
   bool on_progress(Outgoing::Progress progress);
   bool finish_answer();
@@ -120,6 +124,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool start_events(std::shared_ptr<EventStream> stream);
   void flush_events();
+  /// Has a worker fetch what comes next.
+  void refill_events();
   void queue_event_bytes(std::string bytes);
   /// Counts bytes of the queued ones as written.
   void event_bytes_written(size_t count);
@@ -132,6 +138,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool is_input_waiting();
 
   class StreamPort;
+
+  /// A handler for the reactor: where `call` throws (out of memory, as a rule) this connection ends alone.
+  template <typename Call>
+  auto guarded(Call call) {
+    return [self = shared_from_this(), call](const auto&... arguments) {
+      try {
+        std::invoke(call, *self, arguments...);
+      } catch (...) {
+        self->abort();
+      }
+    };
+  }
 
   Reactor& reactor_;
   boost::asio::ip::tcp::socket socket_;

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 
 #include "api/server/connection.h"
+#include "api/server/post.h"
 #include "api/server/reactor.h"
 #include "api/server/socket_body.h"
 #include "service/core/error.h"
@@ -58,8 +59,12 @@ void Connection::run_on_fiber(const std::shared_ptr<core::FiberWaiter>& waiter, 
   try {
     reactor_.fibers().run(waiter, [self, streams_body] { self->run_on_worker(streams_body); });
   } catch (const std::bad_alloc&) {  // no stack
-    boost::asio::post(*reactor_.io(), [self] { self->back_from_worker(Outgoing::Progress::kBroken); });
+    come_back(Outgoing::Progress::kBroken);
   }
+}
+
+void Connection::come_back(Outgoing::Progress progress) {
+  post_surely(*reactor_.io(), guarded([progress](Connection& self) { self.back_from_worker(progress); }));
 }
 
 void Connection::run_on_worker(bool streams_body) {
@@ -67,9 +72,10 @@ void Connection::run_on_worker(bool streams_body) {
     if (!aborted_.load()) {
       answer_on_worker(streams_body);
       if (std::holds_alternative<std::shared_ptr<EventStream>>(exchange_->response().body)) {
-        boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
-          if (self->start_answer()) self->advance();
-        });
+        post_surely(*reactor_.io(), guarded([](Connection& self) {
+          self.set_state(State::kWriting);
+          if (self.start_answer()) self.advance();
+        }));
         return;
       }
       outgoing_.start(std::move(exchange_->response()), exchange_->chunked_answer());
@@ -79,8 +85,7 @@ void Connection::run_on_worker(bool streams_body) {
   } catch (...) {
     // No memory for the response: the connection ends.
   }
-  boost::asio::post(*reactor_.io(),
-                    [self = shared_from_this()] { self->back_from_worker(Outgoing::Progress::kBroken); });
+  come_back(Outgoing::Progress::kBroken);
 }
 
 void Connection::answer_on_worker(bool streams_body) {
@@ -107,7 +112,7 @@ void Connection::answer_on_worker(bool streams_body) {
 }
 
 void Connection::wait_ready(ByteStream::Outcome wanted, Time until) {
-  boost::asio::post(*reactor_.io(), [self = shared_from_this(), wanted] { self->watch_socket(wanted); });
+  boost::asio::post(*reactor_.io(), guarded([wanted](Connection& self) { self.watch_socket(wanted); }));
   waiter_->wait(until);
 }
 
@@ -137,7 +142,7 @@ void Connection::worker_pull() {
   } catch (...) {
     progress = Outgoing::Progress::kBroken;
   }
-  boost::asio::post(*reactor_.io(), [self = shared_from_this(), progress] { self->back_from_worker(progress); });
+  come_back(progress);
 }
 
 void Connection::back_from_worker(Outgoing::Progress progress) {
@@ -176,10 +181,9 @@ bool Connection::on_progress(Outgoing::Progress progress) {
       return false;
     case Outgoing::Progress::kYield:
       note_written();
-      boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
-        if (self->state_ != State::kWriting) return;
-        if (self->write_more()) self->advance();
-      });
+      boost::asio::post(*reactor_.io(), guarded([](Connection& self) {
+        if (self.state_ == State::kWriting && self.write_more()) self.advance();
+      }));
       return false;
     case Outgoing::Progress::kNeedsPull:
       set_state(State::kWorking);
@@ -201,14 +205,14 @@ void Connection::note_written() {
 
 void Connection::wait_writable() {
   socket_.async_wait(boost::asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](const boost::system::error_code& error) {
-                       if (self->state_ != State::kWriting) return;
+                     guarded([](Connection& self, const boost::system::error_code& error) {
+                       if (self.state_ != State::kWriting) return;
                        if (error) {
-                         self->close();
-                       } else if (self->write_more()) {
-                         self->advance();
+                         self.close();
+                       } else if (self.write_more()) {
+                         self.advance();
                        }
-                     });
+                     }));
 }
 
 bool Connection::finish_answer() {

@@ -8,10 +8,9 @@
 #include <span>
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
 #include "api/server/connection.h"
 #include "api/server/events.h"
+#include "api/server/post.h"
 #include "api/server/reactor.h"
 
 namespace meshd::api {
@@ -30,18 +29,15 @@ class Connection::StreamPort final : public EventStream::Port {
 
   void flush() override {
     if (flushing_->exchange(true)) return;
-    boost::asio::post(*io_, [flushing = flushing_, weak = connection_] {
+    post_surely(*io_, [flushing = flushing_, weak = connection_] {
       flushing->store(false);
-      if (const auto connection = weak.lock()) connection->flush_events();
+      if (const auto connection = weak.lock()) connection->guarded (&Connection::flush_events)();
     });
   }
 
   void schedule_refill() override {
-    boost::asio::post(*io_, [weak = connection_] {
-      const auto connection = weak.lock();
-      if (!connection || !connection->stream_) return;
-      if (!connection->reactor_.workers()->post_next([stream = connection->stream_] { stream->run_refill(); }))
-        connection->close();
+    post_surely(*io_, [weak = connection_] {
+      if (const auto connection = weak.lock()) connection->guarded (&Connection::refill_events)();
     });
   }
 
@@ -75,6 +71,11 @@ bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   stream_->attach(std::make_shared<StreamPort>(reactor_.io(), shared_from_this()));
   if (!reactor_.listening()) end_events();
   return state_ == State::kEvents;
+}
+
+void Connection::refill_events() {
+  if (!stream_) return;
+  if (!reactor_.workers()->post_next([stream = stream_] { stream->run_refill(); })) close();
 }
 
 void Connection::queue_event_bytes(std::string bytes) {
@@ -132,15 +133,15 @@ void Connection::flush_events() {
     event_blocked_ = true;
     guard_.start(now);
     socket_.async_wait(boost::asio::ip::tcp::socket::wait_write,
-                       [self = shared_from_this()](const boost::system::error_code& error) {
-                         if (self->state_ != State::kEvents) return;
-                         self->event_blocked_ = false;
+                       guarded([](Connection& self, const boost::system::error_code& error) {
+                         if (self.state_ != State::kEvents) return;
+                         self.event_blocked_ = false;
                          if (error) {
-                           self->close();
+                           self.close();
                          } else {
-                           self->flush_events();
+                           self.flush_events();
                          }
-                       });
+                       }));
     return;
   }
   if (!event_ending_) return;

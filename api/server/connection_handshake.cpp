@@ -1,20 +1,19 @@
 // The part of a connection that opens its stream: a TLS handshake, whose computations are done by threads of their own.
-#include <boost/asio/post.hpp>
-
 #include "api/server/connection.h"
+#include "api/server/post.h"
 #include "api/server/reactor.h"
 
 namespace meshd::api {
 
 void Connection::wait_to_open(boost::asio::ip::tcp::socket::wait_type ready) {
-  socket_.async_wait(ready, [self = shared_from_this()](const boost::system::error_code& error) {
-    if (self->state_ != State::kHandshake) return;
-    if (error) {
-      self->close();
-    } else {
-      self->open();
-    }
-  });
+  socket_.async_wait(ready, guarded([](Connection& self, const boost::system::error_code& error) {
+                       if (self.state_ != State::kHandshake) return;
+                       if (error) {
+                         self.close();
+                       } else {
+                         self.open();
+                       }
+                     }));
 }
 
 void Connection::open() {
@@ -22,7 +21,7 @@ void Connection::open() {
   const bool taken = reactor_.handshakes().post([self = shared_from_this()] {
     const ByteStream::Outcome outcome =
         self->aborted_.load() ? ByteStream::Outcome::kBroken : self->transport_->open().outcome;
-    boost::asio::post(*self->reactor_.io(), [self, outcome] { self->opened(outcome); });
+    post_surely(*self->reactor_.io(), self->guarded([outcome](Connection& connection) { connection.opened(outcome); }));
   });
   if (!taken) close();
 }

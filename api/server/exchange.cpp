@@ -9,6 +9,7 @@
 #include <charconv>
 #include <ctime>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "api/http/characters.h"
@@ -130,6 +131,14 @@ Exchange::~Exchange() {
   const Route* route = path_template_.empty() ? nullptr : request_.route;
   context_.metrics.finished(route, status, took);
   if (!context_.hooks.access) return;
+  try {
+    tell_access(route, status, took);
+  } catch (...) {
+    // A log that cannot be written must not take the connection with it.
+  }
+}
+
+void Exchange::tell_access(const Route* route, int status, std::chrono::steady_clock::duration took) {
   AccessRecord record;
   record.request_id = std::move(request_.request_id);
   record.trace_id = std::move(request_.trace_id);
@@ -151,11 +160,7 @@ Exchange::~Exchange() {
   record.duration = std::chrono::duration_cast<std::chrono::microseconds>(took);
   record.error_code = std::move(error_code_);
   record.error_internal = std::move(error_internal_);
-  try {
-    context_.hooks.access(record);
-  } catch (...) {
-    // A log that cannot be written must not take the connection with it.
-  }
+  context_.hooks.access(record);
 }
 
 void Exchange::choose_request_id() {
@@ -206,6 +211,8 @@ Exchange::Plan Exchange::plan() {
     return plan_route();
   } catch (const core::Error& error) {
     deny(error);
+  } catch (const std::bad_alloc&) {
+    deny(no_memory());
   } catch (...) {
     deny(core::Error("internal", "something went wrong on our side"));
   }
@@ -311,6 +318,9 @@ Response Exchange::make_answer() {
     error_code_ = error.code().word();
     error_internal_ = error.internal();
     return problem(error, request_);
+  } catch (const std::bad_alloc&) {
+    error_code_ = "overloaded";
+    return problem(no_memory(), request_);
   } catch (const std::exception& error) {
     error_internal_ = error.what();
     error_code_ = "internal";
@@ -422,10 +432,10 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   try {
     finish_answer(can_keep(), head);
   } catch (...) {
-    // Out of memory: the shortest possible response.
+    // Out of memory: the shortest possible response. What the request has made, its client may ask for.
     keep_alive_ = false;
-    response_ = Response{500, {}, std::string()};
-    head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    response_ = Response{503, {}, std::string()};
+    head = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
   // On a worker: it may take milliseconds.
   const bool may_wait = request_.route != nullptr && request_.route->run_on == RunOn::kWorker;

@@ -109,6 +109,8 @@ class Exchange {
   /// Holds the memory of the response's text, or makes the response a problem.
   void hold_answer();
   void write_head(std::optional<int64_t> size, std::string& out) const;
+  /// Has the hook log the request, which is over.
+  void tell_access(const Route* route, int status, std::chrono::steady_clock::duration took);
   void choose_request_id();
   void read_trace();
   /// Applies the request's conditions, preferences and codings to the response.

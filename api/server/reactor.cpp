@@ -13,9 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/post.hpp>
-
 #include "api/http/problem.h"
+#include "api/server/post.h"
 #include "api/server/tls_context.h"
 #include "service/core/error.h"
 
@@ -30,6 +29,7 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::chrono::milliseconds kSweepMost{250};
 constexpr std::chrono::milliseconds kSweepLeast{5};
 constexpr std::chrono::milliseconds kWatchEvery{50};
+constexpr std::chrono::milliseconds kNoMemoryPause{1};
 
 core::Error cannot_listen(const ServerOptions& options, const std::string& why) {
   return core::Error("internal", fmt::format("cannot listen on {}:{}: {}", options.address, options.port, why));
@@ -76,16 +76,19 @@ void Reactor::start() {
   spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   accepting_.store(true);
   accept_next();
-  sweep_later();
   thread_ = std::thread([this] { run(); });
 }
 
 void Reactor::run() {
   while (!io_->stopped()) {
     try {
+      sweep_later();
+      watch_later();
       io_->run();
     } catch (...) {
-      // A handler that threw (out of memory, as a rule) is skipped; the others continue.
+      // A handler that threw (out of memory, as a rule) is skipped; the others continue. What it was to wait for next
+      // is waited for again.
+      std::this_thread::sleep_for(kNoMemoryPause);
     }
   }
 }
@@ -108,12 +111,16 @@ void Reactor::listen() {
 
 void Reactor::accept_next() {
   if (accept_waiting_ || accept_paused_ || !acceptor_.is_open()) return;
-  accept_waiting_ = true;
-  acceptor_.async_wait(asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
-    accept_waiting_ = false;
-    if (!error) accept_all();
-    accept_next();
-  });
+  try {
+    acceptor_.async_wait(asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
+      accept_waiting_ = false;
+      if (!error) accept_all();
+      accept_next();
+    });
+    accept_waiting_ = true;
+  } catch (const std::bad_alloc&) {
+    // The next sweep tries again.
+  }
 }
 
 void Reactor::accept_all() {
@@ -137,7 +144,11 @@ bool Reactor::accept_one() {
     return false;
   }
   endpoint.resize(size);
-  admit(fd, endpoint);
+  try {
+    admit(fd, endpoint);
+  } catch (const std::bad_alloc&) {
+    context_.metrics.refused.fetch_add(1);  // the client's connection was ended
+  }
   return true;
 }
 
@@ -175,12 +186,18 @@ void Reactor::turn_away(int fd, const std::string& answer) {
 
 void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
   context_.metrics.accepted.fetch_add(1, std::memory_order_relaxed);
+  struct Pending {
+    int fd;
+    ~Pending() {
+      if (fd >= 0) ::close(fd);
+    }
+  } pending{fd};
   Peer peer{endpoint.address().to_string(), endpoint.port()};
   const int most = context_.options.connections_per_address;
-  int& count = per_address_[peer.address];
-  if (count >= most && !endpoint.address().is_loopback()) {
+  const auto known = per_address_.find(peer.address);
+  if (known != per_address_.end() && known->second >= most && !endpoint.address().is_loopback()) {
     context_.metrics.refused.fetch_add(1);
-    turn_away(fd, address_answer_);
+    turn_away(std::exchange(pending.fd, -1), address_answer_);
     return;
   }
   const int on = 1;
@@ -188,22 +205,28 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
   boost::system::error_code error;
   asio::ip::tcp::socket socket(*io_);
   socket.assign(endpoint.protocol(), fd, error);
-  if (error) {
-    if (count == 0) per_address_.erase(peer.address);
-    ::close(fd);
-    return;
-  }
+  if (error) return;
+  pending.fd = -1;  // the socket's
   socket.non_blocking(true, error);
   const TlsContext* tls = context_.options.tls.get();
   auto transport = tls != nullptr ? tls->accept(fd) : std::make_unique<PlainStream>(fd);
-  ++count;
   auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(transport), std::move(peer));
-  if (connections_.empty()) {
+  connections_.insert(connection);
+  try {
+    ++per_address_[connection->peer().address];
+  } catch (...) {
+    connections_.erase(connection);
+    throw;
+  }
+  if (connections_.size() == 1) {
     std::lock_guard held(quiet_mutex_);
     is_quiet_ = false;
   }
-  connections_.insert(connection);
-  connection->start();
+  try {
+    connection->start();
+  } catch (...) {
+    connection->abort();
+  }
 }
 
 void Reactor::forget(const std::shared_ptr<Connection>& connection) {
@@ -224,14 +247,17 @@ void Reactor::forget(const std::shared_ptr<Connection>& connection) {
 }
 
 void Reactor::sweep_later() {
+  if (sweeping_) return;
   const ServerOptions& options = context_.options;
   const auto shortest = std::min({options.head_deadline, options.idle_deadline, options.rate_grace, options.heartbeat});
   sweep_timer_.expires_after(std::clamp(shortest / 8, kSweepLeast, kSweepMost));
   sweep_timer_.async_wait([this](const boost::system::error_code& error) {
+    sweeping_ = false;
     if (error) return;
     sweep();
     sweep_later();
   });
+  sweeping_ = true;
 }
 
 void Reactor::sweep() {
@@ -239,6 +265,7 @@ void Reactor::sweep() {
   // A copy: what a connection does here may destroy others or itself.
   const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
   for (const auto& connection : all) connection->sweep(now);
+  accept_next();
 }
 
 bool Reactor::has_time_for(const Connection& connection) {
@@ -251,15 +278,26 @@ bool Reactor::has_time_for(const Connection& connection) {
 }
 
 void Reactor::watch_clients() {
-  if (std::exchange(watching_, true)) return;
+  watching_ = true;
   watch_later();
 }
 
 void Reactor::watch_later() {
+  if (!watching_ || watch_waiting_) return;
+  try {
+    wait_to_watch();
+  } catch (const std::bad_alloc&) {
+    // The next handler that begins tries again.
+  }
+}
+
+void Reactor::wait_to_watch() {
   watch_timer_.expires_after(kWatchEvery);
   watch_timer_.async_wait([this](const boost::system::error_code& error) {
+    watch_waiting_ = false;
     if (!error) look_at_clients();
   });
+  watch_waiting_ = true;
 }
 
 // One call for all of them: readiness alone would not do, since a client may have sent its next request and then left.
@@ -284,7 +322,7 @@ void Reactor::look_at_clients() {
 
 void Reactor::begin_drain() {
   if (context_.draining.exchange(true)) return;
-  asio::post(*io_, [this] {
+  post_surely(*io_, [this] {
     for (const auto& connection : connections_) connection->wake_handler();
     drain_timer_.expires_after(context_.options.accept_after_drain);
     drain_timer_.async_wait([this](const boost::system::error_code& error) {
@@ -316,7 +354,7 @@ int64_t Reactor::stop() {
   if (!thread_.joinable()) return 0;
   context_.draining.store(true);
   const int64_t broken_off = context_.metrics.in_flight.load();
-  asio::post(*io_, [this] {
+  post_surely(*io_, [this] {
     close_listener();
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const auto& connection : all) connection->abort();
@@ -326,7 +364,7 @@ int64_t Reactor::stop() {
   workers_->stop();
   uploads_->stop();
   handshakes_.stop();
-  asio::post(*io_, [this] { io_->stop(); });
+  post_surely(*io_, [this] { io_->stop(); });
   thread_.join();
   // What is queued is not run any more; connections go with their sockets.
   const auto connections = std::exchange(connections_, {});

@@ -14,7 +14,9 @@ constexpr std::chrono::seconds kIdle{10};
 }  // namespace
 
 WorkerPool::WorkerPool(int kept, int most, int queue)
-    : kept_(kept), most_(std::max(most, 1)), queue_limit_(static_cast<size_t>(queue)) {}
+    : kept_(kept), most_(std::max(most, 1)), queue_limit_(static_cast<size_t>(queue)) {
+  left_.reserve(static_cast<size_t>(most_));  // a thread that ends allocates nothing
+}
 
 WorkerPool::~WorkerPool() { stop(); }
 
@@ -66,12 +68,13 @@ void WorkerPool::run() {
 }
 
 void WorkerPool::join_left() {
-  for (const std::thread::id id : std::exchange(left_, {})) {
+  for (const std::thread::id id : left_) {
     const auto thread = std::find_if(threads_.begin(), threads_.end(), [&](const auto& t) { return t.get_id() == id; });
     // It has let go of the lock for the last time, or is about to: this join is short.
     thread->join();
     threads_.erase(thread);
   }
+  left_.clear();
 }
 
 void WorkerPool::stop() {

@@ -3,12 +3,16 @@
 #include <cxxabi.h>
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
+
+#include "service/core/keep_trying.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -201,9 +205,14 @@ bool FiberWaiter::commit() {
   if (is_notified_) return false;
   is_suspended_ = true;
   if (until_ == SteadyTime::max()) return true;
-  timer_ = fibers_.timers_.at(until_, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->go_on(false);
-  });
+  try {
+    timer_ = fibers_.timers_.at(until_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->go_on(false);
+    });
+  } catch (const std::bad_alloc&) {
+    is_suspended_ = false;  // the wait returns early
+    return false;
+  }
   return true;
 }
 
@@ -219,10 +228,10 @@ void FiberWaiter::go_on(bool is_notified) {
     timer = std::exchange(timer_, 0);
   }
   if (timer != 0) fibers_.timers_.cancel(timer);
-  resume_([self = shared_from_this()] { self->fibers_.drive(self); });
+  keep_trying([&] { resume_([self = shared_from_this()] { self->fibers_.drive(self); }); });
 }
 
-Fibers::Fibers(Timers& timers) : timers_(timers) {}
+Fibers::Fibers(Timers& timers) : timers_(timers) { spare_.reserve(kSpareStacks); }
 
 Fibers::~Fibers() { wait_until_idle(); }
 

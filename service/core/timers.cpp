@@ -19,9 +19,13 @@ Timers::Id Timers::at(SteadyTime time, std::function<void()> call) {
   {
     const std::lock_guard held(mutex_);
     id = ++last_;
-    const auto added = calls_.emplace(std::make_pair(time, id), std::move(call)).first;
-    times_.emplace(id, time);
-    is_first = added == calls_.begin();
+    const auto named = times_.emplace(id, time).first;
+    try {
+      is_first = calls_.emplace(std::make_pair(time, id), std::move(call)).first == calls_.begin();
+    } catch (...) {
+      times_.erase(named);
+      throw;
+    }
   }
   if (is_first) changed_.notify_all();
   return id;

@@ -101,7 +101,6 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
                                              " bytes at its peak, the server gives " + std::to_string(limit) +
                                              " bytes to all runs together");
   }
-  shared.live.fetch_add(1, std::memory_order_relaxed);
   if (deadline) {
     run->set_timer(shared.workers.at(*deadline, [weak = std::weak_ptr<RunImpl>(run)] {
       if (const auto self = weak.lock()) self->cancel(core::Error("deadline_exceeded", "the run's time was up"));
@@ -109,7 +108,14 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
   }
   if (on_submit) on_submit(run);
   wanted.bytes = run->planned_bytes();
-  std::vector<QueueEntryRef> starting = shared.scheduler.add(run, std::move(wanted));
+  shared.live.fetch_add(1, std::memory_order_relaxed);
+  std::vector<QueueEntryRef> starting;
+  try {
+    starting = shared.scheduler.add(run, std::move(wanted));
+  } catch (...) {
+    shared.leave();
+    throw;
+  }
   const bool starts_here = is_lent && std::erase(starting, QueueEntryRef(run)) > 0;
   start_all(starting);
   if (starts_here) {

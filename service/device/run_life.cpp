@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "service/core/keep_trying.h"
 #include "service/device/run_impl.h"
 
 namespace meshd::device {
@@ -337,17 +338,22 @@ void RunImpl::finish(std::optional<core::Error> error) {
   } else {
     stats_.run_time = now - started_;
   }
-  if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
   stats_.steps = steps_done_.load(std::memory_order_relaxed);
   stats_.operations = operations_;
   stats_.bytes = bytes_;
   stats_.busy_time += std::chrono::nanoseconds(helper_ns_.load(std::memory_order_relaxed));
-  stats_.device_busy.reserve(plan().device_share.size());
-  for (const double share : plan().device_share) {
-    stats_.device_busy.emplace_back(static_cast<int64_t>(share * static_cast<double>(stats_.busy_time.count())));
+  // It ends with an outcome and without its devices, whatever memory there is.
+  core::keep_trying([&] { outcome.overwritten = overwritten(); });
+  try {
+    if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
+    stats_.device_busy.reserve(plan().device_share.size());
+    for (const double share : plan().device_share) {
+      stats_.device_busy.emplace_back(static_cast<int64_t>(share * static_cast<double>(stats_.busy_time.count())));
+    }
+    if (!error) outcome.outputs = take_outputs();
+  } catch (...) {
+    if (!error) error = core::keep_trying([&] { return error_of(std::current_exception()); });
   }
-  outcome.overwritten = overwritten();
-  if (!error) outcome.outputs = take_outputs();
   if (!owners_.is_alone) engine_.options.transport->forget(request_.key);
   // Memory first, so that whoever starts now finds it free.
   frames_.clear();

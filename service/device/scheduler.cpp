@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/keep_trying.h"
+
 namespace meshd::device {
 namespace {
 
@@ -38,17 +40,21 @@ std::vector<QueueEntryRef> Scheduler::add(const QueueEntryRef& entry, QueueReque
     entry->principal_ = std::move(request.principal);
     entry->session_ = std::move(request.session);
     join(state, entry);
-    return start(state);
+    return start(state);  // allocates with keep_trying: what was changed is not left half done
   });
 }
 
 void Scheduler::join(State& state, const QueueEntryRef& entry) {
+  // What allocates comes first; flows without entries are forgotten like idle ones.
   Principal& principal = state.principals[entry->principal_];
+  Session& session = principal.sessions[entry->session_];
+  // For all that may wait, so that coming back allocates nothing.
+  if (state.waiting.capacity() <= state.members.size()) state.waiting.reserve(2 * state.members.size() + 8);
+  state.members.insert(entry);
   if (principal.entries++ == 0) {
     principal.used = std::max(principal.used, state.floor);
     forget_idle(state.principals, state.floor);
   }
-  Session& session = principal.sessions[entry->session_];
   if (session.entries++ == 0) {
     session.used = std::max(session.used, principal.floor);
     forget_idle(principal.sessions, principal.floor);
@@ -56,7 +62,6 @@ void Scheduler::join(State& state, const QueueEntryRef& entry) {
   entry->used_ = session.floor;
   entry->state_ = QueueEntry::State::kWaiting;
   state.waiting.push_back(entry);
-  state.members.insert(entry);
 }
 
 Scheduler::Key Scheduler::key_of(const State& state, const QueueEntry& entry) {
@@ -68,9 +73,10 @@ Scheduler::Key Scheduler::key_of(const State& state, const QueueEntry& entry) {
 std::vector<QueueEntryRef> Scheduler::start(State& state) const {
   std::vector<QueueEntryRef> out;
   if (state.waiting.empty()) return out;
+  core::keep_trying([&] { out.reserve(state.waiting.size()); });
   if (state.waiting.size() > 1) {
     std::vector<std::pair<Key, QueueEntryRef>> order;
-    order.reserve(state.waiting.size());
+    core::keep_trying([&] { order.reserve(state.waiting.size()); });
     for (QueueEntryRef& entry : state.waiting) {
       const Key key = key_of(state, *entry);
       order.emplace_back(key, std::move(entry));

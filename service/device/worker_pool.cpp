@@ -2,8 +2,8 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "service/core/keep_trying.h"
 #include "service/core/locked.h"
 #include "service/core/spin.h"
 
@@ -30,7 +31,7 @@ class AsioTimer final : public Timer {
     });
   }
   ~AsioTimer() override {
-    boost::asio::post(timer_->get_executor(), [timer = timer_] { timer->cancel(); });
+    core::keep_trying([&] { boost::asio::post(timer_->get_executor(), [timer = timer_] { timer->cancel(); }); });
   }
   AsioTimer(const AsioTimer&) = delete;
   AsioTimer& operator=(const AsioTimer&) = delete;
@@ -127,7 +128,7 @@ WorkerPool::~WorkerPool() {
 
 void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
   impl_->queue.with([&](auto& list) {
-    for (int i = 0; i < count; ++i) list.push_back(work);
+    for (int i = 0; i < count; ++i) core::keep_trying([&] { list.push_back(work); });
     impl_->waiting.fetch_add(count, std::memory_order_release);
   });
   impl_->posted.fetch_add(1, std::memory_order_release);
@@ -159,7 +160,7 @@ bool WorkerPool::give_place() {
   if (impl_->workers.size() >= kMostThreads) return false;
   try {
     impl_->workers.emplace_back([impl = impl_.get()] { impl->serve(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for it
     return false;
   }
   return true;
