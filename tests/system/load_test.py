@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""load_test.py BINARY [mixed | overload | soak]: a server with --memory 1GB or 2GB under load.
+mixed: 64 clients that upload, read, run and log, beside 1,000 idle connections, 200 event streams, 200 heads that trickle and 100
+readers that do not read. overload: 16 times the clients of its peak, without a pause. soak: eight clients with pauses, for long; memory,
+descriptors and threads stay. Nothing acknowledged is lost, nothing answers 5xx but what refuses work.
+Seconds: MESHD_LONG=1 (./dev check-long) 60, 60 and 180, and figures are judged; LONG=1 half an hour, ten minutes and two hours; else a few,
+and only answers are judged."""
+import http.client
+import json
+import os
+import pathlib
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+from server import Meshd, ok, until
+
+BINARY = sys.argv[1]
+LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
+RAW = {"Content-Type": "application/octet-stream"}
+MIB = 1 << 20
+
+
+def seconds(short, long, longest):
+    return longest if LONGEST else long if LONG else short
+
+
+def spread(values):
+    """(median, p99, most) in milliseconds."""
+    values = sorted(values)
+    if not values:
+        return (0.0, 0.0, 0.0)
+    return tuple(round(values[min(len(values) - 1, int(len(values) * part))] * 1000, 1) for part in (0.5, 0.99, 1))
+
+
+def process(server, name):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith(name + ":")).split()[1])
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
+  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
+  return %u, %n : !stablehlo.token, tensor<i32>
+}"""
+RUN = {"program": {"format": "numpy", "text": "def f(x, w):\n    return jnp.tanh(x @ w).sum()"}, "arguments": [[[0.5] * 32] * 32, [[0.25] * 32] * 32]}
+
+
+class Client(threading.Thread):
+    """Asks one kind of thing after the other on a kept connection, `pause` seconds apart, and writes down what was acknowledged."""
+
+    def __init__(self, server, number, ends, pause=0.0):
+        super().__init__()
+        self.server, self.ends, self.pause = server, ends, pause
+        self.random = random.Random(number)
+        self.took, self.statuses, self.refusals, self.wrong = {}, {}, [], []
+        self.arrays, self.effects = {}, 0
+        self.session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+        self.connection = None
+
+    def ask(self, kind, method, path, body=None, headers=None):
+        if isinstance(body, dict):
+            body, headers = json.dumps(body), {"Content-Type": "application/json"}
+        for _ in range(2):  # a kept connection may have been ended meanwhile
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
+                self.connection.connect()
+                self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            began = time.monotonic()
+            try:
+                self.connection.request(method, path, body, headers or {})
+                answer = self.connection.getresponse()
+                data = answer.read()
+                break
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                self.connection.close()
+                self.connection = None
+        else:
+            raise RuntimeError("two connections were ended")
+        took = time.monotonic() - began
+        self.statuses[answer.status] = self.statuses.get(answer.status, 0) + 1
+        if answer.status in (429, 503):
+            self.refusals.append(took)
+            if not answer.getheader("Retry-After"):
+                self.wrong.append(f"{method} {path}: {answer.status} without Retry-After")
+        elif answer.status >= 400:
+            self.wrong.append(f"{method} {path}: {answer.status} {data[:300]!r}")
+        else:
+            self.took.setdefault(kind, []).append(took)
+        return answer.status, data
+
+    def run(self):
+        kinds = [self.upload, self.download, self.compute, self.log, self.look, self.drop]
+        while time.monotonic() < self.ends:
+            try:
+                self.random.choice(kinds)()
+            except Exception as error:  # noqa: BLE001
+                self.wrong.append(repr(error))
+                return
+            if self.pause:
+                time.sleep(self.pause * self.random.uniform(0.5, 1.5))
+
+    def upload(self):
+        fill, size = self.random.randrange(256), self.random.choice((100, 10_000, 1_000_000))
+        status, data = self.ask("upload", "POST", f"/v1/arrays?dtype=uint8&shape={size}", bytes([fill]) * size, RAW)
+        if status == 201:
+            self.arrays[json.loads(data)["id"]] = (fill, size)
+
+    def download(self):
+        if not self.arrays:
+            return
+        array, (fill, size) = self.random.choice(list(self.arrays.items()))
+        status, data = self.ask("download", "GET", f"/v1/arrays/{array}/data", headers={"Accept": "application/octet-stream"})
+        if status == 200 and data != bytes([fill]) * size:
+            self.wrong.append(f"{array} has other bytes")
+
+    def compute(self):
+        self.ask("run", "POST", "/v1/run", RUN)
+
+    def log(self):
+        body = {"program": {"text": LOG}, "arguments": [self.effects], "callbacks": {"0": {"effect": "log", "name": "n"}}}
+        if self.ask("job", "POST", f"/v1/sessions/{self.session}/jobs", body)[0] == 200:
+            self.effects += 1
+
+    def look(self):
+        self.ask("get", "GET", f"/v1/sessions/{self.session}")
+
+    def drop(self):
+        if len(self.arrays) > 4:
+            array = self.random.choice(list(self.arrays))
+            if self.ask("delete", "DELETE", f"/v1/arrays/{array}")[0] == 204:
+                del self.arrays[array]
+
+    def lost(self):
+        """What was acknowledged and is not there."""
+        out = []
+        for array, (fill, size) in self.arrays.items():
+            status, _, data = self.server.ask("GET", f"/v1/arrays/{array}/data", headers={"Accept": "application/octet-stream"})
+            if status != 200 or data != bytes([fill]) * size:
+                out.append(array)
+        seen, after = [], 0
+        while True:
+            items = ok(self.server.ask("GET", f"/v1/sessions/{self.session}/effects?limit=1000&after={after}"))["items"]
+            if not items:
+                break
+            seen += [item["values"][0]["data"] for item in items]
+            after = items[-1]["sequence"]
+        # A refused or cut off job may have logged its number once more.
+        if sorted(set(seen)) != list(range(len(set(seen)))) or len(set(seen)) < self.effects:
+            out.append(f"{self.session}: {len(seen)} effects, {self.effects} were acknowledged")
+        return out
+
+
+def sum_up(clients, name, took_seconds):
+    took, statuses = {}, {}
+    for client in clients:
+        for kind, values in client.took.items():
+            took.setdefault(kind, []).extend(values)
+        for status, count in client.statuses.items():
+            statuses[status] = statuses.get(status, 0) + count
+    print(f"{name}: {sum(len(v) for v in took.values()) / took_seconds:.0f} answers/s; " + ", ".join(f"{n} x {s}" for s, n in sorted(statuses.items())))
+    for kind, values in sorted(took.items()):
+        print("  %-9s %6d, ms: median %g, p99 %g, most %g" % (kind, len(values), *spread(values)))
+    wrong = [text for client in clients for text in client.wrong]
+    assert not wrong, f"{len(wrong)} answers are wrong: {wrong[:5]}"
+    return took
+
+
+def join(clients):
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+
+
+def assert_nothing_lost(clients):
+    lost = [text for client in clients for text in client.lost()]
+    assert not lost, f"{len(lost)} are lost: {lost[:5]}"
+
+
+class Bystanders:
+    """Idle connections, event streams, heads that trickle in, readers that do not read."""
+
+    def __init__(self, server, idle, streams, slow, readers):
+        self.server, self.sockets, self.slow, self.on = server, [], [], True
+        session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+        big = ok(server.ask("POST", f"/v1/arrays?dtype=uint8&shape={8 * MIB}", bytes(8 * MIB), RAW), 201)["id"]
+        for _ in range(idle):
+            self.open(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(streams):
+            self.open(f"GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n".encode())
+        for _ in range(readers):
+            self.open(f"GET /v1/arrays/{big}/data HTTP/1.1\r\nHost: x\r\n\r\n".encode(), receive=4096)
+        self.slow = [self.open(b"GET /livez HTTP/1.1\r\n") for _ in range(slow)]
+        self.thread = threading.Thread(target=self.trickle)
+        self.thread.start()
+
+    def open(self, sent, receive=None):
+        client = socket.socket()
+        if receive:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        client.connect(("127.0.0.1", self.server.port))
+        client.sendall(sent)
+        self.sockets.append(client)
+        return client
+
+    def trickle(self):
+        while self.on:
+            for client in self.slow:
+                try:
+                    client.sendall(b"X-A: b\r\n")
+                except OSError:
+                    pass  # its head took too long
+            time.sleep(2)
+
+    def leave(self):
+        self.on = False
+        self.thread.join()
+        for client in self.sockets:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+
+
+class Probe(threading.Thread):
+    """Asks /livez and a small GET for as long as it is on; what they took."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.on, self.livez, self.small, self.peak = server, True, [], [], 0
+
+    def run(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        while self.on:
+            for path, took in (("/livez", self.livez), ("/v1/arrays?limit=1", self.small)):
+                began = time.monotonic()
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                answer.read()
+                took.append(time.monotonic() - began)
+                assert answer.status == 200, answer.status
+            self.peak = max(self.peak, process(self.server, "VmRSS") // 1024)
+            time.sleep(0.02)
+
+    def end(self):
+        self.on = False
+        self.join()
+        print("  /livez ms: median %g, p99 %g, most %g" % spread(self.livez))
+        print("  small GET ms: median %g, p99 %g, most %g; resident at most %d MiB" % (*spread(self.small), self.peak))
+
+
+def raise_descriptors():
+    import resource
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most if most != resource.RLIM_INFINITY else 65536, most))
+
+
+def mixed():
+    """L1 of the figures to reach."""
+    raise_descriptors()
+    took_seconds = seconds(4, 60, 1800)
+    part = 1 if LONG else 0.2
+    with Meshd(BINARY, "--devices", "8", "--memory", "1GB") as server:
+        others = Bystanders(server, int(1000 * part), int(200 * part), int(200 * part), int(100 * part))
+        probe = Probe(server)
+        probe.start()
+        clients = [Client(server, number, time.monotonic() + took_seconds, 0.05) for number in range(int(64 * part))]
+        join(clients)
+        probe.end()
+        sum_up(clients, f"mixed load of {len(clients)} clients for {took_seconds} s", took_seconds)
+        others.leave()
+        assert_nothing_lost(clients)
+        if LONG:
+            assert spread(probe.livez)[1] <= 50 and spread(probe.small)[1] <= 100 and probe.peak <= 512
+
+
+def goodput(server, count, took_seconds):
+    clients = [Client(server, number, time.monotonic() + took_seconds) for number in range(count)]
+    for client in clients:
+        client.look = client.compute  # mostly what costs processors
+    join(clients)
+    sum_up(clients, f"{count} clients without a pause for {took_seconds} s", took_seconds)
+    assert_nothing_lost(clients)
+    each = [sum(len(values) for values in client.took.values()) for client in clients]
+    return sum(each) / took_seconds, each, [value for client in clients for value in client.refusals]
+
+
+def overload():
+    """L2: as much is done as at the peak, and who is refused is told at once."""
+    took_seconds = seconds(3, 30, 300)
+    with Meshd(BINARY, "--devices", "8", "--memory", "2GB") as server:
+        peak, _, _ = goodput(server, 16, took_seconds)
+        much, each, refusals = goodput(server, 64 if not LONG else 256, took_seconds)
+        mean = sum(each) / len(each)
+        print(f"  goodput {much / peak:.2f} of the peak, {len(refusals)} refused in ms: median %g, p99 %g, most %g; a client's share {min(each) / mean:.2f} to {max(each) / mean:.2f}" % spread(refusals))
+        if LONG:
+            assert much >= 0.9 * peak and spread(refusals)[1] <= 50
+
+
+def soak():
+    """L6: what a server holds does not grow."""
+    took_seconds = seconds(6, 180, 7200)
+    with Meshd(BINARY, "--devices", "8", "--memory", "2GB", "--keep-jobs", "200") as server:
+        samples, p99 = [], []
+        pieces = 6
+        for piece in range(pieces):
+            clients = [Client(server, 100 * piece + number, time.monotonic() + took_seconds / pieces, 0.03) for number in range(8)]
+            join(clients)
+            took = sum_up(clients, f"soak {piece}", took_seconds / pieces)
+            p99.append(spread([value for values in took.values() for value in values])[1])
+            assert_nothing_lost(clients)
+            for client in clients:
+                for array in client.arrays:
+                    ok(server.ask("DELETE", f"/v1/arrays/{array}"), 204)
+                ok(server.ask("DELETE", f"/v1/sessions/{client.session}"), 204)
+                client.connection.close()
+            time.sleep(0.5)
+            wal = max((path.stat().st_size for path in pathlib.Path(server.folder).rglob("*-wal")), default=0)
+            samples.append((process(server, "VmRSS"), descriptors(server), process(server, "Threads"), wal))
+        print("  resident KiB, descriptors, threads, bytes of the WAL: " + "; ".join(map(str, samples)))
+        until(lambda: descriptors(server) <= samples[0][1] + 8, "descriptors are given back")
+        assert samples[-1][3] <= 64 * MIB
+        if LONG:
+            growth = samples[-1][0] - samples[pieces // 2][0]  # KiB in half of the time, after the warm-up
+            print(f"  {growth * 3600 / (took_seconds / 2):.0f} KiB/h, p99 {p99}")
+            assert samples[-1][2] <= samples[1][2] + 4
+            if LONGEST:
+                assert growth * 3600 / (took_seconds / 2) < 1024
+    return 0
+
+
+def main():
+    for story in (mixed, overload, soak):
+        if not sys.argv[2:] or story.__name__ in sys.argv[2:]:
+            story()
+    return 0
+
+
+sys.exit(main())
