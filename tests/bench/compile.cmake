@@ -1,0 +1,2 @@
+add_executable(compile_bench EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/compile_bench.cpp)
+target_link_libraries(compile_bench PRIVATE meshd_compile meshd_options)
