@@ -199,6 +199,11 @@ struct App::Parts {
         compiler(plan_settings(given, engine.threads()), kCacheEntries,
                  memory->stats()[static_cast<size_t>(core::MemoryAccount::kPrograms)].limit_bytes,
                  {memory, core::MemoryAccount::kPrograms}),
+        compile_records(*files, given.data + "/warmup", given.warmup_bytes,
+                        [this](const std::string& name, const std::string& reason) {
+                          log.warn("compile_record_removed", {{"name", name}, {"reason", reason}});
+                        }),
+        warmup(compiler, compile_records, clock),
         limits(limits_of(given, store)),
         arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
         uploads(store, arrays.ledger(), clock, upload_limits(given)),
@@ -214,6 +219,7 @@ struct App::Parts {
                  memory,
                  *pool,
                  compiler,
+                 warmup,
                  engine,
                  arrays,
                  uploads,
@@ -402,6 +408,8 @@ struct App::Parts {
   std::shared_ptr<tensor::BufferPool> pool;
   device::Engine engine;
   compile::Compiler compiler;
+  storage::EntryFolder compile_records;
+  warmup::Warmup warmup;
   quotas::Limits limits;
   arrays::ArrayStore arrays;
   uploads::UploadStore uploads;
@@ -451,6 +459,9 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
     auto [request, form] = decode_job(kept.body, row.principal, row.session, context);
     return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
   });
+  parts.warmup.start([&log](const warmup::WarmupStats& stats) {
+    log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
+  });
 }
 
 App::~App() = default;
@@ -473,6 +484,7 @@ void App::reload() {
 
 bool App::stop() {
   parts_->log.info("draining", {});
+  parts_->warmup.stop();
   parts_->server->begin_drain();
   bool jobs_ended = true;
   std::thread jobs([&] { jobs_ended = parts_->runner.drain(std::chrono::seconds(parts_->drain_seconds)); });

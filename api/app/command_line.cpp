@@ -62,6 +62,13 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
                   "bytes of durable arrays kept in memory (0: a quarter of --memory)")
       ->envname("MESHD_ARRAY_MEMORY")
       ->transform(CLI::AsSizeValue(false));
+  serve
+      .add_option(
+          "--warmup-bytes", options.warmup_bytes,
+          "bytes of records of programs that ran lately, which the next start compiles again (0: none are kept)")
+      ->envname("MESHD_WARMUP_BYTES")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber);
   serve.add_option("--quota", options.quota_bytes, "bytes that one array may have")
       ->envname("MESHD_QUOTA")
       ->capture_default_str();

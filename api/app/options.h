@@ -22,6 +22,7 @@ struct AppOptions {
   int64_t memory_bytes = 0;                  ///< for all of the process; 0: what the container or the machine has
   int64_t memory_limit_bytes = 0;            ///< of running jobs together; 0: 3/4 of memory_bytes
   int64_t array_memory_bytes = 0;            ///< arrays kept in memory; 0: a quarter of memory_bytes
+  int64_t warmup_bytes = int64_t{64} << 20;  ///< of records of programs to compile again at a start; 0: none
   int64_t quota_bytes = int64_t{4} << 30;    ///< of one array
   int64_t upload_seconds = 86'400;           ///< an upload that gets no byte for so long is deleted
   int64_t pending_seconds = 900;             ///< a pending array that gets no part for so long is deleted

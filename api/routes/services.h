@@ -17,6 +17,7 @@
 #include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
 #include "service/uploads/upload_store.h"
+#include "service/warmup/warmup.h"
 
 namespace meshd::api {
 
@@ -25,6 +26,7 @@ struct Services {
   core::MemoryLedgerRef memory;
   tensor::BufferPool& pool;
   compile::Compiler& compiler;
+  warmup::Warmup& warmup;
   device::Engine& engine;
   arrays::ArrayStore& arrays;
   uploads::UploadStore& uploads;

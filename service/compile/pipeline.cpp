@@ -96,6 +96,7 @@ ParsedRef traced_of(const std::string& id, const ParsedProgram& source, const nu
   parsed->module = std::make_shared<const ir::Module>(std::move(traced.module));
   parsed->result_tree = std::move(traced.result_tree);
   parsed->logs = std::move(traced.logs);
+  parsed->derivation.emplace_back(TraceStep{inputs, mesh});
   finish(*parsed);
   return parsed;
 }
@@ -105,6 +106,7 @@ LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const Low
   const partition::LocalProgram local = partition_for(propagate_for(*parsed, request), request);
   auto lowered = std::make_shared<LoweredProgram>();
   lowered->key = key;
+  lowered->id = core::digest_id("lowered", key);
   lowered->parsed = parsed;
   for (const partition::LocalParameter& argument : local.arguments)
     lowered->argument_shardings.push_back(argument.sharding);
@@ -209,9 +211,13 @@ ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor
 
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
   const std::string key = key_of(*parsed, request);
-  return cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits, [&] {
+  bool is_known = true;
+  LoweredRef lowered = cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits, [&] {
+    is_known = false;
     return core::in_text(parsed->text, {}, [&] { return lowered_of(key, parsed, request, settings_); });
   });
+  if (observer_ != nullptr) observer_->on_lowered(*lowered, request, is_known);
+  return lowered;
 }
 
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {
@@ -226,6 +232,10 @@ bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_
     state.settle();
     return false;
   });
+}
+
+double Compiler::fullness() const {
+  return state_.with([](const State& state) { return std::max(state.parsed.fullness(), state.lowered.fullness()); });
 }
 
 CompileCounters Compiler::counters() const {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "service/compile/derivation.h"
 #include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
 #include "service/core/lru_cache.h"
@@ -43,6 +44,7 @@ struct ParsedProgram {
   bool is_traced = false;
   std::string result_tree;        ///< of a traced program: numpy::Traced::result_tree
   std::vector<std::string> logs;  ///< of a traced program: the texts of its effects
+  Derivation derivation;          ///< how the program was made of what its text says
   ir::ModuleRef module;           ///< as written
   ir::ModuleRef flat;             ///< calls inlined
   /// Dynamic dimensions of `flat` have become numbers; `module` still has those that the text writes.
@@ -76,6 +78,7 @@ struct LowerRequest {
 /// A program planned for any devices of one abstract mesh. Immutable.
 struct LoweredProgram {
   std::string key;  ///< the cache's: program, mesh, shardings, donation
+  std::string id;   ///< lowered_<digest of the key>
   ParsedRef parsed;
   PlanRef plan;
   /// Final shardings by token-free position, closed; mesh may be null where nothing is sharded.
@@ -93,6 +96,14 @@ struct CompileCounters {
   int64_t specialise_count = 0, specialise_hits = 0;
   int64_t lower_count = 0, lower_hits = 0;
   int64_t bind_count = 0, bind_hits = 0;
+};
+
+/// Told of each lowering that somebody asks for.
+class LoweringObserver {
+ public:
+  virtual ~LoweringObserver() = default;
+  /// `is_known`: the cache had it. On the thread that asks, which waits; must not throw. Any thread.
+  virtual void on_lowered(const LoweredProgram& lowered, const LowerRequest& request, bool is_known) noexcept = 0;
 };
 
 /// Owns the caches. Any thread. A miss is worked on outside of the lock: two threads may do the same work, and one
@@ -122,6 +133,11 @@ class Compiler {
   /// Counts that a lowering runs on these devices: true when it was counted with them before.
   bool count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
+  /// How full the caches of parsed and of lowered programs are, of the entries and bytes that they may have: 0 to 1, of
+  /// the fullest.
+  [[nodiscard]] double fullness() const;
+  /// Before any other call; null: nobody is told. It must outlive the calls of lower().
+  void set_observer(LoweringObserver* observer) { observer_ = observer; }
   [[nodiscard]] const PlanSettings& settings() const { return settings_; }
 
  private:
@@ -148,6 +164,7 @@ class Compiler {
                int64_t CompileCounters::*hits, Make&& make);
 
   const PlanSettings settings_;
+  LoweringObserver* observer_ = nullptr;
   mutable core::Locked<State> state_;
 };
 

@@ -66,6 +66,11 @@ class LruCache {
   [[nodiscard]] size_t size() const { return entries_.size(); }
   /// Of all entries, as insert() was told.
   [[nodiscard]] int64_t bytes() const { return bytes_; }
+  /// Of the entries and the bytes that it may have, the larger share: 0 to 1.
+  [[nodiscard]] double fullness() const {
+    return std::max(static_cast<double>(entries_.size()) / static_cast<double>(capacity_),
+                    static_cast<double>(bytes_) / static_cast<double>(std::max<int64_t>(most_bytes_, 1)));
+  }
 
  private:
   struct Entry {

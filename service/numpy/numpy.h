@@ -20,12 +20,15 @@
 
 namespace meshd::numpy {
 
+/// An array among the arguments of a trace.
+struct ArrayInput {
+  tensor::TensorType type;
+  bool weak = false;  ///< a bare number of the request
+};
+
 /// An argument of a trace: an array by its type, a static value, or a tree of them.
 struct Input {
-  struct ArrayType {
-    tensor::TensorType type;
-    bool weak = false;  ///< a bare number of the request
-  };
+  using ArrayType = ArrayInput;
   using Static = std::variant<std::monostate, bool, int64_t, double, std::string>;  ///< None first
   using List = std::vector<Input>;
   using Dict = std::vector<std::pair<std::string, Input>>;

@@ -142,6 +142,23 @@ void job_metrics(Text& out, Services& services) {
   stage("bind", compiled.bind_count, compiled.bind_hits);
 }
 
+void warmup_metrics(Text& out, const warmup::WarmupStats& stats) {
+  out.head("meshd_warmup_lowerings_total",
+           "Lowerings that runs asked for first: made by the warm-up of the start (hit), or made while the run waited "
+           "(miss).",
+           "counter");
+  out.sample("meshd_warmup_lowerings_total", label("outcome", "hit"), static_cast<double>(stats.hits));
+  out.sample("meshd_warmup_lowerings_total", label("outcome", "miss"), static_cast<double>(stats.misses));
+  out.counter("meshd_warmup_compiled_total", "Records that the warm-up of the start has compiled.",
+              static_cast<double>(stats.compiled));
+  out.counter("meshd_warmup_unusable_total", "Records that were removed because they could not be used.",
+              static_cast<double>(stats.unusable));
+  out.gauge("meshd_warmup_records", "Records of programs for the next start.", static_cast<double>(stats.records));
+  out.gauge("meshd_warmup_record_bytes", "Bytes of these records on the disk.",
+            static_cast<double>(stats.record_bytes));
+  out.gauge("meshd_warmup_running", "1 while the warm-up of the start compiles.", stats.is_over ? 0 : 1);
+}
+
 /// What each account of memory holds: those of the ledger, and those who count for themselves.
 void memory_metrics(Text& out, Services& services) {
   const auto accounts = services.memory->stats();
@@ -218,6 +235,7 @@ std::string metrics_text(Services& services, const ProcessFacts& facts) {
   Text out;
   http_metrics(out, facts.metrics());
   job_metrics(out, services);
+  warmup_metrics(out, services.warmup.stats());
   memory_metrics(out, services);
   storage_metrics(out, services, facts.storage().health);
   process_metrics(out, facts);

@@ -35,6 +35,7 @@ ParsedRef specialised(std::string id, const ParsedProgram& parsed, const std::ve
   made->id = std::move(id);
   made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed.flat, arguments));
   made->is_specialised = true;
+  made->derivation.emplace_back(SpecialiseStep{arguments});
   return made;
 }
 

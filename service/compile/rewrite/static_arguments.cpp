@@ -69,6 +69,7 @@ std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor
 ParsedRef with_static(std::string id, const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
   auto made = std::make_shared<ParsedProgram>(parsed);
   made->id = std::move(id);
+  made->derivation.emplace_back(StaticStep{values});
   Constants constants;
   for (const auto& [position, value] : values) constants.emplace(parsed.arguments[position], &value);
   made->module = bound(*parsed.module, constants);

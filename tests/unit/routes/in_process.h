@@ -130,6 +130,9 @@ class InProcess {
   std::shared_ptr<tensor::BufferPool> pool_ = tensor::BufferPool::create(0);
   device::Engine engine_{{.device_count = 8, .threads = 1, .memory_limit_bytes = run_bytes_}, pool_};
   compile::Compiler compiler_{engine_.threads(), 16};
+  const std::unique_ptr<storage::FileSystem> files_ = storage::real_file_system();
+  storage::EntryFolder compile_records_{*files_, folder_.path() + "/warmup", 0, nullptr};
+  warmup::Warmup warmup_{compiler_, compile_records_, clock_};
   arrays::ArrayStore arrays_{
       *store_, pool_, clock_, {int64_t{1} << 30, run_bytes_ > 0 ? run_bytes_ / 4 * 3 : INT64_MAX}, int64_t{1} << 30};
   uploads::UploadStore uploads_{*store_, arrays_.ledger(), clock_};
@@ -142,10 +145,10 @@ class InProcess {
   const jobs::RunnerOptions runner_options_;
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
-  api::Services services_{clock_,  memory_,  *pool_,     compiler_, engine_,
-                          arrays_, uploads_, meshes_,    programs_, sessions_,
-                          log_,    infeeds_, callbacks_, runner_,   jobs::IdempotencyKeys(store_->catalog()),
-                          {8, 1}};
+  api::Services services_{
+      clock_,  memory_,   *pool_,    compiler_, warmup_,  engine_,    arrays_, uploads_,
+      meshes_, programs_, sessions_, log_,      infeeds_, callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),
+      {8, 1}};
   api::FrontContext context_;
 };
 
