@@ -21,28 +21,15 @@ int64_t read_version(const std::string& text) {
 // A shard with its padding, which is zero in a chunk.
 Response send_chunk(Request& request, Services& services, const arrays::Array& array, arrays::ReadableShards shard,
                     int64_t number, const std::string& etag) {
-  constexpr std::string_view kMedia = "application/octet-stream";
   const sharding::Layout& layout = array.layout();
-  auto whole = std::make_shared<sharding::Layout>();
-  whole->global_dims = whole->shard_dims = layout.shard_dims;
-  whole->part_counts.assign(layout.shard_dims.size(), 1);
-  std::vector<arrays::Slice> everything = arrays::whole_slices(layout.shard_dims);
-  const bool is_padded = layout.shard_actual_dims(number) != layout.shard_dims;
-  if (is_padded && !shard.blobs.empty()) {
-    arrays::GatherReader reader(whole, tensor::size_bytes(array.info().type.dtype), std::move(shard), everything);
-    request.memory.grow(reader.total_bytes());
-    tensor::BufferRef loaded = services.pool.allocate(reader.total_bytes());
-    reader.read(loaded->bytes());
-    shard = arrays::ShardBuffers{std::move(loaded)};
-  }
-  if (is_padded) {
-    const arrays::KeptBytes chunk = arrays::zero_padded_shard(array, shard.memory.front(), number);
-    return ranged(request, kMedia, {{chunk.bytes}, chunk.keep}, etag);
-  }
+  const auto reader =
+      counted_reader(page_memory(services), arrays::whole_layout(layout.shard_dims), array.info().type.dtype,
+                     std::move(shard), arrays::whole_slices(layout.shard_dims));
+  const tensor::Dims actual = layout.shard_actual_dims(number);
+  if (actual != layout.shard_dims) reader->zero_beyond(actual);
   ArrayStream stream;
-  stream.add(
-      counted_reader(page_memory(services), whole, array.info().type.dtype, std::move(shard), std::move(everything)));
-  return std::move(stream).respond(request, kMedia, etag);
+  stream.add(reader);
+  return std::move(stream).respond(request, "application/octet-stream", etag);
 }
 
 Response get_zarr(Request& request, Services& services) {

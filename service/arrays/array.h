@@ -78,6 +78,8 @@ struct NewShards {
 
   ShardBuffers memory;                         ///< empty where there are blobs
   std::optional<storage::PendingBlobs> blobs;  ///< one for each shard, in Layout::shard order
+  std::vector<storage::BlobRef> kept;          ///< blobs that are another array's rows', which the transaction drops
+  quotas::ArrayCharge charge;                  ///< of a new version, as long as it is beside the old one
 };
 
 /// The shards of one version of an array, to be read: in memory, or in blobs that are open. A value; what it refers to
@@ -156,6 +158,10 @@ class Array {
     return state_.with([](const State& state) {
       return state.state == storage::ArrayState::kPending ? state.version : state.version + 1;
     });
+  }
+  /// It has had no data yet.
+  [[nodiscard]] bool is_pending() const {
+    return state_.with([](const State& state) { return state.state == storage::ArrayState::kPending; });
   }
   /// False while data may come that makes it complete.
   [[nodiscard]] bool is_settled() {

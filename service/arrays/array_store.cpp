@@ -162,48 +162,6 @@ void ArrayStore::expire_pending() {
       [](const std::exception_ptr&) {});
 }
 
-ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key) {
-  const ArrayInfo& info = from->info();
-  NewArray wanted{.principal = info.principal,
-                  .session = info.session,
-                  .name = info.name,
-                  .type = info.type,
-                  .mesh_id = info.mesh_id,
-                  .durability = info.durability,
-                  .is_unique = info.is_unique,
-                  .key = key};
-  if (info.committed) wanted.sharding = info.sharding;
-  ArrayRef to = make_array(wanted, {});
-  const std::string taker = to->info().id;
-  require_usable(from);
-  reserve({from}, taker);
-  ShardBuffers held;
-  try {
-    held = take(from, taker);
-    std::vector<std::pair<ArrayRef, NewShards>> moved;
-    moved.emplace_back(to, held);
-    Prepared prepared = prepare(std::move(moved));
-    const auto consumed = consume_rows({from}, taker);
-    store_.catalog().write_then(
-        [&](storage::Transaction& transaction) {
-          consumed(transaction);  // its name is free from here on
-          prepared.rows(transaction);
-        },
-        // Before anybody can find the old array donated, and release what it was charged.
-        [&] {
-          auto charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
-          to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
-        });
-    prepared.committed();
-  } catch (...) {
-    if (!held.empty()) give_back(from, std::move(held));
-    release({from}, taker);
-    throw;
-  }
-  consume({from}, taker);
-  return to;
-}
-
 void ArrayStore::require_fits(const Array& array) const {
   if (array.shard_bytes() <= memory_.with_jobs_bytes) return;
   throw core::Error(
@@ -230,18 +188,36 @@ tensor::BufferRef ArrayStore::allocate_shard(const Array& array, int64_t shard) 
 
 NewShards ArrayStore::new_shards(const Array& array, int64_t held_bytes) {
   const int64_t bytes = array.shard_bytes();
-  if (array.info().durability != Durability::kDurable || core::checked_add(bytes, held_bytes) < kStreamedBytes)
-    return allocate(array);
+  if (array.info().durability != Durability::kDurable || core::checked_add(bytes, held_bytes) < kStreamedBytes) {
+    NewShards in_memory = allocate(array);
+    in_memory.charge = charge_beside(array, bytes);
+    return in_memory;
+  }
   if (store_.blobs().free_bytes() < bytes)
     throw core::Error("disk_full",
                       "the disk that keeps the data has no room for an array of " + std::to_string(bytes) + " bytes");
   const int64_t version = array.next_version();
   const int64_t shard_bytes = bytes / array.layout().shard_count;
   NewShards out;
+  out.charge = charge_beside(array, bytes);
   out.blobs.emplace(store_);
   for (int64_t s = 0; s < array.layout().shard_count; ++s)
     out.blobs->begin(blob_name(array, version, static_cast<size_t>(s)), shard_bytes);
   return out;
+}
+
+// What is not complete was charged when it was begun; what is small holds memory that the request is charged for.
+quotas::ArrayCharge ArrayStore::charge_beside(const Array& array, int64_t bytes) {
+  if (bytes < kStreamedBytes || array.is_pending()) return {};
+  return ledger_.charge_bytes(array.info().principal, bytes);
+}
+
+Spool ArrayStore::spool(const Array& array, int64_t bytes) {
+  if (store_.blobs().free_bytes() < bytes)
+    throw core::Error("disk_full", "the disk that keeps the data has no room for " + std::to_string(bytes) +
+                                       " bytes while they are put into order");
+  return {store_, blob_name(array, array.next_version(), 0), bytes,
+          ledger_.charge_bytes(array.info().principal, bytes)};
 }
 
 storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {
@@ -282,7 +258,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
   }
   for (size_t i = 0; i < arrays.size(); ++i) {
     const auto& [array, shards] = arrays[i];
-    if (array->info().durability != Durability::kDurable || shards.blobs) continue;
+    if (array->info().durability != Durability::kDurable || shards.blobs || !shards.kept.empty()) continue;
     first_blobs[i] = out.blobs.count();
     for (size_t s = 0; s < shards.memory.size(); ++s) out.blobs.add(blob_name(*array, 1, s), shards.memory[s]->bytes());
   }
@@ -296,7 +272,8 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     First first{array, std::move(shards.memory), {}};
     if (array->info().durability == Durability::kDurable) {
       for (int64_t s = 0; s < array->layout().shard_count; ++s) {
-        first.blobs.push_back(written.at(first_blobs[i] + static_cast<size_t>(s)));
+        const auto at = static_cast<size_t>(s);
+        first.blobs.push_back(shards.kept.empty() ? written.at(first_blobs[i] + at) : shards.kept.at(at));
         shard_rows.push_back({array->info().id, s, first.blobs.back()});
       }
     }

@@ -15,6 +15,7 @@
 #include "service/arrays/array.h"
 #include "service/arrays/pending.h"
 #include "service/arrays/region.h"
+#include "service/arrays/spool.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
 #include "storage/pending_blobs.h"
@@ -110,6 +111,9 @@ class ArrayStore {
   /// `held_bytes`: what the same request has in memory already. Throws disk_full where the disk has no room for it.
   NewShards new_shards(const Array& array, int64_t held_bytes = 0);
   static constexpr int64_t kStreamedBytes = int64_t{4} << 20;
+  /// Room on the disk for `bytes` bytes of a request for this array, which its principal's quota counts. Throws
+  /// quota_exceeded, disk_full.
+  Spool spool(const Array& array, int64_t bytes);
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
   /// Returns when that is durable (memory arrays: at once).
   /// Throws name_taken.
@@ -175,9 +179,10 @@ class ArrayStore {
   /// what `check` throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has
   /// still to read it, not_found when it was deleted meanwhile.
   int64_t replace(const ArrayRef& array, NewShards shards, const VersionCheck& check);
-  /// The same for a region, whose bytes are given row-major: shards that it touches are copied and written, the others
-  /// stay.
-  int64_t update(const ArrayRef& array, std::span<const Slice> slices, std::span<const std::byte> bytes,
+  /// The same for a region, whose bytes `region` gives row-major: shards that it touches are copied and written, the
+  /// others stay. Shards of kStreamedBytes and more of a durable array go from the disk to the disk, and the array
+  /// leaves memory.
+  int64_t update(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
                  const VersionCheck& check);
   /// Accepted jobs keep what they have still to read from being replaced and deleted. Called on storage's writer thread
   /// with the job's row, so that a job sees what its arrays held when it was accepted. All or none: throws not_found
@@ -280,8 +285,15 @@ class ArrayStore {
   std::shared_ptr<const storage::BlobReader> open_blob(const storage::BlobRef& blob);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::optional<Opened> try_open(const ArrayRef& array);
+  /// Bytes of a new version, as long as it is beside the old one. Throws quota_exceeded.
+  quotas::ArrayCharge charge_beside(const Array& array, int64_t bytes);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
+  /// The same where `next` has blobs for the shards `changed` alone.
+  int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next,
+                        std::vector<size_t> changed);
+  int64_t update_in_memory(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
+                           const VersionCheck& check);
   [[nodiscard]] int64_t memory_budget() const;
   /// Until so many more bytes fit into what there is for arrays: durable arrays leave memory, then memory arrays are
   /// spilled. Waits for the disk: not on storage's writer thread, which evicts only.

@@ -10,6 +10,7 @@
 
 #include "service/arrays/array_store.h"
 #include "service/arrays/array_text.h"
+#include "service/arrays/merge.h"
 #include "service/core/error.h"
 
 namespace meshd::arrays {
@@ -17,6 +18,9 @@ namespace {
 
 using storage::ArrayState;
 using storage::Durability;
+
+// Of shards in memory that a slice touches: up to so much, their copies stay there.
+constexpr int64_t kMostCopied = int64_t{32} << 20;
 
 // Throws unless a new version may be made now, beside the checks of require_usable.
 void require_free(const std::string& id, const Array::State& state, int64_t version) {
@@ -42,14 +46,50 @@ int64_t ArrayStore::replace(const ArrayRef& array, NewShards shards, const Versi
   return write_version(array, version, nullptr, std::move(shards));
 }
 
-int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices, std::span<const std::byte> bytes,
+int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
                            const VersionCheck& check) {
+  const sharding::Layout& layout = array->layout();
+  const int64_t shard_bytes = array->shard_bytes() / layout.shard_count;
+  std::vector<std::pair<size_t, RegionInShard>> parts;
+  for (int64_t s = 0; s < layout.shard_count; ++s) {
+    if (auto part = region_in_shard(layout, slices, s)) parts.emplace_back(static_cast<size_t>(s), std::move(*part));
+  }
+  const auto touched = static_cast<int64_t>(parts.size()) * shard_bytes;
+  const quotas::ArrayCharge charge = charge_beside(*array, touched);
+  const bool is_large = touched >= kStreamedBytes && array->info().durability == Durability::kDurable;
+  if (!is_large || (is_loaded(array) && touched < kMostCopied)) return update_in_memory(array, slices, region, check);
+
+  const std::lock_guard turn(array->write_turn());
+  require_usable(array);
+  const Opened now = open(array);
+  check(now.version);
+  const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
+  NewShards next;
+  next.blobs.emplace(store_);
+  std::vector<size_t> changed;
+  for (const auto& [shard, part] : parts) {
+    const size_t number = changed.size();
+    next.blobs->begin(blob_name(*array, now.version + 1, shard), shard_bytes);
+    const ByteSource before = now.shards.blobs.empty() ? memory_source(std::as_const(*now.shards.memory[shard]).bytes())
+                                                       : paged_source(now.shards.blobs[shard]);
+    int64_t done = 0;
+    merge_shard(layout, element_bytes, slices, part, before, region, [&](std::span<const std::byte> bytes) {
+      next.blobs->write(number, done, bytes);
+      done += static_cast<int64_t>(bytes.size());
+    });
+    changed.push_back(shard);
+  }
+  return write_version(array, now.version, nullptr, std::move(next), std::move(changed));
+}
+
+int64_t ArrayStore::update_in_memory(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
+                                     const VersionCheck& check) {
   const std::lock_guard turn(array->write_turn());
   require_usable(array);
   const Snapshot now = snapshot(array);
   check(now.version);
   ShardBuffers next = now.shards;
-  write_region(array->layout(), tensor::size_bytes(array->info().type.dtype), slices, bytes, [&](int64_t shard) {
+  write_region(array->layout(), tensor::size_bytes(array->info().type.dtype), slices, region, [&](int64_t shard) {
     const auto s = static_cast<size_t>(shard);
     if (next[s] == now.shards[s]) {
       next[s] = pool_->allocate(now.shards[s]->size());
@@ -61,6 +101,13 @@ int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices,
 }
 
 int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next) {
+  std::vector<size_t> changed;
+  for (int64_t s = 0; next.blobs && s < array->layout().shard_count; ++s) changed.push_back(static_cast<size_t>(s));
+  return write_version(array, version, before, std::move(next), std::move(changed));
+}
+
+int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next,
+                                  std::vector<size_t> changed) {
   const std::string& id = array->info().id;
   const bool is_durable = array->info().durability == Durability::kDurable;
   storage::ArrayRow row;
@@ -86,12 +133,8 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     return version + 1;
   }
 
-  std::vector<size_t> changed;
   storage::PendingBlobs pending(store_);
-  if (next.blobs) {
-    pending = std::move(*next.blobs);
-    for (size_t s = 0; s < blobs.size(); ++s) changed.push_back(s);
-  }
+  if (next.blobs) pending = std::move(*next.blobs);
   for (size_t s = 0; s < next.memory.size(); ++s) {
     if (before != nullptr && before->at(s) == next.memory[s]) continue;
     changed.push_back(s);

@@ -176,7 +176,7 @@ void ScatterWriter::write(std::span<const std::byte> bytes) {
 }
 
 void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
-                  std::span<const std::byte> bytes, const std::function<std::byte*(int64_t)>& shard) {
+                  const ByteSource& bytes, const std::function<std::byte*(int64_t)>& shard) {
   const tensor::Dims dims = slice_dims(slices);
   const int64_t count = tensor::element_count(dims);
   for (int64_t done = 0; done < count;) {
@@ -185,8 +185,22 @@ void write_region(const sharding::Layout& layout, int64_t element_bytes, std::sp
     for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
     const Place place = locate_index(layout, index);
     const int64_t run = run_length(layout, slices, index, region_index);
-    std::memcpy(shard(place.shard) + place.element * element_bytes, bytes.data() + done * element_bytes,
-                static_cast<size_t>(run * element_bytes));
+    bytes(done * element_bytes,
+          {shard(place.shard) + place.element * element_bytes, static_cast<size_t>(run * element_bytes)});
+    done += run;
+  }
+}
+
+void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices,
+                  const std::function<void(int64_t element, int64_t place, int64_t run)>& visit) {
+  const tensor::Dims dims = slice_dims(slices);
+  const int64_t count = tensor::element_count(dims);
+  for (int64_t done = 0; done < count;) {
+    const tensor::Dims region_index = unravel(done, dims);
+    tensor::Dims index(region_index.size());
+    for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
+    const int64_t run = run_length(layout, slices, index, region_index);
+    visit(done, locate_index(layout, index).element, run);
     done += run;
   }
 }
@@ -223,7 +237,7 @@ GatherReader::Run GatherReader::run_at(int64_t element) const {
 }
 
 std::optional<std::vector<std::span<const std::byte>>> GatherReader::pieces(size_t limit) const {
-  if (!shards_.blobs.empty()) return std::nullopt;
+  if (!shards_.blobs.empty() || !actual_.empty()) return std::nullopt;
   std::vector<std::span<const std::byte>> out;
   for (int64_t done = 0; done < total_;) {
     if (out.size() == limit) return std::nullopt;
@@ -247,11 +261,33 @@ size_t GatherReader::read(std::span<std::byte> out) {
     } else {
       read_blob(run.shard, run.offset, to);
     }
+    if (!actual_.empty()) zero_padding(done_, to);
     filled += to.size();
     done_ += static_cast<int64_t>(to.size());
   }
   if (done_ == total_) std::vector<Page>().swap(pages_);
   return filled;
+}
+
+void GatherReader::zero_padding(int64_t first_byte, std::span<std::byte> bytes) const {
+  const int64_t end = first_byte + static_cast<int64_t>(bytes.size());
+  for (int64_t at = first_byte; at < end;) {
+    const int64_t element = at / element_bytes_;
+    const tensor::Dims index = unravel(element, dims_);
+    // Up to the end of the first dimension that the place is beyond, or of the row up to its padding.
+    int64_t row = 1;
+    int64_t stop = 0;
+    bool is_padding = false;
+    for (size_t d = dims_.size(); d-- > 0; row *= dims_[d]) {
+      const bool is_beyond = index[d] >= actual_[d];
+      if (!is_beyond && d + 1 < dims_.size()) continue;
+      stop = element - element % row + ((is_beyond ? dims_[d] : actual_[d]) - index[d]) * row;
+      is_padding = is_beyond;
+    }
+    const int64_t next = std::min(stop * element_bytes_, end);
+    if (is_padding) std::memset(bytes.data() + (at - first_byte), 0, static_cast<size_t>(next - at));
+    at = next;
+  }
 }
 
 void GatherReader::read_blob(size_t shard, int64_t offset, std::span<std::byte> out) {
@@ -302,22 +338,11 @@ void to_row_major(const tensor::TensorType& type, const std::byte* columns, std:
       .run(out, columns);
 }
 
-KeptBytes zero_padded_shard(const Array& array, const tensor::BufferRef& shard, int64_t number) {
-  const tensor::Dims& full = array.layout().shard_dims;
-  const tensor::Dims actual = array.layout().shard_actual_dims(number);
-  if (actual == full) return {shard->bytes(), shard};
-  const int64_t element_bytes = tensor::size_bytes(array.info().type.dtype);
-  sharding::Layout whole;
-  whole.global_dims = whole.shard_dims = full;
-  whole.part_counts.assign(full.size(), 1);
-  const std::vector<Slice> slices = whole_slices(actual);
-  GatherReader reader(std::make_shared<const sharding::Layout>(whole), element_bytes, ShardBuffers{shard}, slices);
-  std::vector<std::byte> dense(static_cast<size_t>(reader.total_bytes()));
-  reader.read(dense);
-  auto padded = std::make_shared<std::vector<std::byte>>(
-      static_cast<size_t>(core::checked_mul(tensor::element_count(full), element_bytes)));
-  write_region(whole, element_bytes, slices, dense, [&](int64_t) { return padded->data(); });
-  return {*padded, padded};
+std::shared_ptr<const sharding::Layout> whole_layout(const tensor::Dims& dims) {
+  auto out = std::make_shared<sharding::Layout>();
+  out->global_dims = out->shard_dims = dims;
+  out->part_counts.assign(dims.size(), 1);
+  return out;
 }
 
 }  // namespace meshd::arrays

@@ -77,6 +77,9 @@ class GatherReader {
   GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ReadableShards shards,
                std::vector<Slice> slices);
 
+  /// Elements beyond these dims are given as zeros. The region is all of one shard: dims of what is not its padding.
+  /// Example: int8[5] over x = 2, shard 1 holds elements 3, 4 and padding: it gives 3, 4, 0.
+  void zero_beyond(tensor::Dims dims) { actual_ = std::move(dims); }
   [[nodiscard]] int64_t total_bytes() const { return total_; }
   /// The most memory that it takes for pages of blobs, from its first byte to its last.
   [[nodiscard]] int64_t page_memory() const;
@@ -104,6 +107,7 @@ class GatherReader {
     uint64_t last_use = 0;
   };
   [[nodiscard]] Run run_at(int64_t element) const;
+  void zero_padding(int64_t first_byte, std::span<std::byte> bytes) const;
   void read_blob(size_t shard, int64_t offset, std::span<std::byte> out);
   Page& page_of(size_t shard, int64_t number);
   std::shared_ptr<const sharding::Layout> layout_;
@@ -111,6 +115,7 @@ class GatherReader {
   ReadableShards shards_;
   std::vector<Slice> slices_;
   tensor::Dims dims_;
+  tensor::Dims actual_;  ///< of zero_beyond(); empty: all
   int64_t total_;
   int64_t done_ = 0;
   const size_t most_pages_;
@@ -119,23 +124,24 @@ class GatherReader {
   uint64_t uses_ = 0;
 };
 
-/// Puts the row-major bytes of a region in place: `shard(s)` gives the memory of shard s, which is then written. Needs
-/// slice_dims(slices) elements of bytes.
+/// Fills a span with the bytes at an offset.
+using ByteSource = std::function<void(int64_t offset, std::span<std::byte> out)>;
+
+/// Puts the row-major bytes of a region in place: `shard(s)` gives the memory of shard s, which is then written.
+/// `bytes` has slice_dims(slices) elements.
 void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
-                  std::span<const std::byte> bytes, const std::function<std::byte*(int64_t)>& shard);
+                  const ByteSource& bytes, const std::function<std::byte*(int64_t)>& shard);
+
+/// Calls `visit(element, place, run)` for each run of the region in row-major order: `run` elements of the region from
+/// `element` on that follow each other in one shard from its element `place` on.
+void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices,
+                  const std::function<void(int64_t element, int64_t place, int64_t run)>& visit);
 
 /// The elements of a column-major value (Fortran order, first index fastest) in row-major order: `out` and `columns`
 /// are byte_count(type) bytes each. Example: int8[2, 3], columns 1 4 2 5 3 6: out 1 2 3 4 5 6.
 void to_row_major(const tensor::TensorType& type, const std::byte* columns, std::byte* out);
 
-/// Bytes and what keeps them in memory.
-struct KeptBytes {
-  std::span<const std::byte> bytes;
-  std::shared_ptr<const void> keep;
-};
-/// A shard with zeros where it reaches beyond the end of a dimension; the shard's own memory where it does not.
-/// `number`: in the layout. Example: int8[5] over x = 2, shard 1 holds elements 3, 4 and padding: its bytes are 3, 4,
-/// 0.
-KeptBytes zero_padded_shard(const Array& array, const tensor::BufferRef& shard, int64_t number);
+/// Where all of a value is in one shard.
+std::shared_ptr<const sharding::Layout> whole_layout(const tensor::Dims& dims);
 
 }  // namespace meshd::arrays

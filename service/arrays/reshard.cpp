@@ -2,10 +2,33 @@
 
 #include <fmt/core.h>
 
+#include <span>
+#include <vector>
+
+#include "service/arrays/region.h"
 #include "service/core/error.h"
 #include "service/kernels/movement/movement.h"
 
 namespace meshd::arrays {
+namespace {
+
+// Up to here blocks are copied in memory, which is faster where rows are short.
+constexpr int64_t kStreamedReshard = int64_t{32} << 20;
+constexpr size_t kReshardPiece = size_t{1} << 20;
+
+// In row-major order, from memory or the disk to the disk.
+NewShards streamed(ArrayStore& store, const ArrayRef& from, const Array& to) {
+  const int64_t element_bytes = tensor::size_bytes(to.info().type.dtype);
+  GatherReader reader({from, &from->layout()}, element_bytes, store.open(from).shards,
+                      whole_slices(to.info().type.dims));
+  NewShards shards = store.new_shards(to);
+  ScatterWriter writer(to.layout(), element_bytes, shards);
+  std::vector<std::byte> piece(kReshardPiece);
+  while (writer.remaining() > 0) writer.write(std::span(piece).first(reader.read(piece)));
+  return shards;
+}
+
+}  // namespace
 
 ArrayRef reshard(ArrayStore& store, const ArrayRef& from, ReshardTarget target, const std::string& principal) {
   const ArrayInfo& info = from->info();
@@ -27,6 +50,10 @@ ArrayRef reshard(ArrayStore& store, const ArrayRef& from, ReshardTarget target, 
                                    .sharding = std::move(target.sharding),
                                    .durability = target.durability.value_or(info.durability),
                                    .key = std::move(target.key)});
+  if (from->shard_bytes() >= kStreamedReshard && to->info().durability == storage::Durability::kDurable) {
+    store.publish(to, streamed(store, from, *to));
+    return to;
+  }
   const ShardBuffers source = store.shards(from);
   ShardBuffers shards = store.allocate(*to);
   for (const sharding::BlockCopy& copy : sharding::reshard_copies(from->layout(), to->layout())) {

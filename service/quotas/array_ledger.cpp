@@ -10,9 +10,10 @@ namespace meshd::quotas {
 namespace {
 
 // As a difference: the sum may not fit.
-void require_room(int64_t bytes, int64_t held, int64_t most, const std::string& principal) {
+void require_room(int64_t bytes, int64_t held, int64_t most, const std::string& principal,
+                  const char* what = "an array of ") {
   if (most == 0 || bytes <= most - held) return;
-  throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes does not fit: principal '" +
+  throw core::Error("quota_exceeded", what + std::to_string(bytes) + " bytes does not fit: principal '" +
                                           display_name(principal) + "' has arrays of " + std::to_string(held) +
                                           " bytes, at most " + std::to_string(most) + " are allowed");
 }
@@ -23,13 +24,13 @@ struct ArrayCharge::Totals {
   core::Locked<std::map<std::string, ArrayTotals, std::less<>>> by_principal;
 };
 
-ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes, int64_t most_bytes)
-    : totals_(std::move(totals)), principal_(std::move(principal)), bytes_(bytes), most_bytes_(most_bytes) {}
+ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, ArrayTotals part, int64_t most_bytes)
+    : totals_(std::move(totals)), principal_(std::move(principal)), part_(part), most_bytes_(most_bytes) {}
 
 ArrayCharge::ArrayCharge(ArrayCharge&& other) noexcept
     : totals_(std::move(other.totals_)),
       principal_(std::move(other.principal_)),
-      bytes_(other.bytes_),
+      part_(other.part_),
       most_bytes_(other.most_bytes_) {
   other.totals_ = nullptr;
 }
@@ -39,7 +40,7 @@ ArrayCharge& ArrayCharge::operator=(ArrayCharge&& other) noexcept {
   release();
   totals_ = std::exchange(other.totals_, nullptr);
   principal_ = std::move(other.principal_);
-  bytes_ = other.bytes_;
+  part_ = other.part_;
   most_bytes_ = other.most_bytes_;
   return *this;
 }
@@ -51,7 +52,7 @@ void ArrayCharge::grow(int64_t bytes) {
     require_room(bytes, entry.bytes, most_bytes_, principal_);
     entry.bytes += bytes;
   });
-  bytes_ += bytes;
+  part_.bytes += bytes;
 }
 
 void ArrayCharge::release() {
@@ -60,9 +61,9 @@ void ArrayCharge::release() {
   totals->by_principal.with([&](auto& map) {
     const auto held = map.find(principal_);
     if (held == map.end()) return;
-    --held->second.arrays;
-    held->second.bytes -= bytes_;
-    if (held->second.arrays == 0) map.erase(held);
+    held->second.arrays -= part_.arrays;
+    held->second.bytes -= part_.bytes;
+    if (held->second.arrays == 0 && held->second.bytes == 0) map.erase(held);
   });
 }
 
@@ -81,6 +82,17 @@ ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
   return counted(principal, bytes);
 }
 
+ArrayCharge ArrayLedger::charge_bytes(const std::string& principal, int64_t bytes) {
+  if (bytes == 0) return {};
+  totals_->by_principal.with([&](auto& map) {
+    const auto known = map.find(principal);
+    require_room(bytes, known == map.end() ? 0 : known->second.bytes, limits_.array_bytes, principal,
+                 "while it is written, new data of ");
+    map[principal].bytes += bytes;
+  });
+  return {totals_, principal, {0, bytes}, limits_.array_bytes};
+}
+
 void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
   if (totals.arrays == 0) return;
   totals_->by_principal.with([&](auto& map) {
@@ -91,7 +103,7 @@ void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
 }
 
 ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) {
-  return {totals_, principal, bytes, limits_.array_bytes};
+  return {totals_, principal, {1, bytes}, limits_.array_bytes};
 }
 
 ArrayTotals ArrayLedger::totals(std::string_view principal) const {

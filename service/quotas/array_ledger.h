@@ -18,7 +18,8 @@ struct ArrayTotals {
 
 class ArrayLedger;
 
-/// One array's part in its principal's totals; gives it back when it is destroyed. Moves. One thread at a time.
+/// The part of an array, or of bytes of a running request, in its principal's totals; gives it back when it is
+/// destroyed. Moves. One thread at a time.
 class ArrayCharge {
  public:
   ArrayCharge() = default;
@@ -34,11 +35,11 @@ class ArrayCharge {
  private:
   friend class ArrayLedger;
   struct Totals;
-  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes, int64_t most_bytes);
+  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, ArrayTotals part, int64_t most_bytes);
 
   std::shared_ptr<Totals> totals_;  ///< null: nothing is held
   std::string principal_;
-  int64_t bytes_ = 0;
+  ArrayTotals part_;
   int64_t most_bytes_ = 0;  ///< of the principal; 0: any number
 };
 
@@ -50,6 +51,9 @@ class ArrayLedger {
   /// Counts one array more. Throws limit_reached, quota_exceeded; then nothing is counted. Of several at once, those
   /// that fit are counted and no more.
   ArrayCharge charge(const std::string& principal, int64_t bytes);
+  /// Counts bytes that a running request writes beside its principal's arrays, such as a new version while the old one
+  /// is there. Throws quota_exceeded; then nothing is counted.
+  ArrayCharge charge_bytes(const std::string& principal, int64_t bytes);
   /// What the database has when the server starts, whatever the limits are.
   void count(const std::string& principal, ArrayTotals totals);
   /// The part of an array that `count` has counted.

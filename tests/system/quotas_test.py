@@ -1,6 +1,7 @@
 """What one principal may have at once: exactly so much, however many ask together, and nothing of it is taken from others."""
 import concurrent.futures
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -66,6 +67,44 @@ def test_counts_are_exact_when_many_ask_at_once():
         session = next(answer[2]["id"] for answer in sessions if answer[0] == 201)
         ok(shared.ask("one", "DELETE", f"/v1/sessions/{session}"), 204)
         ok(shared.ask("one", "POST", "/v1/sessions"), 201)
+
+
+def test_bytes_of_new_data_count_while_they_come():
+    mib = 1 << 20
+    size = 8 * mib
+    with Shared(TOKENS, "--principal-bytes", str(20 * mib)) as shared:
+        made = ok(shared.ask("one", "POST", f"/v1/arrays?dtype=uint8&shape={size}", b"a" * size, {"Content-Type": "application/octet-stream"}), 201)
+        used = lambda: ok(shared.ask("one", "GET", "/v1/me"))["usage"]["array_bytes"]  # noqa: E731
+        target = f"/v1/arrays/{made['id']}/data"
+
+        def put(query=""):
+            # The head and a part of the body.
+            client = socket.create_connection(("127.0.0.1", shared.server.port), timeout=30)
+            length = size // 2 if query else size
+            client.sendall(f"PUT {target}{query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\nContent-Length: {length}\r\n"
+                           "Content-Type: application/octet-stream\r\n\r\n".encode() + b"b" * mib)
+            return client
+
+        for query in ("", "?slice=0:4194304"):
+            running = put(query)
+            until(lambda: used() > size, "what comes is counted")
+            others = [put() for _ in range(4)]
+            answers = []
+            for other in others:
+                other.settimeout(10)
+                try:
+                    answers.append(other.recv(4096).split(b"\r\n")[0])
+                except socket.timeout:
+                    answers.append(b"runs")
+            # Beside the slice one more fits.
+            assert sum(b" 413 " in answer for answer in answers) >= 3, (query, answers)
+            assert used() <= 20 * mib
+            for client in (running, *others):
+                client.close()
+            until(lambda: used() == size, "what was cut off is given back")
+        ok(shared.ask("one", "PUT", target, b"c" * size, {"Content-Type": "application/octet-stream"}))
+        assert used() == size
+        assert shared.ask("one", "GET", target)[2] == b"c" * size
 
 
 def test_bytes_are_counted_over_restarts_deletes_and_donation():

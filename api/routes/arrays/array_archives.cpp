@@ -184,7 +184,7 @@ Response import_safetensors(BodyReader& body, Import import, Services& services)
   }
   for (const NamedTensor& tensor : head.tensors) {
     const auto [array, shards] = import.begin(tensor.name, tensor.type);
-    fill_shards(body, array, shards, ElementOrder::kC);
+    fill_shards(body, array, shards, ElementOrder::kC, services.arrays);
   }
   body.expect_end();
   return import.finish();
@@ -209,11 +209,11 @@ class MemberBody final : public BodyReader {
   int64_t left_, size_;
 };
 
-Response import_npz(BodyReader& body, Import import) {
+Response import_npz(BodyReader& body, Import import, Services& services) {
   const auto take = [&](const std::string& name, const NpyHead& head, const ReadMember& read) {
     const auto [array, shards] = import.begin(name, head.type);
     MemberBody data(read, array.byte_count());
-    fill_shards(data, array, shards, head.order);
+    fill_shards(data, array, shards, head.order, services.arrays);
   };
   walk_npz([&](std::span<std::byte> to) { return body.read_some(to); }, take,
            [&](const std::string& name) { return import.dtype_of(name); });
@@ -281,7 +281,7 @@ Response import_arrays(Request& request, Services& services) {
     });
   }
   Import import(request, services, repeated.key());
-  return kind == FileKind::kZip ? import_npz(request.body(), std::move(import))
+  return kind == FileKind::kZip ? import_npz(request.body(), std::move(import), services)
                                 : import_safetensors(request.body(), std::move(import), services);
 }
 

@@ -19,6 +19,25 @@ void require_type(const tensor::TensorType& given, const tensor::TensorType& exp
                                                  tensor::to_string(given)));
 }
 
+// The slice's bytes wait until the last has come: on the disk where the array is large and there, else in memory.
+int64_t put_slice(const ArrayBody& body, std::span<const arrays::Slice> slices, Request& request, Services& services,
+                  const arrays::ArrayRef& array, const arrays::ArrayStore::VersionCheck& check) {
+  const auto update = [&](const arrays::ByteSource& bytes) {
+    return services.arrays.update(array, slices, bytes, check);
+  };
+  if (body.dense != nullptr) return update(arrays::memory_source(body.dense->bytes()));
+  const int64_t bytes = tensor::byte_count(body.type);
+  if (array->info().durability == storage::Durability::kDurable && body.order == ElementOrder::kC &&
+      bytes >= arrays::ArrayStore::kStreamedBytes) {
+    arrays::Spool spool = services.arrays.spool(*array, bytes);
+    fill_spool(*body.reader, body.type.dtype, spool);
+    body.reader->expect_end();
+    return update(arrays::paged_source(spool.seal()));
+  }
+  request.memory.grow(body.order == ElementOrder::kC ? bytes : core::checked_mul(bytes, 2));
+  return update(arrays::memory_source(read_dense_body(body, services.pool)->bytes()));
+}
+
 }  // namespace
 
 Response put_array_data(Request& request, Services& services, const arrays::ArrayRef& array) {
@@ -35,7 +54,7 @@ Response put_array_data(Request& request, Services& services, const arrays::Arra
   require_type(body.type, expected, slice.has_value());
   int64_t version = 0;
   if (slice) {
-    version = services.arrays.update(array, slices, read_dense_body(body, services.pool)->bytes(), check);
+    version = put_slice(body, slices, request, services, array, check);
   } else {
     version = services.arrays.replace(array, read_shards(body, *array, services.arrays), check);
   }

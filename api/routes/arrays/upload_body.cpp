@@ -8,6 +8,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
+#include "service/arrays/row_major.h"
 
 namespace meshd::api {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 constexpr size_t kSmallestDirectRead = 16 * 1024;
 constexpr size_t kUploadPiece = size_t{1} << 20;
 constexpr size_t kMostAtOnce = size_t{4} << 20;
-constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in the query
+constexpr int64_t kMostTurnedInMemory = int64_t{16} << 20;  // of Fortran order
+constexpr size_t kSizeDigits = 15;                          // what the contract allows for a size in the query
 
 tensor::Dims parse_shape(std::string_view text) {
   tensor::Dims dims;
@@ -125,7 +127,7 @@ arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array,
     arrays::ScatterWriter(layout, tensor::size_bytes(array.info().type.dtype), shards).write(body.dense->bytes());
     return shards;
   }
-  fill_shards(*body.reader, array, shards, body.order);
+  fill_shards(*body.reader, array, shards, body.order, store);
   body.reader->expect_end();
   return shards;
 }
@@ -139,11 +141,31 @@ tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& poo
   return out;
 }
 
+void fill_spool(BodyReader& body, tensor::DType dtype, arrays::Spool& spool) {
+  std::vector<std::byte> piece(kUploadPiece);
+  while (spool.remaining() > 0) {
+    const auto most = static_cast<size_t>(std::min<int64_t>(spool.remaining(), static_cast<int64_t>(piece.size())));
+    const std::span<std::byte> got = std::span(piece).first(body.read_some(std::span(piece).first(most)));
+    if (got.empty())
+      throw core::Error("malformed_body",
+                        fmt::format("the body ends {} bytes before the array does", spool.remaining()));
+    clean_elements(dtype, got);
+    spool.write(got);
+  }
+}
+
 // Runs that are short, and what goes to blobs, are read into a piece of memory first.
-void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order) {
+void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order,
+                 arrays::ArrayStore& store) {
   const tensor::DType dtype = array.info().type.dtype;
   arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(dtype), shards);
   std::vector<std::byte> piece;
+  if (order == ElementOrder::kFortran && writer.remaining() >= kMostTurnedInMemory) {
+    arrays::Spool spool = store.spool(array, writer.remaining());
+    fill_spool(body, dtype, spool);
+    return arrays::write_row_major(array.info().type, spool.seal(),
+                                   [&](std::span<const std::byte> rows) { writer.write(rows); });
+  }
   if (order == ElementOrder::kFortran) {
     const auto size = static_cast<size_t>(writer.remaining());
     const auto dense = std::make_unique_for_overwrite<std::byte[]>(size);

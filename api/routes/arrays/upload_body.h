@@ -59,9 +59,14 @@ std::string_view first_bytes(Request& request);
 ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 
-/// The array's bytes from the body straight into its shards; in Fortran order through a temporary. Throws
-/// malformed_body when the body ends before the array does; bytes behind it are not read.
-void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order);
+/// The array's bytes from the body straight into its shards; in Fortran order through a temporary, which is on the disk
+/// from 16 MiB on. Throws malformed_body when the body ends before the array does, and for a temporary quota_exceeded
+/// and disk_full; bytes behind it are not read.
+void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order,
+                 arrays::ArrayStore& store);
+
+/// The bytes of a body in the order in which they come, into `spool`. Throws malformed_body when it ends early.
+void fill_spool(BodyReader& body, tensor::DType dtype, arrays::Spool& spool);
 
 /// The entire body as shards of the array (ArrayStore::new_shards), and its end: JSON that fills the only shard has
 /// been read into it. Throws as fill_shards, and malformed_body for bytes behind the data.

@@ -15,6 +15,7 @@
 #include "service/arrays/compare.h"
 #include "service/arrays/region.h"
 #include "service/arrays/reshard.h"
+#include "service/arrays/row_major.h"
 #include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_file_system.h"
@@ -501,7 +502,8 @@ TEST_F(Arrays, update_writes_only_the_shards_that_change) {
   };
   const std::vector<std::string> before = blobs();
   const float five_six[] = {-5, -6};
-  arrays_->update(array, std::vector<arrays::Slice>{{4, 6}}, std::as_bytes(std::span(five_six)), kAnyVersion);
+  arrays_->update(array, std::vector<arrays::Slice>{{4, 6}}, arrays::memory_source(std::as_bytes(std::span(five_six))),
+                  kAnyVersion);
   EXPECT_EQ(values(arrays_->shards(array)), (std::vector<float>{1, 2, 3, 4, -5, -6, 7, 8}));
   const std::vector<std::string> after = blobs();
   for (const size_t kept : {0U, 1U, 3U}) EXPECT_EQ(after[kept], before[kept]);
@@ -516,7 +518,7 @@ TEST_F(Arrays, version_that_the_caller_does_not_expect_is_not_replaced) {
   };
   EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 9), only_first); }), "precondition_failed");
   EXPECT_EQ(error_word([&] {
-              arrays_->update(array, std::vector<arrays::Slice>{{0, 0}}, {}, only_first);
+              arrays_->update(array, std::vector<arrays::Slice>{{0, 0}}, arrays::memory_source({}), only_first);
             }),
             "precondition_failed");
   EXPECT_EQ(arrays_->snapshot(array).version, 2);
@@ -580,16 +582,112 @@ TEST_F(Arrays, arrays_that_are_cut_otherwise_are_alike_in_bits_and_not_in_placem
   EXPECT_TRUE(arrays::are_alike(*arrays_, array, other, arrays::Likeness::kPlacement));
 }
 
-TEST_F(Arrays, shard_at_the_end_of_a_dimension_is_padded_with_zeros) {
-  const ArrayRef array = begin({.dims = {5}});
-  const ShardBuffers shards = counting(array, 1);
-  const arrays::KeptBytes last = arrays::zero_padded_shard(*array, shards[2], 2);
-  float read[2];
-  ASSERT_EQ(last.bytes.size(), sizeof read);
-  std::memcpy(read, last.bytes.data(), sizeof read);
-  EXPECT_EQ(read[0], 5);
-  EXPECT_EQ(read[1], 0);
-  EXPECT_EQ(arrays::zero_padded_shard(*array, shards[0], 0).bytes.data(), shards[0]->data());
+TEST_F(Arrays, values_in_fortran_order_are_turned_from_the_disk) {
+  std::mt19937 random(3);
+  const ArrayRef array = begin({});
+  for (const tensor::Dims& dims : {tensor::Dims{}, {7}, {1, 5}, {6, 4}, {3, 5, 7}, {1, 4, 1, 6}, {2, 3, 4, 5}}) {
+    const int64_t count = tensor::element_count(dims);
+    std::vector<float> columns(static_cast<size_t>(count));
+    std::vector<float> rows(columns.size());
+    std::iota(columns.begin(), columns.end(), 0.0F);
+    const tensor::TensorType type{DType::kFloat32, dims};
+    arrays::to_row_major(type, reinterpret_cast<const std::byte*>(columns.data()),
+                         reinterpret_cast<std::byte*>(rows.data()));
+    arrays::Spool spool = arrays_->spool(*array, count * 4);
+    const auto bytes = std::as_bytes(std::span(columns));
+    for (size_t at = 0; at < bytes.size(); at += 5)
+      spool.write(bytes.subspan(at, std::min<size_t>(5, bytes.size() - at)));
+    EXPECT_EQ(spool.remaining(), 0);
+    const auto blob = spool.seal();
+    for (const int64_t most : {1, 4, 8, 12, 20, 100, 10'000}) {
+      std::vector<std::byte> found;
+      arrays::write_row_major(
+          type, blob,
+          [&](std::span<const std::byte> piece) {
+            EXPECT_LE(static_cast<int64_t>(piece.size()), std::max<int64_t>(most, 4));
+            found.insert(found.end(), piece.begin(), piece.end());
+          },
+          most);
+      ASSERT_EQ(found.size(), rows.size() * 4);
+      EXPECT_EQ(0, std::memcmp(found.data(), rows.data(), found.size())) << dims.size() << " " << most;
+    }
+  }
+  (*store_)->collect_garbage();
+  EXPECT_TRUE((*store_)->blobs().list().empty()) << "what was spooled is gone";
+}
+
+TEST_F(Arrays, slices_of_large_arrays_are_written_from_disk_to_disk) {
+  constexpr int64_t kCount = 4 << 20;  // 16 MiB, in four shards
+  const ArrayRef array = begin({.dims = {kCount}});
+  arrays_->publish(array, written(array));
+  EXPECT_FALSE(ArrayStore::is_loaded(array));
+  std::vector<float> expected = count_from(0, kCount);
+  const auto put = [&](const arrays::Slice& slice) {
+    std::vector<float> values = count_from(1e6F, static_cast<size_t>(slice.count()));
+    for (int64_t i = 0; i < slice.count(); ++i)
+      expected[static_cast<size_t>(slice.start + i * slice.step)] = values[static_cast<size_t>(i)];
+    return arrays_->update(array, std::span(&slice, 1), arrays::memory_source(std::as_bytes(std::span(values))),
+                           kAnyVersion);
+  };
+  const auto names = [&] {
+    std::vector<std::string> out;
+    array->state().with([&](const arrays::Array::State& state) {
+      for (const storage::BlobRef& blob : state.blobs) out.push_back(blob.name);
+    });
+    return out;
+  };
+  const auto before = names();
+  EXPECT_EQ(put({100, (2 << 20) + 5, 3}), 2);
+  EXPECT_FALSE(ArrayStore::is_loaded(array)) << "nothing of it came into memory";
+  EXPECT_NE(names()[0], before[0]);
+  EXPECT_NE(names()[2], before[2]);
+  EXPECT_EQ(names()[3], before[3]) << "a shard that has nothing of it stays";
+  EXPECT_EQ(row_major(array), expected);
+  EXPECT_TRUE(ArrayStore::is_loaded(array));
+  EXPECT_EQ(put({7, 9, 1}), 3);
+  EXPECT_TRUE(ArrayStore::is_loaded(array)) << "little of what is in memory is copied there";
+  EXPECT_EQ(put({0, kCount, 2}), 4);
+  EXPECT_EQ(row_major(array), expected);
+  restart();
+  EXPECT_EQ(row_major(arrays_->find(array->info().id, "ann")), expected);
+}
+
+TEST_F(Arrays, a_durable_array_moves_without_a_byte_read_or_written) {
+  const ArrayRef array = begin({.dims = {4 << 20}});
+  arrays_->publish(array, written(array, 3));
+  const auto files = [&] {
+    std::set<std::string> out;
+    for (const storage::StoredBlob& blob : (*store_)->blobs().list()) out.insert(blob.name);
+    return out;
+  };
+  const auto before = files();
+  const ArrayRef moved = arrays_->move(array);
+  EXPECT_FALSE(ArrayStore::is_loaded(moved));
+  EXPECT_EQ(arrays_->totals_of("ann").arrays, 1);
+  (*store_)->collect_garbage();
+  EXPECT_EQ(files(), before);
+  restart();
+  EXPECT_EQ(files(), before);
+  const ArrayRef found = arrays_->find(moved->info().id, "ann");
+  EXPECT_EQ(row_major(found), count_from(3, 4 << 20));
+  const ArrayRef again = arrays_->move(found);
+  EXPECT_TRUE(ArrayStore::is_loaded(again)) << "what was in memory stays there";
+  arrays_->remove(again);
+  (*store_)->collect_garbage();
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Arrays, large_durable_arrays_are_resharded_on_the_disk) {
+  const ArrayRef array = begin({.dims = {9 << 20}});  // 36 MiB
+  arrays_->publish(array, written(array));
+  const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"y", 3}}, {0, 1, 2}, {}});
+  auto sharding = sharding::fully_replicated("", mesh, 1);
+  sharding.dims[0].axes.push_back({0, 1, 0});
+  const ArrayRef made = arrays::reshard(*arrays_, array, {"mesh_2", sharding, {}, {}}, "ann");
+  EXPECT_FALSE(ArrayStore::is_loaded(array));
+  EXPECT_FALSE(ArrayStore::is_loaded(made));
+  EXPECT_EQ(made->layout().shard_count, 3);
+  EXPECT_EQ(row_major(made), row_major(array));
 }
 
 class Updates : public Arrays {
@@ -729,8 +827,10 @@ TEST_F(FailedWrites, new_versions_and_moves_leave_no_blob) {
   const float value = 9;
   const arrays::Slice last{7, 8, 1};
   EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 50), kAnyVersion); }), "not_found");
-  EXPECT_EQ(error_word(
-                [&] { arrays_->update(array, std::span(&last, 1), std::as_bytes(std::span(&value, 1)), kAnyVersion); }),
+  EXPECT_EQ(error_word([&] {
+              arrays_->update(array, std::span(&last, 1), arrays::memory_source(std::as_bytes(std::span(&value, 1))),
+                              kAnyVersion);
+            }),
             "not_found");
   EXPECT_EQ(error_word([&] { arrays_->move(array); }), "not_found");
   EXPECT_EQ(blob_count(), 0);

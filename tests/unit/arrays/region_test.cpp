@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <random>
 
+#include "service/arrays/merge.h"
 #include "service/core/error.h"
 #include "tests/support/storage_fixture.h"
 
@@ -140,10 +142,11 @@ TEST(Region, written_region_changes_its_elements_and_no_others) {
   const auto slices = arrays::parse_slices("1:4:2,2:5", std::vector<int64_t>{5, 7});
   const std::vector<int32_t> values = {-1, -2, -3, -4, -5, -6};
   std::set<int64_t> written;
-  arrays::write_region(*array.layout, 4, slices, std::as_bytes(std::span(values)), [&](int64_t shard) {
-    written.insert(shard);
-    return array.shards[static_cast<size_t>(shard)]->data();
-  });
+  arrays::write_region(*array.layout, 4, slices, arrays::memory_source(std::as_bytes(std::span(values))),
+                       [&](int64_t shard) {
+                         written.insert(shard);
+                         return array.shards[static_cast<size_t>(shard)]->data();
+                       });
   std::vector<int32_t> expected = counting(35);
   for (int i = 0; i < 3; ++i) {
     expected[static_cast<size_t>(1 * 7 + 2 + i)] = -1 - i;
@@ -152,6 +155,79 @@ TEST(Region, written_region_changes_its_elements_and_no_others) {
   EXPECT_EQ(gather(array, arrays::whole_slices(std::vector<int64_t>{5, 7}), 1000), expected);
   // Rows 1 and 3 lie in both halves of x; columns 2 to 4 in both halves of y (4 and 3 columns).
   EXPECT_EQ(written, (std::set<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(Region, padding_is_read_as_zeros) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    tensor::Dims dims, actual;
+    for (int d = 0; d < 1 + round % 3; ++d) {
+      dims.push_back(1 + static_cast<int64_t>(random() % 5));
+      actual.push_back(static_cast<int64_t>(random()) % (dims.back() + 1));
+    }
+    Sharded array(dims, {});
+    const auto numbers = counting(tensor::element_count(dims));
+    std::memcpy(array.shards[0]->data(), numbers.data(), numbers.size() * 4);
+    std::vector<int32_t> expected = numbers;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      auto rest = static_cast<int64_t>(i);
+      for (size_t d = dims.size(); d-- > 0; rest /= dims[d]) {
+        if (rest % dims[d] >= actual[d]) expected[i] = 0;
+      }
+    }
+    arrays::GatherReader reader(arrays::whole_layout(dims), 4, array.shards, arrays::whole_slices(dims));
+    reader.zero_beyond(actual);
+    EXPECT_FALSE(reader.pieces(1000).has_value());
+    const int64_t skipped = static_cast<int64_t>(random()) % (reader.total_bytes() + 1);
+    reader.seek(skipped);
+    std::vector<std::byte> read(static_cast<size_t>(reader.total_bytes() - skipped));
+    for (size_t at = 0; at < read.size();)
+      at += reader.read(std::span(read).subspan(at).first(std::min<size_t>(3, read.size() - at)));
+    EXPECT_EQ(0, std::memcmp(read.data(), reinterpret_cast<const std::byte*>(expected.data()) + skipped, read.size()));
+  }
+}
+
+TEST(Region, shards_merged_with_a_region_are_those_that_it_is_written_to) {
+  std::mt19937 random(2);
+  const std::vector<std::vector<std::vector<int>>> axes = {{{0}, {}}, {{}, {0, 1}}, {{1}, {0}}, {{}, {}}, {{0, 1}, {}}};
+  for (int round = 0; round < 300; ++round) {
+    const tensor::Dims dims = {1 + static_cast<int64_t>(random() % 9), 1 + static_cast<int64_t>(random() % 9)};
+    Sharded array(dims, axes[static_cast<size_t>(round) % axes.size()]);
+    scatter(array, counting(tensor::element_count(dims)), 1000);
+    std::vector<Slice> slices;
+    for (const int64_t dim : dims) {
+      const int64_t start = static_cast<int64_t>(random()) % (dim + 1);
+      slices.push_back(
+          {start, start + static_cast<int64_t>(random()) % (dim - start + 1), 1 + static_cast<int64_t>(random() % 3)});
+    }
+    std::vector<int32_t> values = counting(tensor::element_count(arrays::slice_dims(slices)));
+    for (int32_t& value : values) value = -1 - value;
+    const arrays::ByteSource region = arrays::memory_source(std::as_bytes(std::span(values)));
+    std::set<int64_t> merged;
+    std::vector<std::vector<std::byte>> found(array.shards.size());
+    for (int64_t s = 0; s < array.layout->shard_count; ++s) {
+      const auto part = arrays::region_in_shard(*array.layout, slices, s);
+      if (!part) continue;
+      merged.insert(s);
+      auto& bytes = found[static_cast<size_t>(s)];
+      arrays::merge_shard(
+          *array.layout, 4, slices, *part,
+          arrays::memory_source(std::as_const(*array.shards[static_cast<size_t>(s)]).bytes()), region,
+          [&](std::span<const std::byte> piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+    }
+    std::set<int64_t> written;
+    arrays::write_region(*array.layout, 4, slices, region, [&](int64_t shard) {
+      written.insert(shard);
+      return array.shards[static_cast<size_t>(shard)]->data();
+    });
+    EXPECT_EQ(merged, written);
+    for (const int64_t s : written) {
+      const auto bytes = std::as_const(*array.shards[static_cast<size_t>(s)]).bytes();
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), found[static_cast<size_t>(s)].begin(),
+                             found[static_cast<size_t>(s)].end()))
+          << round;
+    }
+  }
 }
 
 TEST(ToRowMajor, first_index_of_columns_is_fastest) {

@@ -1,0 +1,65 @@
+// :move gives the bytes of an array to a new one. Those of a durable array stay where they are: the rows of the new
+// array name its blobs, in the transaction that drops them from the old one.
+#include <utility>
+#include <vector>
+
+#include "service/arrays/array_store.h"
+
+namespace meshd::arrays {
+
+using storage::Durability;
+
+ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key) {
+  const ArrayInfo& info = from->info();
+  NewArray wanted{.principal = info.principal,
+                  .session = info.session,
+                  .name = info.name,
+                  .type = info.type,
+                  .mesh_id = info.mesh_id,
+                  .durability = info.durability,
+                  .is_unique = info.is_unique,
+                  .key = key};
+  if (info.committed) wanted.sharding = info.sharding;
+  ArrayRef to = make_array(wanted, {});
+  const std::string taker = to->info().id;
+  require_usable(from);
+  reserve({from}, taker);
+  ShardBuffers held;
+  try {
+    NewShards same;
+    from->state().with([&](Array::State& state) {
+      // Rows of the new array name the blobs of the old one: nothing is read or written. No new version comes between,
+      // because the array is reserved.
+      if (info.durability == Durability::kDurable) same.kept = state.blobs;
+      if (!same.kept.empty() && !state.shards.empty()) {
+        held = state.shards.get();
+        state.shards.clear();
+      }
+    });
+    if (same.kept.empty()) held = take(from, taker);
+    same.memory = held;
+    std::vector<std::pair<ArrayRef, NewShards>> moved;
+    moved.emplace_back(to, std::move(same));
+    Prepared prepared = prepare(std::move(moved));
+    const auto consumed = consume_rows({from}, taker);
+    store_.catalog().write_then(
+        [&](storage::Transaction& transaction) {
+          consumed(transaction);  // its name is free from here on
+          prepared.rows(transaction);
+        },
+        // Before anybody can find the old array donated, and release what it was charged.
+        [&] {
+          auto charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
+          to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
+        });
+    prepared.committed();
+  } catch (...) {
+    if (!held.empty()) give_back(from, std::move(held));
+    release({from}, taker);
+    throw;
+  }
+  consume({from}, taker);
+  return to;
+}
+
+}  // namespace meshd::arrays
