@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <exception>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "service/core/error.h"
@@ -43,7 +45,12 @@ void Warmup::start(std::function<void(const WarmupStats&)> over) {
     return;
   }
   over_ = std::move(over);
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {  // no thread left: programs are compiled when they are asked for
+    const std::lock_guard held(mutex_);
+    stats_.is_over = true;
+  }
 }
 
 void Warmup::stop() {
@@ -81,10 +88,14 @@ bool Warmup::wants_more(core::SteadyTime began) const {
 }
 
 void Warmup::compile_all(core::SteadyTime began) {
-  for (const std::string& name : records_.names()) {
-    write_waiting();
-    if (!wants_more(began)) break;
-    compile_one(name);
+  try {
+    for (const std::string& name : records_.names()) {
+      write_waiting();
+      if (!wants_more(began)) break;
+      compile_one(name);
+    }
+  } catch (const std::bad_alloc&) {
+    // No memory for it: what was compiled stays.
   }
   const std::lock_guard held(mutex_);
   stats_.seconds = core::milliseconds_between(began, clock_.steady()) / 1000;

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/fault_plan.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::storage {
 namespace {
@@ -152,6 +154,41 @@ TEST_F(EntryFolderTest, a_folder_that_cannot_be_made_has_no_entries) {
   EXPECT_FALSE(entries.write("a", "1"));
   EXPECT_TRUE(entries.names().empty());
   EXPECT_EQ(entries.read("a"), std::nullopt);
+}
+
+TEST_F(EntryFolderTest, no_failing_call_throws_or_leaves_a_wrong_entry) {
+  testing::FaultPlan plan;
+  testing::WatchedFileSystem files(plan);
+  const std::string path = folder_.path() + "/entries";
+  int faults = 0;
+  for (const auto kind : {testing::FaultKind::kIo, testing::FaultKind::kNoSpace}) {
+    for (const auto reach : {testing::FaultReach::kOnce, testing::FaultReach::kSticky}) {
+      for (int64_t nth = 1;; ++nth) {
+        std::filesystem::remove_all(path);
+        EXPECT_TRUE(open()->write("a", "as it was"));
+        plan.arm(nth, reach, kind);
+        {
+          EntryFolder entries(files, path, 4096, nullptr);
+          if (entries.write("a", "as it is")) {
+            EXPECT_TRUE(entries.use("a"));
+          }
+          entries.write("b", "another");
+          if (entries.suspend("b")) entries.resume("b");
+          const auto read = entries.read("a");
+          EXPECT_TRUE(!read || *read == "as it was" || *read == "as it is");
+          entries.remove("b", "not wanted");
+          entries.save_order();
+        }
+        const bool is_over = !plan.fired();
+        plan.disarm();
+        if (is_over) break;
+        ++faults;
+        const auto read = open()->read("a");
+        EXPECT_TRUE(!read || *read == "as it was" || *read == "as it is");
+      }
+    }
+  }
+  EXPECT_GT(faults, 40);
 }
 
 }  // namespace
