@@ -180,8 +180,8 @@ class ArrayStore {
   /// still to read it, not_found when it was deleted meanwhile.
   int64_t replace(const ArrayRef& array, NewShards shards, const VersionCheck& check);
   /// The same for a region, whose bytes `region` gives row-major: shards that it touches are copied and written, the
-  /// others stay. Shards of kStreamedBytes and more of a durable array go from the disk to the disk, and the array
-  /// leaves memory.
+  /// others stay. Those of a durable array of kStreamedBytes and more that is not in memory, or has much to be copied
+  /// there, go from the disk to the disk, and the array leaves memory.
   int64_t update(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
                  const VersionCheck& check);
   /// Accepted jobs keep what they have still to read from being replaced and deleted. Called on storage's writer thread

@@ -56,7 +56,7 @@ int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices,
   }
   const auto touched = static_cast<int64_t>(parts.size()) * shard_bytes;
   const quotas::ArrayCharge charge = charge_beside(*array, touched);
-  const bool is_large = touched >= kStreamedBytes && array->info().durability == Durability::kDurable;
+  const bool is_large = array->shard_bytes() >= kStreamedBytes && array->info().durability == Durability::kDurable;
   if (!is_large || (is_loaded(array) && touched < kMostCopied)) return update_in_memory(array, slices, region, check);
 
   const std::lock_guard turn(array->write_turn());

@@ -642,11 +642,14 @@ TEST_F(Arrays, slices_of_large_arrays_are_written_from_disk_to_disk) {
   EXPECT_NE(names()[0], before[0]);
   EXPECT_NE(names()[2], before[2]);
   EXPECT_EQ(names()[3], before[3]) << "a shard that has nothing of it stays";
+  EXPECT_EQ(put({5, 6, 1}), 3);
+  EXPECT_EQ(put({5, 5, 1}), 4) << "a slice of nothing";
+  EXPECT_FALSE(ArrayStore::is_loaded(array));
   EXPECT_EQ(row_major(array), expected);
   EXPECT_TRUE(ArrayStore::is_loaded(array));
-  EXPECT_EQ(put({7, 9, 1}), 3);
+  EXPECT_EQ(put({7, 9, 1}), 5);
   EXPECT_TRUE(ArrayStore::is_loaded(array)) << "little of what is in memory is copied there";
-  EXPECT_EQ(put({0, kCount, 2}), 4);
+  EXPECT_EQ(put({0, kCount, 2}), 6);
   EXPECT_EQ(row_major(array), expected);
   restart();
   EXPECT_EQ(row_major(arrays_->find(array->info().id, "ann")), expected);

@@ -178,7 +178,7 @@ TEST(Region, padding_is_read_as_zeros) {
     arrays::GatherReader reader(arrays::whole_layout(dims), 4, array.shards, arrays::whole_slices(dims));
     reader.zero_beyond(actual);
     EXPECT_FALSE(reader.pieces(1000).has_value());
-    const int64_t skipped = static_cast<int64_t>(random()) % (reader.total_bytes() + 1);
+    const int64_t skipped = static_cast<int64_t>(random()) % reader.total_bytes();
     reader.seek(skipped);
     std::vector<std::byte> read(static_cast<size_t>(reader.total_bytes() - skipped));
     for (size_t at = 0; at < read.size();)
