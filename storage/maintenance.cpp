@@ -100,6 +100,14 @@ class Check {
         wrong("upload " + part.upload + ", byte " + std::to_string(part.offset) + ": " + error.internal());
       }
     }
+    for (const JobBlobRow& job : RecoveryRows(transaction).all_job_blobs()) {
+      named.insert(job.blob.name);
+      try {
+        blobs_.verify(job.blob);
+      } catch (const core::Error& error) {
+        wrong("job " + job.job + ", what its request brought: " + error.internal());
+      }
+    }
     for (const StoredBlob& blob : blobs_.list()) report_.orphans += named.contains(blob.name) ? 0 : 1;
   }
 

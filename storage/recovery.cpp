@@ -83,6 +83,8 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
     rows.release_stale_reservations();
     rows.drop_callbacks_of_arrays();
     rows.drop_unseen_contents();
+    // A job whose blob is damaged fails when it is next in its session.
+    for (const JobBlobRow& job : rows.all_job_blobs()) named.insert(job.blob.name);
   });
   report.orphans = remove_orphans(blobs, named, stored);
   return report;

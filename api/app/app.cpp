@@ -14,6 +14,7 @@
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_answer_codec.h"
 #include "api/codecs/job_request_codec.h"
+#include "api/codecs/old_job_row.h"
 #include "api/json/json.h"
 #include "api/routes/routes.h"
 #include "api/routes/uploads.h"
@@ -145,6 +146,7 @@ void log_job(const jobs::JobEnd& end, Log& log) {
 
 jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   jobs::RunnerOptions out;
+  out.build = version();
   out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
     if (loud) {
       log.warn("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
@@ -442,23 +444,16 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
     log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
   warn_of_open_tokens(parts_->tokens_file, log);
   Parts& parts = *parts_;
-  parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
-    const KeptRun kept = open_kept_document(row.request);
-    FormFiles files(kept.files, *parts.pool, nullptr);
-    MeshFinder meshes(parts.meshes, row.principal);
-    meshes.know(kept.meshes);
-    const JobContext context{parts.arrays,
-                             parts.programs,
-                             parts.compiler,
-                             *parts.pool,
-                             meshes,
-                             kept.session_mesh ? &*kept.session_mesh : nullptr,
-                             parts.services.processes,
-                             true,
-                             kept.files.empty() ? nullptr : &files};
-    auto [request, form] = decode_job(kept.body, row.principal, row.session, context);
-    return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
-  });
+  const mesh::Processes processes = parts.services.processes;
+  jobs::JobRunner::Recovery recovery{parts.programs, processes, nullptr, nullptr};
+  recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
+    return [form](const jobs::JobResult& result) { return encode_result(result, form); };
+  };
+  recovery.read_old_row = [&parts, processes](const storage::JobRow& row) {
+    return decode_old_job_row(row,
+                              {parts.arrays, parts.programs, parts.meshes, parts.compiler, *parts.pool, processes});
+  };
+  parts.runner.recover(recovery);
   parts.warmup.start([&log](const warmup::WarmupStats& stats) {
     log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
   });

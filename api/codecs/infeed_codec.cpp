@@ -13,36 +13,27 @@ namespace {
 
 constexpr size_t kLongestQueueName = 255;
 
-// A stored array, or a slice of it. For a full array that its owner placed, `partitions` is the number of its devices.
-tensor::DenseValue copy_of(arrays::ArrayStore& arrays, tensor::BufferPool& pool, const arrays::ArrayRef& array,
-                           const std::optional<std::string>& slice, int64_t& partitions) {
-  const arrays::ArrayInfo& info = array->info();
-  const std::vector<arrays::Slice> slices =
-      slice ? arrays::parse_slices(*slice, info.type.dims) : arrays::whole_slices(info.type.dims);
-  arrays::GatherReader reader({array, &array->layout()}, tensor::size_bytes(info.type.dtype), arrays.open(array).shards,
-                              slices);
-  tensor::DenseValue value = tensor::new_dense({info.type.dtype, arrays::slice_dims(slices)}, pool);
-  reader.read(value.buffer->bytes());
-  if (info.committed && !slice) partitions = static_cast<int64_t>(array->layout().device_shards.size());
-  return value;
-}
-
+// Values of an entry, or of its part `part`. For a full array that its owner placed, `partitions` is the number of its
+// devices.
 std::vector<tensor::DenseValue> read_values(const Json& list, const std::string& pointer, const InfeedSource& source,
-                                            int64_t& partitions, core::Diagnostics& wrong) {
+                                            std::optional<size_t> part, int64_t& partitions, core::Diagnostics& wrong) {
   std::vector<tensor::DenseValue> out;
   each_entry(list, pointer, wrong, [&](size_t, const Json& item, const std::string& place) {
     Argument read = read_argument(item, nullptr, source.pool, place, wrong);
     if (read.part) read.value = read_part(*read.part, nullptr, source.files, place, wrong);
     if (read.value) out.push_back(std::move(*read.value));
     if (!read.array) return;
-    int64_t devices = 0;
-    const arrays::ArrayRef array = source.was_accepted ? source.arrays.find_kept(*read.array, source.principal)
-                                                       : source.arrays.find(*read.array, source.principal);
-    out.push_back(copy_of(source.arrays, source.pool, array, read.slice, devices));
-    if (source.copied != nullptr) source.copied->push_back(array);
-    if (devices > 0 && partitions > 0 && devices != partitions)
+    const arrays::ArrayRef array = source.arrays.find_argument(*read.array, source.principal, source.was_accepted);
+    const arrays::ArrayInfo& info = array->info();
+    std::optional<std::vector<arrays::Slice>> slices;
+    if (read.slice) slices = arrays::parse_slices(*read.slice, info.type.dims);
+    out.push_back(source.arrays.copy_dense(array, slices));
+    if (source.copied != nullptr) source.copied->push_back({array, slices, source.entry, part, out.size() - 1});
+    if (!info.committed || slices) return;
+    const auto devices = static_cast<int64_t>(array->layout().device_shards.size());
+    if (partitions > 0 && devices != partitions)
       wrong.add(place, fmt::format("lies on {} devices, an array before it on {}", devices, partitions));
-    if (devices > 0) partitions = devices;
+    partitions = devices;
   });
   return out;
 }
@@ -104,7 +95,7 @@ effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string&
   if (in.values != nullptr && in.parts != nullptr)
     wrong.add(pointer + "/parts", "stands beside values; give one of the two");
   if (in.values != nullptr) {
-    entry.values = read_values(*in.values, pointer + "/values", source, entry.partitions, wrong);
+    entry.values = read_values(*in.values, pointer + "/values", source, std::nullopt, entry.partitions, wrong);
     return entry;
   }
   if (in.parts == nullptr) {
@@ -124,7 +115,7 @@ effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string&
     if (wrong.list().size() == before && !fed.insert(part.device).second)
       wrong.add(place + "/device", fmt::format("device {} is fed twice", part.device));
     int64_t lies_on = 0;  // a part is what one device has, however it was stored
-    if (read.values != nullptr) part.values = read_values(*read.values, place + "/values", source, lies_on, wrong);
+    if (read.values != nullptr) part.values = read_values(*read.values, place + "/values", source, i, lies_on, wrong);
     entry.parts.push_back(std::move(part));
     return has_room(wrong);
   });

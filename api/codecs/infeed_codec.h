@@ -10,6 +10,7 @@
 #include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/effects/infeed_entry.h"
+#include "service/jobs/job_request.h"
 
 namespace meshd::api {
 
@@ -21,9 +22,10 @@ struct InfeedSource {
   arrays::ArrayStore& arrays;
   tensor::BufferPool& pool;
   const std::string& principal;
-  std::vector<arrays::ArrayRef>* copied = nullptr;  ///< takes those that the entry was copied from
-  bool was_accepted = false;                        ///< as in JobContext
-  FormFiles* files = nullptr;                       ///< likewise
+  std::vector<jobs::FedArray>* copied = nullptr;  ///< takes those that the entry was copied from
+  size_t entry = 0;                               ///< the number of the entry in there
+  bool was_accepted = false;                      ///< as in JobContext
+  FormFiles* files = nullptr;                     ///< likewise
 };
 
 /// An entry: {"queue": "", "values": [Argument]} or {"queue": "", "parts": [{"device": 0, "values": [Argument]}]}.

@@ -21,7 +21,7 @@ struct RunStatistics {
 
 struct RunAnswer {
   const jobs::JobResult& result;
-  const ResultForm& form;
+  const jobs::ResultForm& form;
 };
 
 struct RunResult {
@@ -219,7 +219,7 @@ const Schema<RunAnswer>& schema() {
 
 const SchemaBase& run_answer_schema() { return schema<RunAnswer>(); }
 
-std::string encode_result(const jobs::JobResult& result, const ResultForm& form) {
+std::string encode_result(const jobs::JobResult& result, const jobs::ResultForm& form) {
   return to_json(RunAnswer{result, form});
 }
 

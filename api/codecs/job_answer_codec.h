@@ -10,7 +10,7 @@
 namespace meshd::api {
 
 /// The response of a run: results, effects, shardings, warnings, statistics.
-std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
+std::string encode_result(const jobs::JobResult& result, const jobs::ResultForm& form);
 
 /// A job as GET shows it.
 struct JobDocument {

@@ -200,8 +200,7 @@ std::optional<jobs::Argument> resolve(const DecodedRun::Source& source, const te
     auto value = read_part(*source.part, expected, context.files, source.pointer, wrong);
     return value ? std::optional<jobs::Argument>(std::move(*value)) : std::nullopt;
   }
-  return jobs::ArrayArgument{context.was_accepted ? context.arrays.find_kept(*source.array, principal)
-                                                  : context.arrays.find(*source.array, principal),
+  return jobs::ArrayArgument{context.arrays.find_argument(*source.array, principal, context.was_accepted),
                              source.slices};
 }
 
@@ -293,6 +292,7 @@ std::vector<int64_t> read_static(const Json* given, const JobContext& context, j
   }
   std::sort(positions.begin(), positions.end());
   if (wrong.empty()) out.program = context.compiler.with_static(out.program, values);
+  out.statics = std::move(values);
   return positions;
 }
 
@@ -440,15 +440,16 @@ void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest
   each_entry(*infeed, "/infeed", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     const auto read = read_json<InfeedEntryInput>(item, pointer, wrong);
     if (item.as<JsonObject>() == nullptr) return;
-    out.infeeds.push_back(infeed_entry(
-        read, pointer,
-        {context.arrays, context.pool, out.principal, &out.fed_arrays, context.was_accepted, context.files}, wrong));
+    out.infeeds.push_back(infeed_entry(read, pointer,
+                                       {context.arrays, context.pool, out.principal, &out.fed_arrays,
+                                        out.infeeds.size(), context.was_accepted, context.files},
+                                       wrong));
   });
 }
 
-void apply_results(const ResultOptions& results, jobs::JobRequest& out, ResultForm& form, core::Diagnostics& wrong) {
+void apply_results(const ResultOptions& results, jobs::JobRequest& out, core::Diagnostics& wrong) {
   const std::string encoding = results.encoding.value_or("json");
-  form.base64 = encoding == "base64";
+  out.form.base64 = encoding == "base64";
   if (encoding == "array") out.results = jobs::ResultMode::kArray;
   if (encoding == "none") out.results = jobs::ResultMode::kNone;
   if (results.durability) out.durability = durability_of(*results.durability);
@@ -467,120 +468,18 @@ std::optional<mesh::Mesh> fitting_mesh(const compile::ParsedProgram& program, co
   return own.empty() ? std::optional(mesh) : std::nullopt;
 }
 
-// A file of a form as a job's row keeps it.
-struct KeptFile {
-  std::string part, filename, media_type;
-  Base64Elements base64{{}};
-};
-
-// What a job's row keeps to decode it again, where the session had a mesh, the body names meshes by their ids or the
-// request was a form with files; else it keeps the body alone.
-struct KeptDocument {
-  std::string session_mesh;         ///< JSON; empty: none
-  std::vector<std::string> meshes;  ///< JSON
-  std::vector<KeptFile> files;
-  std::string_view body;
-};
-
-}  // namespace
-
-template <>
-const Schema<KeptFile>& schema() {
-  static const Schema<KeptFile> kSchema{
-      "KeptFile",
-      {{"part", [](const KeptFile& file) -> std::string_view { return file.part; }},
-       {"filename", [](const KeptFile& file) -> std::string_view { return file.filename; }},
-       {"media_type", [](const KeptFile& file) -> std::string_view { return file.media_type; }},
-       {"base64", [](const KeptFile& file) { return file.base64; }}}};
-  return kSchema;
-}
-
-template <>
-const Schema<KeptDocument>& schema() {
-  static const Schema<KeptDocument> kSchema{
-      "KeptDocument",
-      {{"session_mesh",
-        [](const KeptDocument& kept) {
-          return kept.session_mesh.empty() ? std::nullopt : std::optional(Raw{kept.session_mesh});
-        }},
-       {"meshes",
-        [](const KeptDocument& kept) {
-          std::vector<Raw> out(kept.meshes.begin(), kept.meshes.end());
-          return out.empty() ? std::nullopt : std::optional(std::move(out));
-        }},
-       {"files",
-        [](const KeptDocument& kept) {
-          return kept.files.empty() ? std::nullopt : std::optional(std::span(kept.files));
-        }},
-       {"body", [](const KeptDocument& kept) { return Raw{kept.body}; }}}};
-  return kSchema;
-}
-
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh,
-                          const std::map<std::string, mesh::Mesh>& meshes, std::span<const FormPart> files) {
-  KeptDocument kept;
-  if (session_mesh != nullptr && !session_mesh->is_empty()) kept.session_mesh = mesh::to_document(*session_mesh);
-  for (const auto& [id, mesh] : meshes) kept.meshes.push_back(mesh::to_document(mesh));
-  for (const FormPart& file : files)
-    kept.files.push_back({file.name, file.filename, file.media_type, {std::as_bytes(std::span(file.data))}});
-  if (kept.session_mesh.empty() && kept.meshes.empty() && kept.files.empty()) return body;
-  kept.body = body;
-  return to_json(kept);
-}
-
-KeptRun open_kept_document(const std::string& document) {
-  KeptRun out;
-  out.body = Json::parse(document, kInlineLimits);
-  // No body has a field of this name: it would have been refused.
-  const Json* body = out.body.find("body");
-  if (body == nullptr) return out;
-  core::Diagnostics wrong;
-  if (const Json* mesh = out.body.find("session_mesh")) out.session_mesh = read_mesh(*mesh, "/session_mesh", wrong);
-  if (const Json* meshes = out.body.find("meshes")) {
-    // By what they are: an id is the digest of a mesh.
-    meshes->each([&](size_t, const Json& item) {
-      if (auto mesh = read_mesh(item, "/meshes", wrong)) out.meshes.emplace(mesh::mesh_id(*mesh), *mesh);
-      return true;
-    });
-  }
-  wrong.throw_if_any("internal");
-  const auto text_of = [](const Json& file, std::string_view name) {
-    const Json* field = file.find(name);
-    const auto* text = field == nullptr ? nullptr : field->as<std::string>();
-    return text == nullptr ? std::string() : *text;
-  };
-  if (const Json* files = out.body.find("files")) {
-    files->each([&](size_t, const Json& file) {
-      const std::string base64 = text_of(file, "base64");
-      auto bytes = std::make_unique<std::string>(static_cast<size_t>(base64_size(base64).value_or(0)), '\0');
-      if (!base64_decode(base64, std::as_writable_bytes(std::span(*bytes))))
-        throw core::Error("internal", "a stored job has a file that is no base64");
-      out.files.push_back({text_of(file, "part"), text_of(file, "filename"), text_of(file, "media_type"), *bytes});
-      out.bytes.push_back(std::move(bytes));
-      return true;
-    });
-  }
-  Json inner = *body;
-  out.body = std::move(inner);
-  return out;
-}
-
-namespace {
-
 // Nothing of them is looked up, or changes with the session or with the files beside the document.
 bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request, const MeshFinder& meshes) {
   return meshes.found().empty() && in.program->find("part") == nullptr && request.session.empty() &&
          in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr && in.update == nullptr;
 }
 
-DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,
-                       std::vector<DecodedRun::Source> arguments) {
+DecodedRun decoded_run(const jobs::JobRequest& request, std::vector<DecodedRun::Source> arguments) {
   DecodedRun out;
   out.request = request;
   out.request.arguments.clear();
   out.request.program.reset();
   out.program = request.program;
-  out.form = form;
   out.arguments = std::move(arguments);
   // The request that was decoded may write its values.
   for (DecodedRun::Source& source : out.arguments) {
@@ -591,7 +490,7 @@ DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,
 
 }  // namespace
 
-std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const DecodedRun& run, const JobContext& context) {
+std::optional<jobs::JobRequest> decode_again(const DecodedRun& run, const JobContext& context) {
   jobs::JobRequest out = run.request;
   out.program = run.program.lock();
   if (out.program == nullptr) return std::nullopt;
@@ -610,16 +509,14 @@ std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const Decode
     }
   }
   wrong.throw_if_any("invalid_request");
-  return std::pair(std::move(out), run.form);
+  return out;
 }
 
-std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
-                                                   const std::string& session, const JobContext& context,
-                                                   std::shared_ptr<DecodedRun>* again) {
+jobs::JobRequest decode_job(const Json& body, const std::string& principal, const std::string& session,
+                            const JobContext& context, std::shared_ptr<DecodedRun>* again) {
   core::Diagnostics wrong;
   jobs::JobRequest out;
   std::vector<DecodedRun::Source> sources;
-  ResultForm form;
   out.principal = principal;
   const auto in = read_json<RunInput>(body, "", wrong);
   ProgramTrees trees;
@@ -649,7 +546,8 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (is_numpy) {
     wrong.throw_if_any("invalid_request");
     out.program = core::in_text({}, out.program_id.empty() ? "/program/text" : "/program/id", [&] {
-      return context.compiler.trace(out.program, inputs, mesh_of_specs(out, context));
+      out.trace = {std::move(inputs), mesh_of_specs(out, context)};
+      return context.compiler.trace(out.program, out.trace->inputs, out.trace->mesh);
     });
     if (!out.program->result_tree.empty()) trees.results = Json::parse(out.program->result_tree);
   }
@@ -659,7 +557,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && in.meshes == nullptr && wrong.empty() &&
       !jobs::asks_for_parts(out))
     out.mesh = fitting_mesh(*out.program, *context.session_mesh);
-  if (trees.results) form.result_tree = numbered_tree(*trees.results);
+  if (trees.results) out.form.result_tree = numbered_tree(*trees.results);
   read_donation(in, statics, argument_count, out, wrong);
   read_updates(in.update, statics, out, wrong);
   out.strict_donation = in.donation == "strict";
@@ -667,7 +565,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   read_callbacks(in.callbacks, context, out, wrong);
   if (is_numpy) bind_logs(out);
   read_infeed(in.infeed, context, out, wrong);
-  apply_results(in.results, out, form, wrong);
+  apply_results(in.results, out, wrong);
   out.session = !session.empty() ? session : in.session.value_or("");
   if (!session.empty() && in.session && *in.session != session)
     wrong.add("/session", "is another session than the path's");
@@ -683,8 +581,8 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (in.in_tree != nullptr) throw core::Error("unsupported_field", "/in_tree is not supported yet");
   wrong.throw_if_any("invalid_request");
   if (again != nullptr && can_be_repeated(in, out, context.meshes))
-    *again = std::make_shared<DecodedRun>(decoded_run(out, form, std::move(sources)));
-  return {std::move(out), form};
+    *again = std::make_shared<DecodedRun>(decoded_run(out, std::move(sources)));
+  return out;
 }
 
 }  // namespace meshd::api

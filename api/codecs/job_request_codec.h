@@ -1,5 +1,5 @@
-// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: decodes a job, from a client or from its row. A body that
-// came before is decoded from what it was then (DecodedRun).
+// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: decodes a job. A body that came before is decoded from what
+// it was then (DecodedRun).
 #pragma once
 
 #include <map>
@@ -36,31 +36,11 @@ struct JobContext {
   /// The mesh that the session was inside of; used where the body names none. Null: none.
   const mesh::Mesh* session_mesh = nullptr;
   mesh::Processes processes = {};  ///< labels of the devices
-  /// A restart decodes what was accepted before: the program may have been deleted since, and an array that is not
-  /// there is lost.
+  /// Of a row that an older build wrote (old_job_row.h): the program may have been deleted since, and an array that is
+  /// not there is lost.
   bool was_accepted = false;
   FormFiles* files = nullptr;                 ///< of the form that the request is; null: it is none
   core::MemoryReservation* memory = nullptr;  ///< of the request, for a program that is an artifact; null: not counted
-};
-
-/// What a job's row keeps to decode it again: the body, with the session's mesh, the meshes that the body names by
-/// their ids and the files of the form where there are any.
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh,
-                          const std::map<std::string, mesh::Mesh>& meshes, std::span<const FormPart> files);
-/// A kept document. `files` view `bytes`.
-struct KeptRun {
-  Json body;
-  std::optional<mesh::Mesh> session_mesh;
-  std::map<std::string, mesh::Mesh> meshes;  ///< by id
-  std::vector<FormPart> files;
-  std::vector<std::unique_ptr<std::string>> bytes;
-};
-KeptRun open_kept_document(const std::string& document);
-
-/// How the response is encoded.
-struct ResultForm {
-  bool base64 = false;
-  std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree
 };
 
 /// A body that was decoded: all that its bytes alone say. Immutable.
@@ -73,8 +53,7 @@ struct DecodedRun {
     std::optional<std::string> array;
     std::optional<std::vector<arrays::Slice>> slices;
   };
-  jobs::JobRequest request;  ///< without program and arguments
-  ResultForm form;
+  jobs::JobRequest request;                             ///< without program and arguments
   std::weak_ptr<const compile::ParsedProgram> program;  ///< the compiler's cache keeps it
   std::vector<Source> arguments;
 };
@@ -84,13 +63,12 @@ struct DecodedRun {
 ///
 /// `again` (null: not wanted, nothing is copied for it): set where the same body means the same next time, but for what
 /// it names (see decode_again).
-std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
-                                                   const std::string& session, const JobContext& context,
-                                                   std::shared_ptr<DecodedRun>* again = nullptr);
+jobs::JobRequest decode_job(const Json& body, const std::string& principal, const std::string& session,
+                            const JobContext& context, std::shared_ptr<DecodedRun>* again = nullptr);
 
 /// The request of a body that was decoded before for the same principal: programs and arrays are looked up again,
 /// values are copied. Nothing when the program has left the compiler's cache. Throws as decode_job.
-std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const DecodedRun& run, const JobContext& context);
+std::optional<jobs::JobRequest> decode_again(const DecodedRun& run, const JobContext& context);
 
 /// Of the body of a run.
 const SchemaBase& run_input_schema();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 
 #include "api/codecs/decoded_runs.h"
 #include "api/codecs/job_request_codec.h"
@@ -82,27 +81,23 @@ std::string session_in(const Json& document) {
 /// A request's body as a job.
 struct Submission {
   jobs::JobRequest job;
-  ResultForm form;
   /// Where the document was decoded before, or will be decoded from the next time; null: nowhere.
   std::shared_ptr<DecodedRuns::Entry> decoded;
 
   [[nodiscard]] jobs::ResultEncoder encoder() const {
-    return [kept = form](const jobs::JobResult& result) { return encode_result(result, kept); };
+    return [form = job.form](const jobs::JobResult& result) { return encode_result(result, form); };
   }
 };
 
-/// `kept`: the job's row keeps the document, to run again after a restart.
 Submission read_submission(const Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
-                           const std::string& path_session, bool kept) {
+                           const std::string& path_session) {
   const auto start = services.clock.steady();
   MeshFinder meshes(services.meshes, request.principal);
   JobContext context = context_of(services, meshes);
   context.files = body.files ? &*body.files : nullptr;
   Submission out;
-  const auto take = [&](std::pair<jobs::JobRequest, ResultForm> read) {
-    std::tie(out.job, out.form) = std::move(read);
-    if (kept || !out.job.session.empty())
-      out.job.document = kept_document(*body.document, context.session_mesh, meshes.found(), body.file_parts());
+  const auto take = [&](jobs::JobRequest read) {
+    out.job = std::move(read);
     out.job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
   };
   if (path_session.empty()) out.decoded = decoded.find(request.principal, *body.document);
@@ -176,7 +171,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   }
   const Preferences preference = preferences_of(request);
   const bool background = preference.respond_async || preference.wait_seconds.has_value();
-  Submission submission = read_submission(request, services, decoded, body, path_session, background || !key.empty());
+  Submission submission = read_submission(request, services, decoded, body, path_session);
   request.session_id = submission.job.session;
   submission.job.idempotency_route = request.route->operation_id;
   submission.job.idempotency_key = key;
@@ -185,6 +180,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   const std::optional<DataForm> file = results_file(request, submission.job);
   times.decoded = Clock::now();
   const jobs::ResultEncoder encode = submission.encoder();
+  const jobs::ResultForm form = submission.job.form;
   // Places in the program of a run that was not even planned.
   const jobs::JobResult result = core::in_text(
       {}, "/program", [&] { return services.jobs.run(std::move(submission.job), encode, request.waiter); });
@@ -192,8 +188,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   if (submission.decoded != nullptr) {
     submission.decoded->brief_plan.with([&](auto& plan) { plan = result.is_brief ? result.plan : compile::PlanRef(); });
   }
-  Response response =
-      file ? send_results(request, services, result, submission.form, *file) : json(200, encode(result));
+  Response response = file ? send_results(request, services, result, form, *file) : json(200, encode(result));
   times.encoded = Clock::now();
   response.headers.set("Server-Timing", server_timing(result.timings, times));
   request.job_id = result.job;
@@ -215,7 +210,7 @@ Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
   }
   RunBody body = read_run_body(request, services);
   const Preferences preference = preferences_of(request);
-  Submission submission = read_submission(request, services, decoded, body, "", true);
+  Submission submission = read_submission(request, services, decoded, body, "");
   submission.job.id = id;
   request.session_id = submission.job.session;
   Response response = submit_in_background(request, services, std::move(submission), preference);

@@ -49,8 +49,8 @@ std::optional<DataForm> results_file(const Request& request, const jobs::JobRequ
   return row->form;
 }
 
-Response send_results(const Request& request, Services& services, const jobs::JobResult& result, const ResultForm& form,
-                      DataForm file) {
+Response send_results(const Request& request, Services& services, const jobs::JobResult& result,
+                      const jobs::ResultForm& form, DataForm file) {
   const PageMemory pages = page_memory(services);
   std::vector<FileEntry> entries;
   jobs::JobResult rest = result;

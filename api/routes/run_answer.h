@@ -29,7 +29,7 @@ std::optional<DataForm> results_file(const Request& request, const jobs::JobRequ
 
 /// Results as arrays named 0, 1, 2, ...; `Meshd-Answer` is the rest of the JSON answer where that has at most 4 KiB.
 /// Throws not_acceptable for effects that do not fit into it and that nothing else keeps.
-Response send_results(const Request& request, Services& services, const jobs::JobResult& result, const ResultForm& form,
-                      DataForm file);
+Response send_results(const Request& request, Services& services, const jobs::JobResult& result,
+                      const jobs::ResultForm& form, DataForm file);
 
 }  // namespace meshd::api

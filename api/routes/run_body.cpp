@@ -2,21 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "api/http/media_type.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {
-
-std::vector<FormPart> RunBody::file_parts() const {
-  std::vector<FormPart> out;
-  if (!files) return out;
-  std::copy_if(files->parts().begin(), files->parts().end(), std::back_inserter(out),
-               [](const FormPart& part) { return part.name != kDocumentPart; });
-  return out;
-}
 
 std::string RunBody::fingerprint(const std::string& path) const {
   if (!files) return core::sha256_hex(path + "\n" + *bytes);

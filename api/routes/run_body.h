@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "api/codecs/form_files.h"
 #include "api/routes/routes.h"
@@ -20,8 +19,6 @@ struct RunBody {
   std::shared_ptr<const std::string> document;  ///< the same, or the part `request`
   std::optional<FormFiles> files;               ///< of a form
 
-  /// The parts beside the document.
-  [[nodiscard]] std::vector<FormPart> file_parts() const;
   /// Equal for a request that is sent again: its form has another boundary then.
   [[nodiscard]] std::string fingerprint(const std::string& path) const;
 };

@@ -21,6 +21,8 @@
 namespace meshd::arrays {
 namespace {
 
+constexpr std::string_view kNewData = "new data, while it is written,";
+
 using storage::ArrayState;
 using storage::Durability;
 
@@ -209,7 +211,7 @@ NewShards ArrayStore::new_shards(const Array& array, int64_t held_bytes) {
 // What is not complete was charged when it was begun; what is small holds memory that the request is charged for.
 quotas::ArrayCharge ArrayStore::charge_beside(const Array& array, int64_t bytes) {
   if (bytes < kStreamedBytes || array.is_pending()) return {};
-  return ledger_.charge_bytes(array.info().principal, bytes);
+  return ledger_.charge_bytes(array.info().principal, bytes, kNewData);
 }
 
 Spool ArrayStore::spool(const Array& array, int64_t bytes) {
@@ -217,7 +219,7 @@ Spool ArrayStore::spool(const Array& array, int64_t bytes) {
     throw core::Error("disk_full", "the disk that keeps the data has no room for " + std::to_string(bytes) +
                                        " bytes while they are put into order");
   return {store_, blob_name(array, array.next_version(), 0), bytes,
-          ledger_.charge_bytes(array.info().principal, bytes)};
+          ledger_.charge_bytes(array.info().principal, bytes, kNewData)};
 }
 
 storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {
@@ -442,6 +444,19 @@ ArrayRef ArrayStore::find_kept(std::string_view id, std::string_view principal) 
                                         "' is lost: the job that was to make it did not, or it was in memory only and "
                                         "the server has restarted");
   }
+}
+
+ArrayRef ArrayStore::find_argument(std::string_view id, std::string_view principal, bool was_accepted) {
+  return was_accepted ? find_kept(id, principal) : find(id, principal);
+}
+
+tensor::DenseValue ArrayStore::copy_dense(const ArrayRef& array, const std::optional<std::vector<Slice>>& slices) {
+  const tensor::TensorType& type = array->info().type;
+  const std::vector<Slice> region = slices ? *slices : whole_slices(type.dims);
+  GatherReader reader({array, &array->layout()}, tensor::size_bytes(type.dtype), open(array).shards, region);
+  tensor::DenseValue value = tensor::new_dense({type.dtype, slice_dims(region)}, *pool_);
+  reader.read(value.buffer->bytes());
+  return value;
 }
 
 // A transaction is visible in pages of effects a moment before the array follows it in memory: whoever has seen the

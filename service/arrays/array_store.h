@@ -18,6 +18,7 @@
 #include "service/arrays/spool.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
+#include "service/tensor/dense_value.h"
 #include "storage/pending_blobs.h"
 #include "storage/store.h"
 
@@ -152,6 +153,8 @@ class ArrayStore {
   /// The same for an argument of an accepted job, which keeps what it reads, after a restart: one that is not there was
   /// promised by a job that did not make it, or in memory. Throws array_lost for it.
   ArrayRef find_kept(std::string_view id, std::string_view principal);
+  /// find_kept() for what `was_accepted`, else find().
+  ArrayRef find_argument(std::string_view id, std::string_view principal, bool was_accepted);
   /// Its shards are in memory: snapshot() and take() read no file.
   [[nodiscard]] static bool is_loaded(const ArrayRef& array);
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
@@ -170,6 +173,8 @@ class ArrayStore {
     int64_t version = 1;
   };
   Opened open(const ArrayRef& array);
+  /// A copy of an array, or of a region of it, in the pool's memory.
+  tensor::DenseValue copy_dense(const ArrayRef& array, const std::optional<std::vector<Slice>>& slices);
   /// The same of a version that the caller has named. Throws not_found for one that the array has not had yet,
   /// deleted_or_donated for one that it had before.
   Opened open_at(const ArrayRef& array, int64_t version);

@@ -12,6 +12,7 @@
 #include "service/core/error.h"
 #include "service/jobs/device_assignment.h"
 #include "service/jobs/job_runner.h"
+#include "service/quotas/array_ledger.h"
 
 namespace meshd::jobs {
 
@@ -62,6 +63,7 @@ struct JobRunner::Job {
   std::map<size_t, int64_t> read_versions;                               ///< of arrays that are updated, by argument
   std::vector<int64_t> overwritten;                                      ///< arguments whose memory the run wrote
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
+  quotas::ArrayCharge charge;                                            ///< of what the request keeps on the disk
   ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;

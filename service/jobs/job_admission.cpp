@@ -5,6 +5,7 @@
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/job.h"
+#include "service/jobs/stored_job.h"
 
 namespace meshd::jobs {
 namespace {
@@ -31,12 +32,12 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
   // Nobody could see a request that waits for the session to go on; a job in the background is there to be read.
   if (!background && job.queue != nullptr && job.queue->is_held(kNewest)) throw session_halted(request.session);
   arrays_.reserve(job.donated, job.row.id);
-  if (!job.has_row) return;
-  job.row.request = request.document;
+  if (!job.has_row) return list_live(accepted);
   job.row.program = request.program_id;
   if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
   bool entered = false;
   try {
+    storage::PendingBlobs bytes = keep_request(job);
     if (background) promise_results(job);
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
@@ -61,16 +62,15 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
                                                       job.row.id, job.row.created});
       }
       // Whoever reads the row finds the job, to cancel it.
-      {
-        const std::lock_guard held(mutex_);
-        live_.try_emplace({job.row.principal, job.row.id}, accepted);
-      }
+      list_live(accepted);
       // The writer's thread sees jobs in the order of their numbers: so does its session queue.
       if (job.queue != nullptr) {
         job.queue->enter(job.row.number, job.effect_order, job.uses);
         entered = true;
       }
     });
+    bytes.keep();
+    job.row.request = {};  // it is in the row
   } catch (...) {
     {
       const std::lock_guard held(mutex_);
@@ -93,9 +93,24 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
   }
 }
 
+// Large values of the request are durable before the row that names their blob.
+storage::PendingBlobs JobRunner::keep_request(Job& job) {
+  const StoredJob stored = to_stored_job(job.request);
+  if (stored.byte_count > kMostInRow)
+    job.charge = arrays_.ledger().charge_bytes(job.row.principal, stored.byte_count, kWhatIsKept);
+  job.row.environment = environment_;
+  return keep_stored_job(stored, job.row, store_, clock_);
+}
+
+void JobRunner::list_live(const JobRef& job) {
+  const std::lock_guard held(mutex_);
+  live_.emplace(JobName(job->row.principal, job->row.id), job);
+}
+
 // Runs on storage's writer thread, with the job's row.
 void JobRunner::keep_arguments(Job& job) {
-  std::vector<arrays::ArrayRef> read = job.request.fed_arrays;
+  std::vector<arrays::ArrayRef> read;
+  for (const FedArray& fed : job.request.fed_arrays) read.push_back(fed.array);
   for (const Argument& argument : job.request.arguments) {
     if (const auto* stored = std::get_if<ArrayArgument>(&argument)) read.push_back(stored->array);
   }

@@ -14,7 +14,6 @@ void JobRunner::enqueue(const JobRef& job) {
   job->in_background = true;
   {
     const std::lock_guard held(mutex_);
-    live_.try_emplace({job->row.principal, job->row.id}, job);
     waiting_.push(job->row.principal, job->row.session, job->row.number, job);
     job->deadline_timer = background_.timers().at(job->deadline, [this, weak = std::weak_ptr(job)] {
       background_.start([this, weak](const core::WaiterRef&) {

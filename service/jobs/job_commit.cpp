@@ -194,6 +194,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         if (job.has_row) {
           job.row.state = JobState::kDone;
           job.row.finished = clock_.wall();
+          job.row.environment = environment_;
           if (job.encode != nullptr) job.row.answer = job.encode(result);
           transaction.update_job(job.row);
         }
@@ -205,6 +206,16 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
       });
   if (!is_held) job.note_committed(rows);
   return !is_held;
+}
+
+// A run that another build or processor began may differ in the last bits of what it logs.
+std::string JobRunner::why_it_differs(const Job& job, const core::Error& error) const {
+  const auto before = job.row.environment;
+  if (error.code() != core::ErrorCode("nondeterministic_job") || !before || *before == environment_) return {};
+  return store_.catalog().read([&](storage::Reader& reader) {
+    return "; it was accepted by '" + reader.environment(*before) + "', and ran again with '" +
+           reader.environment(environment_) + "'";
+  });
 }
 
 void JobRunner::fail(Job& job, const core::Error& error) {
@@ -230,7 +241,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   if (job.has_row && !goes_on) {
     job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
     job.row.error_code = std::string(error.code().word());
-    job.row.error_detail = error.detail();
+    job.row.error_detail = error.detail() + why_it_differs(job, error);
     job.row.finished = clock_.wall();
     // One that ended because the session is halted already does not halt it again: it may be resumed by now.
     const bool may_halt = !cancelled && error.code() != core::ErrorCode("session_halted") && job.queue != nullptr;
@@ -284,6 +295,7 @@ std::vector<storage::EffectRow> JobRunner::effects_to_leave(Job& job, const core
 
 void JobRunner::leave(Job& job, Leave how) {
   free_arguments(job);
+  job.charge.release();
   if (job.queue != nullptr && how == Leave::kOver) job.queue->leave(job.row.number);
   if (job.queue != nullptr && how == Leave::kQueued) job.queue->put_back(job.row.number);
   {

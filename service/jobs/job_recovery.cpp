@@ -3,16 +3,17 @@
 
 #include "service/core/error.h"
 #include "service/jobs/job.h"
+#include "service/jobs/stored_job.h"
 
 namespace meshd::jobs {
 
 // Rows become jobs in three steps:
-//   1. Decode and prepare it, as when it was accepted; its promised results, reservations and arguments are as they
-//   were.
+//   1. Read its stored form and prepare it, as when it was accepted; its promised results, reservations and arguments
+//   are as they were.
 //   2. One that cannot run any more (an array that it reads is lost) keeps why: it waits like any other, holds what it
 //      reserved, and fails in the session's order.
 //   3. All are queued when all keep what they read: none may be replaced by another that starts before.
-void JobRunner::recover(const Decoder& decode) {
+void JobRunner::recover(const Recovery& recovery) {
   std::vector<JobRef> recovered;
   storage::PageRequest page{storage::kMaxPageSize, ""};
   do {
@@ -21,7 +22,8 @@ void JobRunner::recover(const Decoder& decode) {
       const auto row =
           store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id, listed.principal); });
       if (!row) continue;
-      const JobRef job = recover_job(*row, decode);
+      const JobRef job = recover_job(*row, recovery);
+      list_live(job);
       if (job->queue != nullptr) job->queue->enter(row->number, job->effect_order, job->uses);
       {
         const std::lock_guard held(mutex_);
@@ -34,9 +36,10 @@ void JobRunner::recover(const Decoder& decode) {
   for (const JobRef& job : recovered) enqueue(job);
 }
 
-JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Decoder& decode) {
+JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Recovery& recovery) {
   const auto begin = [&](const JobRef& job) {
     job->row = row;
+    job->row.request = {};  // it stays in the row
     job->has_row = true;
     job->accepted = clock_.steady();
     job->deadline = job->accepted + options_.longest;
@@ -49,13 +52,20 @@ JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Decod
   };
   JobRef job;
   try {
-    auto [request, encode] = decode(row);
+    JobRequest request = row.request_version == 0 ? recovery.read_old_row(row)
+                                                  : read_stored_job(row, {store_, arrays_, recovery.programs, compiler_,
+                                                                          *engine_.pool(), recovery.processes});
+    ResultEncoder encode = recovery.encoder(request.form);
     job = begin(prepare(std::move(request)));
     job->encode = std::move(encode);
     promise_results(*job);
     arrays_.release(job->donated, row.id);
     arrays_.reserve(job->donated, row.id);
     keep_arguments(*job);
+    if (row.bytes) {
+      job->charge = arrays_.ledger().charge_bytes(row.principal, row.bytes->length, kWhatIsKept,
+                                                  quotas::ArrayLedger::Fit::kAnyway);
+    }
     return job;
   } catch (const core::Error& error) {
     if (job != nullptr) withdraw_results(*job, "cannot run again: " + error.detail());

@@ -17,6 +17,7 @@
 #include "service/kernels/machine_rates.h"
 #include "service/mesh/mesh.h"
 #include "service/mesh/processes.h"
+#include "service/numpy/numpy.h"
 #include "service/tensor/dense_value.h"
 
 namespace meshd::jobs {
@@ -52,7 +53,28 @@ struct ArrayUpdate {
   std::optional<int64_t> version;  ///< that it has to have when the job reads it
 };
 
+/// A value of an infeed entry that is a copy of a stored array: copied again when the job runs again.
+struct FedArray {
+  arrays::ArrayRef array;
+  std::optional<std::vector<arrays::Slice>> slices;
+  size_t entry = 0;            ///< of JobRequest::infeeds
+  std::optional<size_t> part;  ///< of the entry; none: of its values
+  size_t value = 0;
+};
+
+/// What a program of NumPy syntax was traced for.
+struct TraceInputs {
+  numpy::Inputs inputs;
+  std::optional<mesh::Mesh> mesh;
+};
+
 enum class ResultMode : uint8_t { kInline, kArray, kNone };
+
+/// How results are written into the answer.
+struct ResultForm {
+  bool base64 = false;
+  std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree
+};
 
 /// The request of POST /v1/run and POST /v1/sessions/{id}/jobs.
 struct JobRequest {
@@ -60,7 +82,10 @@ struct JobRequest {
   std::string id;       ///< chosen by the client; empty: a new one. For JobRunner::start only
   std::string session;  ///< empty: none
   compile::ParsedRef program;
-  std::string program_id;                    ///< of a stored program; empty: the text came with the request
+  std::string program_id;  ///< of a stored program; empty: the text came with the request
+  /// Values that are constants of `program`, by position among the arguments of its text.
+  std::map<size_t, tensor::DenseValue> statics;
+  std::optional<TraceInputs> trace;          ///< what `program` was traced for
   std::vector<Argument> arguments;           ///< token-free
   std::optional<mesh::Mesh> mesh;            ///< its device_ids are the devices, in order; none: 0, 1, 2, ...
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
@@ -77,17 +102,16 @@ struct JobRequest {
   bool reshard = false;  ///< reshard arguments whose sharding differs from the program's
   effects::Bindings callbacks;
   std::vector<effects::InfeedEntry> infeeds;  ///< for infeeds, taken before those of the session's queues
-  std::vector<arrays::ArrayRef> fed_arrays;   ///< that `infeeds` are copies of: read again when the job runs again
+  std::vector<FedArray> fed_arrays;           ///< that values of `infeeds` are copies of
   /// When its effects enter the session's log; none: as the session says. Only in a session.
   std::optional<storage::EffectMode> effects;
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
   std::vector<std::string> result_names;  ///< of results that are stored, by their number; "": none. Empty: no names
+  ResultForm form;
   std::optional<std::chrono::milliseconds> deadline;
   bool profile = false;
   device::NonfiniteSearch nonfinite;  ///< what the run is searched for
-  /// What is kept to run it again after a crash, and to show: JSON of the API.
-  std::string document;
   /// With an idempotency key: keeps the record beside the job. Empty key: none.
   std::string idempotency_route;
   std::string idempotency_key;

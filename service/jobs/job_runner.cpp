@@ -3,12 +3,17 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/jobs/environment.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
 namespace {
 
-using storage::JobState;
+int64_t environment_id(storage::Catalog& catalog, const std::string& text) {
+  int64_t id = 0;
+  catalog.write([&](storage::Transaction& transaction) { id = transaction.environment_id(text); });
+  return id;
+}
 
 }  // namespace
 
@@ -27,6 +32,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       clock_(clock),
       options_(std::move(options)),
       machine_limits_(store.catalog(), engine.threads()),
+      environment_(environment_id(store.catalog(), environment_text(options_.build, compiler.settings()))),
       places_(options_.queue),
       background_(options_.background_threads) {}
 

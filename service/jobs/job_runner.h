@@ -33,6 +33,7 @@
 #include "service/jobs/job_request.h"
 #include "service/jobs/machine_limits.h"
 #include "service/jobs/queue_places.h"
+#include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
 
@@ -55,6 +56,7 @@ struct JobEnd {
 };
 
 struct RunnerOptions {
+  std::string build;           ///< what names this build, for the environment that jobs record
   QueueLimits queue;           ///< background jobs that wait to be started
   int background_threads = 4;  ///< that commit
   /// Slots of background jobs that run at once. A principal without a running job may always start one more, and a job
@@ -157,10 +159,16 @@ class JobRunner {
   void close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
                      const core::WaiterRef& waiter);
 
-  /// Jobs that a crash or a stop left queued: decoded by `decode`, they run again in the order of their sessions. Once,
-  /// at start.
-  using Decoder = std::function<std::pair<JobRequest, ResultEncoder>(const storage::JobRow&)>;
-  void recover(const Decoder& decode);
+  /// What jobs of before a restart need beside their rows.
+  struct Recovery {
+    registry::ProgramRegistry& programs;
+    mesh::Processes processes;  ///< labels of the server's devices
+    std::function<ResultEncoder(const ResultForm&)> encoder;
+    /// Reads a row that was written before there was a stored form (JobRow::request_version 0).
+    std::function<JobRequest(const storage::JobRow&)> read_old_row;
+  };
+  /// Jobs that a crash or a stop left queued run again, in the order of their sessions. Once, at start.
+  void recover(const Recovery& recovery);
   /// No new jobs from now on (503); waits until running ones are over or the time is up, and cancels those that are
   /// left. What was accepted and is not over runs again after the next start, and nothing is counted against it. False:
   /// a run did not end a second after it was cancelled; its job is put back all the same.
@@ -186,7 +194,7 @@ class JobRunner {
   class Claim;
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
-  JobRef recover_job(const storage::JobRow& row, const Decoder& decode);
+  JobRef recover_job(const storage::JobRow& row, const Recovery& recovery);
   void accept(const JobRef& accepted, bool background);
   /// The sharding of a result on the job's devices; nothing: one device, unsharded.
   static std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result);
@@ -238,10 +246,15 @@ class JobRunner {
   static std::vector<storage::EffectRow> effects_to_leave(Job& job, const core::Error& error);
   /// Donated arrays get back what the run did not overwrite; the others are spoilt.
   void return_taken(Job& job);
+  [[nodiscard]] std::string why_it_differs(const Job& job, const core::Error& error) const;
   JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
   void fail(Job& job, const core::Error& error);
   /// Counts a job that is over, before anybody who waits for it sees that; null: it is done.
   void note_end(const Job& job, const core::Error* error, int64_t effects);
+  /// Puts the request into the job's row in its stored form. The blobs are to be kept once the row is durable.
+  storage::PendingBlobs keep_request(Job& job);
+  /// Clients find the job from here on, and the end of the server ends it.
+  void list_live(const JobRef& job);
   void keep_arguments(Job& job);
   void free_arguments(Job& job);
   /// kQueued: it runs again after a restart, and no later job of its session overtakes it.
@@ -267,6 +280,7 @@ class JobRunner {
   const core::Clock& clock_;
   const RunnerOptions options_;
   MachineLimits machine_limits_;
+  const int64_t environment_;  ///< of this process, for the rows of its jobs
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -102,16 +102,16 @@ MachineRates measure_machine(int threads) {
   return {copied_bytes_per_second(threads), product_operations_per_second(threads)};
 }
 
-std::string machine_name(int threads) {
-  std::string model = "unknown";
+std::string processor_name() {
   std::ifstream facts("/proc/cpuinfo");
   for (std::string line; std::getline(facts, line);) {
     const size_t colon = line.find(": ");
     if (colon == std::string::npos || (!line.starts_with("model name") && !line.starts_with("CPU part"))) continue;
-    model = line.substr(colon + 2);
-    break;
+    return line.substr(colon + 2);
   }
-  return model + ", " + std::to_string(threads) + " threads";
+  return "unknown";
 }
+
+std::string machine_name(int threads) { return processor_name() + ", " + std::to_string(threads) + " threads"; }
 
 }  // namespace meshd::kernels

@@ -15,6 +15,8 @@ struct MachineRates {
 /// lower: the best of several rounds counts.
 MachineRates measure_machine(int threads);
 
+/// Model of the processor.
+std::string processor_name();
 /// Model of the processor and number of threads: rates that were measured for another name do not hold here.
 std::string machine_name(int threads);
 

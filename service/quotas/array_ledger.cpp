@@ -9,13 +9,15 @@
 namespace meshd::quotas {
 namespace {
 
+constexpr std::string_view kAnArray = "an array";
+
 // As a difference: the sum may not fit.
-void require_room(int64_t bytes, int64_t held, int64_t most, const std::string& principal,
-                  const char* what = "an array of ") {
+void require_room(std::string_view what, int64_t bytes, int64_t held, int64_t most, const std::string& principal) {
   if (most == 0 || bytes <= most - held) return;
-  throw core::Error("quota_exceeded", what + std::to_string(bytes) + " bytes does not fit: principal '" +
-                                          display_name(principal) + "' has arrays of " + std::to_string(held) +
-                                          " bytes, at most " + std::to_string(most) + " are allowed");
+  throw core::Error("quota_exceeded", std::string(what) + " of " + std::to_string(bytes) +
+                                          " bytes does not fit: principal '" + display_name(principal) +
+                                          "' has arrays of " + std::to_string(held) + " bytes, at most " +
+                                          std::to_string(most) + " are allowed");
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ void ArrayCharge::grow(int64_t bytes) {
   if (totals_ == nullptr) return;
   totals_->by_principal.with([&](auto& map) {
     ArrayTotals& entry = map[principal_];
-    require_room(bytes, entry.bytes, most_bytes_, principal_);
+    require_room(kAnArray, bytes, entry.bytes, most_bytes_, principal_);
     entry.bytes += bytes;
   });
   part_.bytes += bytes;
@@ -74,7 +76,7 @@ ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
     const auto known = map.find(principal);
     const ArrayTotals held = known == map.end() ? ArrayTotals() : known->second;
     require_below(held.arrays, limits_.arrays, principal, "arrays");
-    require_room(bytes, held.bytes, limits_.array_bytes, principal);
+    require_room(kAnArray, bytes, held.bytes, limits_.array_bytes, principal);
     ArrayTotals& entry = map[principal];
     ++entry.arrays;
     entry.bytes += bytes;
@@ -82,12 +84,12 @@ ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
   return counted(principal, bytes);
 }
 
-ArrayCharge ArrayLedger::charge_bytes(const std::string& principal, int64_t bytes) {
+ArrayCharge ArrayLedger::charge_bytes(const std::string& principal, int64_t bytes, std::string_view what, Fit fit) {
   if (bytes == 0) return {};
   totals_->by_principal.with([&](auto& map) {
     const auto known = map.find(principal);
-    require_room(bytes, known == map.end() ? 0 : known->second.bytes, limits_.array_bytes, principal,
-                 "while it is written, new data of ");
+    const int64_t held = known == map.end() ? 0 : known->second.bytes;
+    if (fit == Fit::kWithin) require_room(what, bytes, held, limits_.array_bytes, principal);
     map[principal].bytes += bytes;
   });
   return {totals_, principal, {0, bytes}, limits_.array_bytes};

@@ -18,8 +18,8 @@ struct ArrayTotals {
 
 class ArrayLedger;
 
-/// The part of an array, or of bytes of a running request, in its principal's totals; gives it back when it is
-/// destroyed. Moves. One thread at a time.
+/// The part of an array, or of bytes beside arrays, in its principal's totals; gives it back when it is destroyed.
+/// Moves. One thread at a time.
 class ArrayCharge {
  public:
   ArrayCharge() = default;
@@ -51,9 +51,11 @@ class ArrayLedger {
   /// Counts one array more. Throws limit_reached, quota_exceeded; then nothing is counted. Of several at once, those
   /// that fit are counted and no more.
   ArrayCharge charge(const std::string& principal, int64_t bytes);
-  /// Counts bytes that a running request writes beside its principal's arrays, such as a new version while the old one
-  /// is there. Throws quota_exceeded; then nothing is counted.
-  ArrayCharge charge_bytes(const std::string& principal, int64_t bytes);
+  /// Bytes beside a principal's arrays: a new version while the old one is there, values of requests that wait as jobs.
+  /// `what`: as a message calls them. kAnyway: whatever the limit is, for what was accepted before a restart. Throws
+  /// quota_exceeded; then nothing is counted.
+  enum class Fit : uint8_t { kWithin, kAnyway };
+  ArrayCharge charge_bytes(const std::string& principal, int64_t bytes, std::string_view what, Fit fit = Fit::kWithin);
   /// What the database has when the server starts, whatever the limits are.
   void count(const std::string& principal, ArrayTotals totals);
   /// The part of an array that `count` has counted.

@@ -336,10 +336,26 @@ CREATE INDEX jobs_of_program ON jobs(principal, program, created, id) WHERE prog
 CREATE INDEX jobs_of_session ON jobs(session, state, number) WHERE session IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,      kProgramNames,
-                                       kProgramsOfJobs,  kJobNames, kUnusedColumns,  kFinishedJobs,
-                                       kDeletedSessions, kHaltedBy, kResultArrays,   kCancelRequests,
-                                       kArrayNames,      kUploads,  kStreamedEffects};
+// 15 -> 16. Jobs that are not over keep their requests in a form of their own, with its version, and large bytes of
+// them in a blob; those of before keep the body of the API (version 0). What accepted and computed a job, each text
+// once.
+constexpr const char* kStoredJobs = R"sql(
+CREATE TABLE environments(
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+ALTER TABLE jobs ADD COLUMN request_version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN blob TEXT;
+ALTER TABLE jobs ADD COLUMN blob_length INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN blob_checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN environment INTEGER REFERENCES environments(id);
+CREATE INDEX jobs_by_blob ON jobs(blob) WHERE blob IS NOT NULL;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,       kProgramNames,
+                                       kProgramsOfJobs,  kJobNames, kUnusedColumns,   kFinishedJobs,
+                                       kDeletedSessions, kHaltedBy, kResultArrays,    kCancelRequests,
+                                       kArrayNames,      kUploads,  kStreamedEffects, kStoredJobs};
 
 }  // namespace
 

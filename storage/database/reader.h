@@ -100,7 +100,7 @@ class Reader {
   /// Uploads of all principals, and an upload's parts in order.
   [[nodiscard]] std::vector<UploadRow> uploads();
   [[nodiscard]] std::vector<UploadPartRow> upload_parts(std::string_view upload);
-  /// A shard or a part of an upload has it.
+  /// A shard, a part of an upload or a job that is not over has it.
   [[nodiscard]] bool names_blob(std::string_view blob);
   /// Of every principal that has such arrays.
   [[nodiscard]] std::vector<StoredArrays> stored_arrays();
@@ -115,6 +115,8 @@ class Reader {
 
   /// Ids of jobs are unique for each principal: clients choose them.
   [[nodiscard]] std::optional<JobRow> job(std::string_view id, std::string_view principal);
+  /// The line of a number of Transaction::environment_id.
+  [[nodiscard]] std::string environment(int64_t id);
   [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
   /// The same job's state, without its request and answer.
   [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);

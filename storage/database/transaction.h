@@ -80,9 +80,13 @@ class Transaction : public Reader {
   /// 1, 2, 3, ... for each session. Throws not_found, session_closed.
   [[nodiscard]] int64_t next_job_number(std::string_view session);
 
+  /// The number of a line of text that says what runs jobs (build, processor, choices of kernels): equal lines have
+  /// one.
+  int64_t environment_id(std::string_view text);
   void insert_job(const JobRow& row);
-  /// Writes state, attempt, answer, error, started, finished and deadline. A job that is over by that loses its
-  /// request, and the content of its program is deleted when no other job names it and no principal sees it.
+  /// Writes state, attempt, answer, error, started, finished, deadline and environment. A job that is over by that
+  /// loses its request and its blob, and the content of its program is deleted when no other job names it and no
+  /// principal sees it.
   void update_job(const JobRow& row);
   /// Marks a job that is not over: the next start ends it as cancelled, if nothing has ended it before. update_job
   /// leaves the mark. Nothing for a job that there is not.

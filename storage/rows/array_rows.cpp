@@ -161,7 +161,8 @@ std::vector<ShardRow> Reader::shards(std::string_view array) {
 
 bool Reader::names_blob(std::string_view blob) {
   return connection_->statement("SELECT 1 FROM shards WHERE blob = ?1 LIMIT 1").bind(blob).step() ||
-         connection_->statement("SELECT 1 FROM upload_parts WHERE blob = ?1 LIMIT 1").bind(blob).step();
+         connection_->statement("SELECT 1 FROM upload_parts WHERE blob = ?1 LIMIT 1").bind(blob).step() ||
+         connection_->statement("SELECT 1 FROM jobs WHERE blob = ?1 LIMIT 1").bind(blob).step();
 }
 
 void Transaction::insert_array(const ArrayRow& row) {

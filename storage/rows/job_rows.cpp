@@ -28,6 +28,9 @@ JobRow read_job(const Statement& row) {
   job.request = row.text(13);
   job.answer = row.text(14);
   job.result_arrays = core::split_ids(row.text(15));
+  job.request_version = row.integer(16);
+  if (!row.is_null(17)) job.bytes = BlobRef{row.text(17), row.integer(18), static_cast<uint64_t>(row.integer(19))};
+  if (!row.is_null(20)) job.environment = row.integer(20);
   return job;
 }
 
@@ -48,7 +51,7 @@ enum class ListedBy : uint8_t { kTime, kState, kProgram, kSession, kSessionState
 const char* listed_jobs(ListedBy by) {
   static const auto select = [](const std::string& condition) {
     return "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, "
-           "started, finished, deadline, '', '', result_arrays FROM jobs WHERE " +
+           "started, finished, deadline, '', '', result_arrays, 0, NULL, 0, 0, NULL FROM jobs WHERE " +
            condition + " LIMIT ?5";
   };
   static const std::string of_principal =
@@ -76,7 +79,8 @@ std::string state_word(const std::optional<JobState>& state) {
 std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, request, answer, result_arrays FROM jobs WHERE principal = ?1 AND id = ?2 "
+      "finished, deadline, request, answer, result_arrays, request_version, blob, blob_length, blob_checksum, "
+      "environment FROM jobs WHERE principal = ?1 AND id = ?2 "
       "AND (session IS NULL OR session NOT IN deleted_sessions)");
   if (!row.bind(principal, id).step()) return std::nullopt;
   return read_job(row);
@@ -132,7 +136,7 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
   }
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, '', '', result_arrays FROM jobs WHERE state = 'queued' "
+      "finished, deadline, '', '', result_arrays, 0, NULL, 0, 0, NULL FROM jobs WHERE state = 'queued' "
       "AND (session IS NULL OR session NOT IN deleted_sessions) "
       "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
       "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
@@ -149,26 +153,42 @@ void Transaction::insert_job(const JobRow& row) {
         connection_->statement("SELECT 1 FROM jobs WHERE principal = ?1 AND id = ?2 AND session IN deleted_sessions");
     if (hidden.bind(row.principal, row.id).step()) delete_job(row.id, row.principal);
   }
+  const BlobRef bytes = row.bytes.value_or(BlobRef());
   connection_
       ->statement(
           "INSERT INTO jobs(id, session, principal, program, number, state, attempt, error_code, error_detail, "
-          "created, started, finished, deadline, request, answer, result_arrays) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
+          "created, started, finished, deadline, request, answer, result_arrays, request_version, blob, blob_length, "
+          "blob_checksum, environment) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
+          "?17, ?18, ?19, ?20, ?21)")
       .bind(row.id, OrNull{row.session}, row.principal, OrNull{row.program}, row.number, to_string(row.state),
             row.attempt, row.error_code, row.error_detail, row.created, row.started, row.finished, row.deadline,
-            Bytes{row.request}, Bytes{row.answer}, core::join_ids(row.result_arrays))
+            Bytes{row.request}, Bytes{row.answer}, core::join_ids(row.result_arrays), row.request_version,
+            OrNull{bytes.name}, bytes.length, static_cast<int64_t>(bytes.checksum), row.environment)
       .run();
+}
+
+int64_t Transaction::environment_id(std::string_view text) {
+  connection_->statement("INSERT OR IGNORE INTO environments(text) VALUES(?1)").bind(text).run();
+  Statement row = connection_->statement("SELECT id FROM environments WHERE text = ?1");
+  return row.bind(text).step() ? row.integer(0) : 0;
+}
+
+std::string Reader::environment(int64_t id) {
+  Statement row = connection_->statement("SELECT text FROM environments WHERE id = ?1");
+  return row.bind(id).step() ? row.text(0) : std::string();
 }
 
 void Transaction::update_job(const JobRow& row) {
   connection_
       ->statement(
           "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
-          "deadline = ?8, answer = ?9, request = iif(?11, x'', request) WHERE id = ?1 AND principal = ?10")
+          "deadline = ?8, answer = ?9, request = iif(?11, x'', request), blob = iif(?11, NULL, blob), "
+          "environment = ?12 WHERE id = ?1 AND principal = ?10")
       .bind(row.id, to_string(row.state), row.attempt, row.error_code, row.error_detail, row.started, row.finished,
-            row.deadline, Bytes{row.answer}, row.principal, is_over(row.state))
+            row.deadline, Bytes{row.answer}, row.principal, is_over(row.state), row.environment)
       .run();
   if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
+  if (row.bytes && is_over(row.state)) dropped_blobs_.push_back(row.bytes->name);
   if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
 }
 
@@ -188,10 +208,11 @@ bool Transaction::delete_job(std::string_view id, std::string_view principal) {
   std::string session;
   std::string program;
   {
-    Statement row = connection_->statement("SELECT session, program FROM jobs WHERE principal = ?1 AND id = ?2");
+    Statement row = connection_->statement("SELECT session, program, blob FROM jobs WHERE principal = ?1 AND id = ?2");
     if (!row.bind(principal, id).step()) return false;
     session = row.text(0);
     program = row.text(1);
+    if (!row.is_null(2)) dropped_blobs_.push_back(row.text(2));
   }
   release_arrays(id, principal);
   connection_->statement("DELETE FROM callbacks WHERE job = ?1 AND session = ?2").bind(id, session).run();

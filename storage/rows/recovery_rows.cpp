@@ -38,6 +38,18 @@ std::vector<UploadPartRow> RecoveryRows::all_upload_parts() {
   return parts;
 }
 
+std::vector<JobBlobRow> RecoveryRows::all_job_blobs() {
+  Statement rows = connection_.statement(
+      "SELECT id, principal, blob, blob_length, blob_checksum FROM jobs WHERE blob IS NOT NULL ORDER BY id, principal");
+  rows.bind();
+  std::vector<JobBlobRow> out;
+  while (rows.step()) {
+    out.push_back(
+        {rows.text(0), rows.text(1), BlobRef{rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))}});
+  }
+  return out;
+}
+
 int64_t RecoveryRows::lose_memory_arrays() {
   return change(
       "UPDATE arrays SET state = 'lost', version = version + 1, holds_name = 0, "
@@ -58,7 +70,7 @@ void RecoveryRows::end_job(const std::string& id, const std::string& principal, 
                            const End& end, core::WallTime now) {
   connection_
       .statement(
-          "UPDATE jobs SET state = ?3, error_code = ?4, error_detail = ?5, finished = ?6, request = x'' "
+          "UPDATE jobs SET state = ?3, error_code = ?4, error_detail = ?5, finished = ?6, request = x'', blob = NULL "
           "WHERE id = ?1 AND principal = ?2")
       .bind(id, principal, to_string(end.state), end.code, end.detail, now)
       .run();

@@ -9,6 +9,13 @@
 
 namespace meshd::storage {
 
+/// The blob of a job that is not over.
+struct JobBlobRow {
+  std::string job;
+  std::string principal;
+  BlobRef blob;
+};
+
 /// Lives inside one transaction.
 class RecoveryRows {
  public:
@@ -18,6 +25,8 @@ class RecoveryRows {
   [[nodiscard]] std::vector<ShardRow> all_shards();
   /// By upload and offset.
   [[nodiscard]] std::vector<UploadPartRow> all_upload_parts();
+  /// By job and principal.
+  [[nodiscard]] std::vector<JobBlobRow> all_job_blobs();
   /// Marks memory arrays as lost. Returns how many.
   int64_t lose_memory_arrays();
   void lose_array(const std::string& id, const char* reason);

@@ -120,7 +120,11 @@ struct JobRow {
   int64_t number = 0;   ///< 1.. within its session, in the order of acceptance; 0 without session
   JobState state = JobState::kQueued;
   int64_t attempt = 1;
-  std::string request;                     ///< any bytes; left empty in lists, and in the row once the job is over
+  int64_t request_version = 0;   ///< of the form of `request`, which service/jobs owns; 0: a body of the API
+  std::string request;           ///< any bytes; left empty in lists, and in the row once the job is over
+  std::optional<BlobRef> bytes;  ///< what `request` refers to, where the row does not have it; likewise
+  /// What accepted the job, then what computed it (Transaction::environment_id); nothing: a build that did not say.
+  std::optional<int64_t> environment;
   std::string answer;                      ///< any bytes; left empty in lists
   std::vector<std::string> result_arrays;  ///< ids of the arrays that its results are to be; empty: not known
   std::string error_code;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """kill -9 at random moments of a session's work, a chain of jobs that each donate what the job before has made: nothing acknowledged is
 lost, each job has happened once with the right values, and what was donated stays so."""
+import base64
 import http.client
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -18,6 +20,12 @@ PROGRAM = """func.func @main(%t: !stablehlo.token {jax.token = true}, %x: tensor
   %y = stablehlo.add %x, %m : tensor<4xi32>
   return %u, %y : !stablehlo.token, tensor<4xi32>
 }"""
+# The same with a number that a large value begins with, which is a blob while its job is not over.
+LARGE = 100_000  # elements, beyond what a job's row keeps
+EVERY = 4  # the so manieth job brings it
+PROGRAM_LARGE = PROGRAM.replace("%n: tensor<i32>)", f"%big: tensor<{LARGE}xi32>)").replace("  %u =", f"""  %s = stablehlo.slice %big [0:1] : (tensor<{LARGE}xi32>) -> tensor<1xi32>
+  %n = stablehlo.reshape %s : (tensor<1xi32>) -> tensor<i32>
+  %u =""")
 KILLS = 2000 if os.environ.get("LONG") == "1" else 200 if "MESHD_LONG" in os.environ else 12
 MOST_JOBS = 900  # between two looks at everything
 
@@ -44,7 +52,10 @@ class Chain:
         number = len(self.arrays)
         if number > MOST_JOBS:
             return False
-        body = {"program": {"text": PROGRAM}, "arguments": [{"array": self.arrays[-1]}, number], "donate": [0],
+        text, value = PROGRAM, number
+        if number % EVERY == 0:
+            text, value = PROGRAM_LARGE, {"dtype": "int32", "shape": [LARGE], "base64": base64.b64encode(struct.pack("<i", number) * LARGE).decode()}
+        body = {"program": {"text": text}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
                 "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}}
         try:
             status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"job-{number}"})
@@ -103,6 +114,9 @@ def main():
             server.start()
             acknowledged += chain.check()
             chains += 1
+            # Each chain leaves one array; what requests brought left with their jobs.
+            left = [path.name for path in pathlib.Path(server.folder, "data", "blobs").rglob("*.*")]
+            assert len(left) == chains and not any(name.startswith("request_") for name in left), f"blobs of {chains} chains: {left}"
     assert acknowledged > KILLS, f"only {acknowledged} jobs were acknowledged in {KILLS} kills"
     print(f"{kills} kills, {acknowledged} acknowledged jobs in {chains} sessions: nothing lost, all values right")
 

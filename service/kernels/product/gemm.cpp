@@ -121,6 +121,21 @@ bool gemm_is_worth_it(DType in, DType out, double flops) {
   return !is_narrow || flops >= kPrimitiveFlops;
 }
 
+std::string_view gemm_choice(const GemmSpec& spec) {
+  switch (choose(spec)) {
+    case Loops::kIntegers:
+      return "integers";
+    case Loops::kPacked:
+      return "packed";
+    case Loops::kOpenBlas:
+      return "openblas";
+    case Loops::kSgemm:
+    case Loops::kPrimitive:
+      break;
+  }
+  return "onednn";
+}
+
 bool gemm_takes_blocks(const GemmSpec& spec) { return choose(spec) == Loops::kPacked; }
 
 bool gemm_takes_a(DType in, int64_t rows, int64_t columns, MatrixLayout layout) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "service/core/checkpoint.h"
 #include "service/tensor/dtype.h"
@@ -45,6 +46,9 @@ bool gemm_takes(tensor::DType in, tensor::DType out);
 /// False for products of so few operations that they are over before a library has begun them: narrow types are better
 /// multiplied as f32 then.
 bool gemm_is_worth_it(tensor::DType in, tensor::DType out, double flops);
+
+/// What multiplies it: "packed" and "integers" (loops of our own), "onednn", "openblas".
+std::string_view gemm_choice(const GemmSpec& spec);
 
 /// True when the bits of an element of c do not depend on the block of c that is computed with it.
 bool gemm_takes_blocks(const GemmSpec& spec);

@@ -64,16 +64,16 @@ TEST(ArrayLedger, bytes_of_running_requests_count_beside_the_arrays) {
   ArrayLedger ledger({.array_bytes = 100, .arrays = 1});
   const ArrayCharge array = ledger.charge("ann", 40);
   {
-    ArrayCharge first = ledger.charge_bytes("ann", 40);
+    ArrayCharge first = ledger.charge_bytes("ann", 40, "data");
     EXPECT_EQ(ledger.totals("ann").arrays, 1) << "no array more";
     EXPECT_EQ(ledger.totals("ann").bytes, 80);
-    EXPECT_EQ(refusal([&] { ledger.charge_bytes("ann", 21); }).substr(0, 14), "quota_exceeded");
-    const ArrayCharge last = ledger.charge_bytes("ann", 20);
+    EXPECT_EQ(refusal([&] { ledger.charge_bytes("ann", 21, "data"); }).substr(0, 14), "quota_exceeded");
+    const ArrayCharge last = ledger.charge_bytes("ann", 20, "data");
     EXPECT_EQ(refusal([&] { first.grow(1); }).substr(0, 14), "quota_exceeded");
-    ledger.charge_bytes("bob", 100);
+    ledger.charge_bytes("bob", 100, "data");
   }
   EXPECT_EQ(ledger.totals("ann").bytes, 40);
-  ArrayCharge alone = ledger.charge_bytes("cid", 5);
+  ArrayCharge alone = ledger.charge_bytes("cid", 5, "data");
   alone.release();
   EXPECT_EQ(ledger.totals("cid").bytes, 0);
 }

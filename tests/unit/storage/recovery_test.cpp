@@ -211,6 +211,60 @@ TEST_F(StorageRecovery, blobs_dropped_are_collected_while_running) {
   EXPECT_EQ(path_of("arr_1.v1.s0"), "");
 }
 
+TEST_F(StorageRecovery, blob_of_a_job_stays_while_it_waits_and_goes_with_it) {
+  // By how they end: they wait still; a third crash; a cancellation; nobody wrote the row of the last one.
+  const std::vector<std::string> jobs{"job_1", "job_2", "job_3", "job_4"};
+  {
+    OpenStore store(folder_.path());
+    std::vector<CommittedBlob> blobs;
+    for (const std::string& job : jobs) blobs.push_back(put_blob(store->blobs(), "request_" + job, "abcdef"));
+    store->catalog().write([&](Transaction& t) {
+      t.insert_session(session_row("ses_1"));
+      for (size_t i = 0; i < 3; ++i) {
+        JobRow row = running(jobs[i], "ses_1", static_cast<int64_t>(i) + 1, i == 1 ? 3 : 1);
+        row.bytes = blobs[i].ref;
+        t.insert_job(row);
+      }
+      t.request_cancel("job_3", "ann");
+    });
+    EXPECT_EQ(store->collect_garbage(), 0);
+  }
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().orphans, 3);
+  EXPECT_NE(path_of("request_job_1"), "");
+  std::optional<JobRow> row = store->catalog().read([](Reader& r) { return r.job("job_1", "ann"); });
+  ASSERT_TRUE(row && row->bytes);
+  EXPECT_EQ(read_blob(store->blobs(), *row->bytes), "abcdef");
+  row->state = JobState::kRunning;
+  store->catalog().write([&](Transaction& t) { t.update_job(*row); });
+  EXPECT_EQ(store->collect_garbage(), 0);
+  row->state = JobState::kDone;
+  store->catalog().write([&](Transaction& t) { t.update_job(*row); });
+  EXPECT_FALSE(store->catalog().read([](Reader& r) { return r.job("job_1", "ann"); })->bytes);
+  EXPECT_EQ(store->collect_garbage(), 1);
+  EXPECT_EQ(path_of("request_job_1"), "");
+}
+
+TEST_F(StorageRecovery, blob_of_a_job_goes_when_it_is_deleted) {
+  OpenStore store(folder_.path());
+  const BlobRef one = put_blob(store->blobs(), "request_1", "abcdef").ref;
+  const BlobRef two = put_blob(store->blobs(), "request_2", "abcdef").ref;
+  store->catalog().write([&](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    JobRow row = job_row("job_1");
+    row.bytes = one;
+    t.insert_job(row);
+    row = job_row("job_2", "ses_1", 1);
+    row.bytes = two;
+    t.insert_job(row);
+  });
+  EXPECT_EQ(store->collect_garbage(), 0);
+  store->catalog().write([](Transaction& t) { t.delete_job("job_1", "ann"); });
+  EXPECT_EQ(store->collect_garbage(), 1);
+  store->catalog().write([](Transaction& t) { t.delete_session("ses_1"); });
+  EXPECT_EQ(store->collect_garbage(), 1);
+}
+
 TEST_F(StorageRecovery, reservation_of_a_job_that_is_over_is_released) {
   prepare([](Transaction& t) {
     t.insert_array(array_row("arr_1"));

@@ -88,6 +88,14 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
     if (version() >= 9) sql += "INSERT INTO deleted_sessions VALUES('ses_gone');";
     if (version() >= 13) sql += "UPDATE arrays SET holds_name = 1 WHERE id = 'arr_1';";
     if (version() >= 14) sql += "INSERT INTO uploads VALUES('upl_1', 'ann', '{}', 7, 'open', '', 3);";
+    if (version() >= 16) {
+      sql +=
+          "INSERT INTO environments VALUES(7, 'meshd 1; a processor'); UPDATE jobs SET environment = 7, "
+          "request_version = "
+          "1 WHERE id = 'job_waits'; UPDATE jobs SET blob = '" +
+          blob.name + "', blob_length = 6, blob_checksum = " + std::to_string(static_cast<int64_t>(blob.checksum)) +
+          " WHERE id = 'job_waits';";
+    }
     return sql;
   }
 
@@ -117,6 +125,10 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(states(), "job_waits queued, job_runs queued, job_done done, job_alone failed, ");
       EXPECT_EQ(r.job("job_done", "ann")->answer, "b");
       EXPECT_EQ(r.job("job_waits", "ann")->request, "c") << "it has still to run";
+      EXPECT_EQ(r.job("job_waits", "ann")->request_version, version() >= 16 ? 1 : 0) << "0: a body of the API";
+      EXPECT_EQ(r.job("job_waits", "ann")->bytes.has_value(), version() >= 16);
+      EXPECT_EQ(r.environment(r.job("job_waits", "ann")->environment.value_or(0)),
+                version() >= 16 ? "meshd 1; a processor" : "");
       EXPECT_EQ(r.job("job_runs", "ann")->attempt, 2);
       EXPECT_EQ(r.queued_jobs({}).items.size(), 2U);
       EXPECT_EQ(r.finished_job("ann", 0)->id, "job_alone");
