@@ -144,8 +144,9 @@ void log_job(const jobs::JobEnd& end, Log& log) {
                        {"job_ms", end.job_ms}});
 }
 
-jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
+jobs::RunnerOptions runner_options(const AppOptions& options, core::MemoryLedgerRef memory, Log& log) {
   jobs::RunnerOptions out;
+  out.memory = std::move(memory);
   out.build = version();
   out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
     if (loud) {
@@ -216,7 +217,7 @@ struct App::Parts {
         infeeds(store.catalog(), clock),
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
-               runner_options(given, log_lines)),
+               runner_options(given, memory, log_lines)),
         services{clock,
                  memory,
                  *pool,
@@ -234,12 +235,14 @@ struct App::Parts {
                  runner,
                  jobs::IdempotencyKeys(store.catalog()),
                  processes_of(given)},
-        // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over.
+        // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over;
+        // donated arrays leave memory.
         collector(
             kCollectEvery,
             [this] {
               store.collect_garbage();
               arrays.expire_pending();
+              arrays.forget_donated();
               uploads.expire();
               sessions.remove_deleted([this] { return runner.is_stopping(); });
             },

@@ -15,7 +15,8 @@ struct Part {
   std::string_view name;
   int64_t of_32;
 };
-constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"downloads", 2}, {"events", 4}, {"programs", 1}};
+constexpr Part kParts[] = {{"requests", 4}, {"answers", 4},  {"downloads", 2},
+                           {"events", 4},   {"programs", 1}, {"effects", 2}};
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
 constexpr int64_t kTrimsPerLimit = 8;

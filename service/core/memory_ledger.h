@@ -13,6 +13,8 @@
 //                       sent to clients that may be slow
 //     events    4       backlogs of event streams                the stream ends; its client resumes
 //     programs  1       parsed and planned programs              the least recently used one leaves its cache
+//     effects   2       effects that jobs hold back until they   the run waits until those that it has are committed
+//                       may enter their session's log
 //   (rest)      1     the program itself: code, stacks, database
 //
 // The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.
@@ -39,8 +41,8 @@ struct MemoryShares {
 };
 MemoryShares memory_shares(int64_t process_bytes);
 
-enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms };
-inline constexpr size_t kMemoryAccounts = 5;
+enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms, kEffects };
+inline constexpr size_t kMemoryAccounts = 6;
 
 /// Counts bytes by account. Any thread; without a lock. Shared with its reservations, which may outlive its owner.
 class MemoryLedger {

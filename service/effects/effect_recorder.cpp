@@ -151,9 +151,10 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
 }
 
 EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early,
-                               std::function<void()> notify)
+                               std::function<void()> notify, core::MemoryReservation memory)
     : bindings_(std::move(bindings)), early_(early), notify_(std::move(notify)) {
   state_.with([&](State& state) {
+    state.memory = std::move(memory);
     for (InfeedEntry& entry : infeeds) {
       auto& queue = state.ready[entry.queue];
       entry.number = static_cast<int64_t>(queue.size()) + 1;
@@ -178,6 +179,10 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
   const bool is_news = state_.with([&](State& state) {
     state.effects.push_back(std::move(made));
     state.open_bytes += bytes;
+    if (commits && !state.memory.try_grow(bytes)) {
+      state.memory.grow_regardless(bytes);  // it has happened
+      state.is_short = true;
+    }
     return commits && !std::exchange(state.wants.commit, true);
   });
   if (is_news) notify_();
@@ -189,7 +194,8 @@ bool EffectRecorder::commits_early(const EffectKind& kind) const {
 
 bool EffectRecorder::has_room() {
   const bool is_full = state_.with([](State& state) {
-    state.wants.room = state.effects.size() - state.committed >= kOpenEffects || state.open_bytes >= kOpenBytes;
+    state.wants.room =
+        state.is_short || state.effects.size() - state.committed >= kOpenEffects || state.open_bytes >= kOpenBytes;
     if (state.wants.room) state.wants.commit = true;
     return state.wants.room;
   });
@@ -341,8 +347,12 @@ std::optional<core::SteadyTime> EffectRecorder::oldest_open() const {
 
 bool EffectRecorder::committed(size_t count) {
   return state_.with([&](State& state) {
-    for (size_t i = state.committed; i < state.committed + count; ++i)
-      state.open_bytes -= payload_bytes(state.effects[i]);
+    for (size_t i = state.committed; i < state.committed + count; ++i) {
+      const int64_t bytes = payload_bytes(state.effects[i]);
+      state.open_bytes -= bytes;
+      if (commits_early(*state.effects[i].kind)) state.memory.shrink(bytes);
+    }
+    state.is_short = false;
     state.committed += count;
     if (early_ == EarlyCommits::kAll) {
       state.effects.erase(state.effects.begin(), state.effects.begin() + static_cast<ptrdiff_t>(state.committed));

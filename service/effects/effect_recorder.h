@@ -17,6 +17,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/core/clock.h"
 #include "service/core/locked.h"
+#include "service/core/memory_ledger.h"
 #include "service/device/effect_sink.h"
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_kinds.h"
@@ -80,8 +81,10 @@ class EffectRecorder final : public device::EffectSink {
  public:
   /// `infeeds` came with the request and are taken first. With a session (`early` is not kNone) more may come from its
   /// queues. `notify` is called when there is something new in wants(); it may be called by emit(), on a thread that
-  /// must not wait.
-  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early, std::function<void()> notify);
+  /// must not wait. `memory` holds effects that are to be committed early, until they are: where there is none, the run
+  /// waits for that with the first one that did not fit, so that each commit lets it go on.
+  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early, std::function<void()> notify,
+                 core::MemoryReservation memory = {});
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
@@ -111,6 +114,8 @@ class EffectRecorder final : public device::EffectSink {
     int64_t first = 0;       // number of the first one in memory
     size_t committed = 0;    // of those in memory
     int64_t open_bytes = 0;  // of those not committed
+    core::MemoryReservation memory;
+    bool is_short = false;  // an effect did not fit into `memory`, and nothing was committed since
     Wants wants;
     std::map<std::string, std::deque<InfeedEntry>> ready;
     std::map<std::string, int64_t> taken_of_request;

@@ -130,8 +130,9 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   const effects::EarlyCommits early = job.streams()                 ? effects::EarlyCommits::kAll
                                       : job.request.session.empty() ? effects::EarlyCommits::kNone
                                                                     : effects::EarlyCommits::kOutgoing;
-  const auto recorder =
-      std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.infeeds), early, notify);
+  const auto recorder = std::make_shared<effects::EffectRecorder>(
+      job.bindings, std::move(job.request.infeeds), early, notify,
+      core::MemoryReservation(options_.memory, core::MemoryAccount::kEffects));
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;
   run.operation_budget = static_cast<double>(options_.operation_budget);

@@ -22,6 +22,7 @@
 #include "service/compile/pipeline.h"
 #include "service/core/clock.h"
 #include "service/core/histogram.h"
+#include "service/core/memory_ledger.h"
 #include "service/core/waiter.h"
 #include "service/core/waiter_list.h"
 #include "service/device/engine.h"
@@ -56,9 +57,10 @@ struct JobEnd {
 };
 
 struct RunnerOptions {
-  std::string build;           ///< what names this build, for the environment that jobs record
-  QueueLimits queue;           ///< background jobs that wait to be started
-  int background_threads = 4;  ///< that commit
+  core::MemoryLedgerRef memory = nullptr;  ///< for effects that jobs hold back; null: not counted
+  std::string build;                       ///< what names this build, for the environment that jobs record
+  QueueLimits queue;                       ///< background jobs that wait to be started
+  int background_threads = 4;              ///< that commit
   /// Slots of background jobs that run at once. A principal without a running job may always start one more, and a job
   /// that waited for the jobs before it or for its client, which releases the slot, takes one again without waiting:
   /// the count may exceed the limit.
