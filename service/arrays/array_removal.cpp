@@ -46,7 +46,10 @@ void ArrayStore::end_removal(const ArrayRef& array) {
     state.charge.release();
     return state.forget_spilled();
   });
-  table_.with([&](Table& table) { table.by_id.erase(array->info().id); });
+  table_.with([&](Table& table) {
+    table.by_id.erase(array->info().id);
+    ++table.removals;
+  });
   array->watchers().notify_all();
 }
 

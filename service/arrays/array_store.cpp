@@ -367,7 +367,14 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, con
   for (const ArrayRef& array : replaced) end_removal(array);
 }
 
-ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
+std::pair<ArrayRef, int64_t> ArrayStore::find_loaded(std::string_view id) {
+  return table_.with([&](Table& table) -> std::pair<ArrayRef, int64_t> {
+    const auto found = table.by_id.find(id);
+    return {found == table.by_id.end() ? nullptr : found->second, table.removals};
+  });
+}
+
+ArrayRef ArrayStore::load_row(const storage::ArrayRow& row, int64_t removals) {
   ArrayInfo info;
   info.id = row.id;
   info.principal = row.principal;
@@ -403,7 +410,9 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
     state.reserved_by = row.reserved_by;
     for (const storage::ShardRow& shard : shards) state.blobs.push_back(shard.blob);
   });
-  return table_.with([&](Table& table) {
+  return table_.with([&](Table& table) -> ArrayRef {
+    if (row.state == ArrayState::kDonated) return array;  // for good: memory need not know it
+    if (table.removals != removals && !table.by_id.contains(row.id)) return nullptr;
     const auto [found, fresh] = table.by_id.try_emplace(row.id, array);
     const bool counts = row.state == ArrayState::kReady || row.state == ArrayState::kPending;
     if (fresh && counts) {
@@ -414,15 +423,15 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
 }
 
 ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
-  ArrayRef array = table_.with([&](Table& table) -> ArrayRef {
-    const auto found = table.by_id.find(id);
-    return found == table.by_id.end() ? nullptr : found->second;
-  });
-  // The database is read for others' arrays, too, so that the time does not reveal that the id is in memory.
-  if (array != nullptr && array->info().principal != principal) array = nullptr;
-  if (array == nullptr) {
+  ArrayRef array;
+  for (bool is_known = false; !is_known;) {
+    const auto [loaded, removals] = find_loaded(id);
+    // The database is read for others' arrays, too, so that the time does not reveal that the id is in memory.
+    if (loaded != nullptr && loaded->info().principal == principal) array = loaded;
+    if (array != nullptr) break;
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });
-    if (row) array = load_row(*row);
+    if (row) array = load_row(*row, removals);
+    is_known = !row || array != nullptr;
   }
   if (array != nullptr) follow_row(array);
   if (array != nullptr && pending_.is_over(*array)) expire_pending();
@@ -611,13 +620,17 @@ ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::Arr
                       (filter.name.empty() || filter.name == info.name) && info.name.starts_with(filter.prefix);
     if (fits && info.id > page.cursor) found.emplace(info.id, array);
   }
+  const int64_t removals = table_.with([](const Table& table) { return table.removals; });
   auto rows = store_.catalog().read([&](storage::Reader& reader) { return reader.arrays(principal, filter, page); });
   for (const storage::ArrayRow& row : rows.items) {
-    ArrayRef array = table_.with([&](Table& table) -> ArrayRef {
-      const auto known = table.by_id.find(row.id);
-      return known == table.by_id.end() ? nullptr : known->second;
-    });
-    if (array == nullptr) array = load_row(row);
+    ArrayRef array = find_loaded(row.id).first;
+    if (array == nullptr) array = load_row(row, removals);
+    try {
+      if (array == nullptr) array = find(row.id, principal);
+    } catch (const core::Error& error) {
+      if (error.code() != core::ErrorCode("not_found")) throw;
+      continue;  // it was deleted meanwhile
+    }
     found[row.id] = std::move(array);
   }
   Page out;
@@ -705,7 +718,7 @@ void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string
     const auto spilled = array->state().with([&](Array::State& state) -> std::optional<storage::PendingBlobs> {
       if (state.state == ArrayState::kDonated) return std::nullopt;  // a reader has seen the row before
       state.state = ArrayState::kDonated;
-      state.reason = "taken by " + job;
+      state.reason = storage::donated_reason(job);
       state.reserved_by.clear();
       state.shards.clear();
       state.charge.release();
@@ -713,6 +726,36 @@ void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string
       auto gone = state.forget_spilled();
       state.blobs.clear();
       return gone;
+    });
+  }
+}
+
+int64_t ArrayStore::forget_donated() {
+  constexpr size_t kAtOnce = 1000;
+  int64_t forgotten = 0;
+  std::string after;
+  for (;;) {
+    std::vector<ArrayRef> donated;
+    table_.with([&](const Table& table) {
+      for (auto entry = table.by_id.upper_bound(after); entry != table.by_id.end() && donated.size() < kAtOnce;
+           ++entry) {
+        after = entry->first;
+        const bool is_donated = entry->second->state().with(
+            [](const Array::State& state) { return state.state == ArrayState::kDonated && !state.deleted; });
+        if (is_donated) donated.push_back(entry->second);
+      }
+    });
+    if (donated.empty()) return forgotten;
+    // Those of memory arrays are written later.
+    store_.catalog().read([&](storage::Reader& reader) {
+      std::erase_if(donated, [&](const ArrayRef& array) {
+        const auto row = reader.array(array->info().id);
+        return !row || row->state != ArrayState::kDonated;
+      });
+    });
+    table_.with([&](Table& table) {
+      for (const ArrayRef& array : donated) forgotten += static_cast<int64_t>(table.by_id.erase(array->info().id));
+      table.removals += static_cast<int64_t>(donated.size());
     });
   }
 }

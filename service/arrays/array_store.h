@@ -252,6 +252,10 @@ class ArrayStore {
   /// reserve() throws.
   ArrayRef move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
+  /// Donated arrays leave memory once their rows say so, a thousand at a time; whoever asks for one reads its row. From
+  /// time to time. Returns how many.
+  int64_t forget_donated();
+
   [[nodiscard]] ArrayUsage usage() const;
   /// Of the shards that are in memory: what usage() finds array by array.
   [[nodiscard]] int64_t loaded_bytes() const { return *loaded_bytes_; }
@@ -270,6 +274,7 @@ class ArrayStore {
   };
   struct Table {
     std::map<std::string, ArrayRef, std::less<>> by_id;
+    int64_t removals = 0;  ///< arrays that have left: a row that was read before may be out of date
     uint64_t clock = 0;
   };
   /// An array is being deleted: nobody finds it, and nobody else deletes it. Throws as remove(), and what `check`
@@ -282,7 +287,11 @@ class ArrayStore {
   void end_removal(const ArrayRef& array);
   ArrayRef make_array(const NewArray& wanted, std::string id);
   ArrayRef find_addressed(std::string_view name, std::string_view principal);
-  ArrayRef load_row(const storage::ArrayRow& row);
+  /// The array of a row that was read after `removals` was. Null: an array has left since, and the row is to be read
+  /// again.
+  ArrayRef load_row(const storage::ArrayRow& row, int64_t removals);
+  /// The array if it is in memory, and the number of those that have left.
+  std::pair<ArrayRef, int64_t> find_loaded(std::string_view id);
   void follow_row(const ArrayRef& array);
   /// Throws memory_exceeded where the array can never be in memory.
   void require_fits(const Array& array) const;

@@ -239,7 +239,7 @@ void Transaction::consume_array(std::string_view id, std::string_view job) {
       ->statement(
           "UPDATE arrays SET state = 'donated', version = version + 1, reserved_by = NULL, reason = ?2, holds_name = 0 "
           "WHERE id = ?1")
-      .bind(id, "donated to " + std::string(job))
+      .bind(id, donated_reason(job))
       .run();
 }
 

@@ -4,6 +4,8 @@
 
 namespace meshd::storage {
 
+std::string donated_reason(std::string_view taker) { return "taken by " + std::string(taker); }
+
 // The tables end the search: a state without a word cannot be made.
 std::string_view to_string(ArrayState state) { return kArrayStates[static_cast<size_t>(state)]; }
 std::string_view to_string(Durability durability) { return kDurabilities[static_cast<size_t>(durability)]; }

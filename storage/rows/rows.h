@@ -203,6 +203,9 @@ struct MachineRatesRow {
   int64_t operations = 0;
 };
 
+/// Why an array that `taker` (a job, or the array that it was moved to) has consumed is not there any more.
+std::string donated_reason(std::string_view taker);
+
 /// The words that the database and the documents use: "pending", "ready", ...
 std::string_view to_string(ArrayState state);
 std::string_view to_string(Durability durability);

@@ -919,6 +919,39 @@ TEST_F(Arrays, consumed_array_is_donated_for_good) {
   EXPECT_EQ(error_word([&] { arrays_->shards(arrays_->find(id, "ann")); }), "deleted_or_donated");
 }
 
+TEST_F(Arrays, donated_arrays_leave_memory_and_are_read_from_their_rows) {
+  ArrayRef on_disk = published(1), in_memory = published(20, {.durability = Durability::kMemory});
+  const ArrayRef kept = published(40);
+  const std::vector<std::string> ids{on_disk->info().id, in_memory->info().id};
+  arrays_->reserve({on_disk, in_memory}, "job_1");
+  (*store_)->catalog().write(arrays_->consume_rows({on_disk}, "job_1"));
+  arrays_->consume({on_disk, in_memory}, "job_1");
+  const std::string why = why_not([&] { arrays_->shards(on_disk); });
+  const int64_t version = on_disk->version();
+  std::vector<std::weak_ptr<arrays::Array>> left{on_disk, in_memory};
+  on_disk.reset();
+  in_memory.reset();
+  EXPECT_EQ(arrays_->forget_donated(), 1) << "the other's row does not say so yet";
+  EXPECT_TRUE(left[0].expired());
+  EXPECT_FALSE(left[1].expired());
+  (*store_)->catalog().write(arrays_->consume_rows({left[1].lock()}, "job_1"));
+  EXPECT_EQ(arrays_->forget_donated(), 1);
+  EXPECT_TRUE(left[1].expired());
+  EXPECT_EQ(arrays_->forget_donated(), 0);
+  for (const std::string& id : ids) {
+    const ArrayRef found = arrays_->find(id, "ann");
+    EXPECT_EQ(error_word([&] { arrays_->shards(found); }), "deleted_or_donated");
+    EXPECT_EQ(error_word([&] { arrays_->reserve({found}, "job_2"); }), "array_donated");
+  }
+  EXPECT_EQ(why_not([&] { arrays_->shards(arrays_->find(ids[0], "ann")); }), why);
+  EXPECT_EQ(arrays_->find(ids[0], "ann")->version(), version);
+  EXPECT_EQ(arrays_->list("ann", {}, {}).items.size(), 3U);
+  EXPECT_EQ(arrays_->usage().count, 1) << "to look at them does not bring them back";
+  EXPECT_EQ(values(arrays_->shards(arrays_->find(kept->info().id, "ann"))), count_from(40));
+  arrays_->remove(arrays_->find(ids[0], "ann"));
+  EXPECT_EQ(error_word([&] { arrays_->find(ids[0], "ann"); }), "not_found");
+}
+
 TEST_F(Arrays, donation_is_found_from_its_commit_on) {
   const ArrayRef array = published(1);
   const std::string id = array->info().id;
