@@ -36,13 +36,22 @@ namespace meshd::jobs {
 /// Of what is written now. Rows of version 0 hold a body of the API: jobs that builds before schema 16 accepted.
 inline constexpr int64_t kStoredJobVersion = 1;
 
-/// So many bytes are kept in the row; more are a blob. A blob costs a file and two syncs, the row copies its bytes into
-/// the log and from there into the database: measured (tests/bench/RESULTS.md), they cost the same about here.
+/// So many bytes are kept in the row; more are a blob. A blob costs a file and two syncs, a row has its bytes copied
+/// into the log and from there into the database, by one thread. Jobs a second (tests/bench/jobs_bench.py; a busy disk,
+/// so that the ratios count), the row's and the blob's:
+///
+///                 64 KiB      256 KiB     512 KiB     1 MiB       4 MiB
+///   1 client      133  57     111  51     73  57      55  64      8  16
+///   8 clients     391  568    177  413    74  257     57  228     7  39
+///
+/// A client alone is slower with blobs below 1 MiB, several are faster from 64 KiB on. Where this is, nobody is slower
+/// than with all bytes of the body in the row, as base64 (1 client: 147, 96, 38, 35, 5).
 inline constexpr int64_t kMostInRow = int64_t{256} << 10;
 
 /// What messages call them where they do not fit.
 inline constexpr std::string_view kWhatIsKept = "what the request brings, which the job keeps until it is over,";
 
+/// The stored form of one request.
 struct StoredJob {
   std::string document;
   std::vector<std::span<const std::byte>> bytes;  ///< views of the request
