@@ -21,7 +21,7 @@
 namespace meshd::arrays {
 namespace {
 
-constexpr std::string_view kNewData = "new data, while it is written,";
+constexpr std::string_view kNewData = "the new version";
 
 using storage::ArrayState;
 using storage::Durability;
