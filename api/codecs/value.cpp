@@ -409,7 +409,7 @@ void clean_elements(DType dtype, std::span<std::byte> bytes) {
     return;
   }
   const int unused = 8 - tensor::row(dtype).bits;
-  if (!tensor::is_integer(dtype) || unused <= 0) return;
+  if (unused <= 0) return;
   const bool is_signed = tensor::is_signed_integer(dtype);
   for (std::byte& byte : bytes) {
     const auto high = static_cast<uint8_t>(static_cast<uint8_t>(byte) << unused);

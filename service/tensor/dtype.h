@@ -11,8 +11,8 @@
 
 namespace meshd::tensor {
 
-/// Element types in the order of kDTypeTable. 2 and 4 bit integers and bool take one byte an element, in memory and on
-/// the wire.
+/// Element types in the order of kDTypeTable. Types of fewer than 8 bits take one byte an element, in memory and on the
+/// wire.
 enum class DType : uint8_t {
   kBool,
   kInt2,
@@ -27,6 +27,9 @@ enum class DType : uint8_t {
   kUint16,
   kUint32,
   kUint64,
+  kFloat4E2M1FN,
+  kFloat6E2M3FN,
+  kFloat6E3M2FN,
   kFloat8E3M4,
   kFloat8E4M3,
   kFloat8E4M3B11FNUZ,
@@ -47,10 +50,11 @@ enum class DTypeClass : uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
 
 /// How a float format spends its codes for infinities and NaN.
 enum class FloatSpecials : uint8_t {
-  kIeee,        ///< the top exponent holds infinity and NaNs
-  kFinite,      ///< "FN": no infinity, the code with all bits set is NaN
-  kNegZeroNan,  ///< "FNUZ": no infinity, no negative zero; its code is the only NaN
-  kPowersOfTwo  ///< "FNU": no sign, zero or infinity; the code with all bits set is NaN
+  kIeee,         ///< the top exponent holds infinity and NaNs
+  kFinite,       ///< "FN": no infinity, the code with all bits set is NaN
+  kNegZeroNan,   ///< "FNUZ": no infinity, no negative zero; its code is the only NaN
+  kPowersOfTwo,  ///< "FNU": no sign, zero or infinity; the code with all bits set is NaN
+  kNone          ///< "FN" of fewer than 8 bits: every code is a number
 };
 
 /// A binary floating-point format; all zero for types that are no floats.
@@ -72,6 +76,10 @@ constexpr FloatFormat fnuz(int exponent, int mantissa, int bias) {
 }
 constexpr FloatFormat powers_of_two(int exponent, int mantissa, int bias) {
   return {exponent, mantissa, bias, FloatSpecials::kPowersOfTwo};
+}
+
+constexpr FloatFormat numbers_only(int exponent, int mantissa, int bias) {
+  return {exponent, mantissa, bias, FloatSpecials::kNone};
 }
 
 /// One row. Empty names mean that the surface has none.
@@ -103,6 +111,12 @@ inline constexpr DTypeRow kDTypeTable[] = {
     {DType::kUint16, "uint16", "ui16", "<u2", "UINT16", "uint16", "U16", DTypeClass::kUnsigned, 16, 2},
     {DType::kUint32, "uint32", "ui32", "<u4", "UINT32", "uint32", "U32", DTypeClass::kUnsigned, 32, 4},
     {DType::kUint64, "uint64", "ui64", "<u8", "UINT64", "uint64", "U64", DTypeClass::kUnsigned, 64, 8},
+    {DType::kFloat4E2M1FN, "float4_e2m1fn", "f4E2M1FN", "<V1", "", "", "", DTypeClass::kFloat, 4, 1,
+     numbers_only(2, 1, 1)},
+    {DType::kFloat6E2M3FN, "float6_e2m3fn", "f6E2M3FN", "<V1", "", "", "", DTypeClass::kFloat, 6, 1,
+     numbers_only(2, 3, 1)},
+    {DType::kFloat6E3M2FN, "float6_e3m2fn", "f6E3M2FN", "<V1", "", "", "", DTypeClass::kFloat, 6, 1,
+     numbers_only(3, 2, 3)},
     {DType::kFloat8E3M4, "float8_e3m4", "f8E3M4", "<V1", "", "", "", DTypeClass::kFloat, 8, 1, ieee(3, 4, 3)},
     {DType::kFloat8E4M3, "float8_e4m3", "f8E4M3", "<V1", "", "", "", DTypeClass::kFloat, 8, 1, ieee(4, 3, 7)},
     {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "<V1", "", "", "", DTypeClass::kFloat, 8, 1,

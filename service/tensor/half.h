@@ -1,6 +1,7 @@
 // The narrow float types as bits, and their exact conversions: one description per format instead of one routine per
 // type. Decoding is exact; encoding rounds to nearest, ties to even, from the double it is given, with no step in
-// between. Values beyond the largest become infinity, or NaN in formats without one (as in JAX).
+// between. Values beyond the largest become infinity, or NaN in formats without one, or the largest in formats without
+// both, where NaN becomes -0 (as in JAX).
 #pragma once
 
 #include <array>
@@ -15,15 +16,15 @@ namespace meshd::tensor {
 /// The format of a float type.
 constexpr FloatFormat float_format(DType dtype) { return row(dtype).format; }
 
-/// The value of a code of at most 16 bits, of any format but powers of two. Exact; NaN codes give a quiet NaN with the
-/// code's sign.
+/// The value of a code of at most 16 bits, of any format but powers of two; bits above those of the format do not
+/// count. Exact; NaN codes give a quiet NaN with the code's sign.
 constexpr double decode_float(const FloatFormat& format, uint32_t code) {
   const int mantissa_bits = format.mantissa_bits;
   const uint32_t sign_bit = 1U << (format.exponent_bits + mantissa_bits);
   const bool negative = (code & sign_bit) != 0;
   const uint32_t magnitude = code & (sign_bit - 1);
   const double nan = negative ? -std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::quiet_NaN();
-  if (format.specials == FloatSpecials::kNegZeroNan && code == sign_bit) return nan;
+  if (format.specials == FloatSpecials::kNegZeroNan && negative && magnitude == 0) return nan;
   if (format.specials == FloatSpecials::kFinite && magnitude == sign_bit - 1) return nan;
   const uint32_t exponent = magnitude >> mantissa_bits;
   const uint32_t fraction = magnitude & ((1U << mantissa_bits) - 1);
@@ -54,6 +55,10 @@ constexpr uint32_t encode_float(const FloatFormat& format, double value) {
   } else if (format.specials == FloatSpecials::kFinite) {
     infinity = nan;
     largest = sign_bit - 2;
+  } else if (format.specials == FloatSpecials::kNone) {
+    nan = sign_bit;
+    largest = sign_bit - 1;
+    infinity = sign | largest;
   } else {
     nan = sign_bit;
     infinity = sign_bit;
@@ -132,7 +137,7 @@ constexpr uint16_t float_to_float16(float value) {
   return static_cast<uint16_t>(code | sign);
 }
 
-/// Values of the 256 codes of a float8 type.
+/// Values of the 256 bytes that may hold a float of at most 8 bits.
 constexpr std::array<float, 256> float8_values(DType dtype) {
   std::array<float, 256> values{};
   for (int code = 0; code < 256; ++code) {
@@ -144,7 +149,7 @@ constexpr std::array<float, 256> float8_values(DType dtype) {
   return values;
 }
 
-/// The code of a float8 type nearest to `value`.
+/// The code nearest to `value` of a float type of at most 8 bits.
 constexpr uint8_t encode_float8(DType dtype, double value) {
   return float_format(dtype).specials == FloatSpecials::kPowersOfTwo
              ? encode_float8_e8m0(value)

@@ -10,7 +10,7 @@ from file_formats import RAW, ok, read_npy, read_npz, read_safetensors, refused,
 
 FILES = pathlib.Path(__file__).resolve().parent / "files"
 VALUES = json.loads((FILES / "values.json").read_text())
-OPEN = {"int2", "int4", "uint2", "uint4"} | {name for entry in VALUES.values() for name in [entry["dtype"]] if name.startswith("float8")}
+OPEN = {"int2", "int4", "uint2", "uint4"} | {name for entry in VALUES.values() for name in [entry["dtype"]] if name.startswith(("float4_", "float6_", "float8_"))}
 # What np.load calls them.
 VOID = {"bfloat16": "|V2"}
 

@@ -1,4 +1,4 @@
-// Narrow types that are computed in a wider one, a run at a time: float8 and 16-bit floats as float, integers of 2 and
+// Narrow types that are computed in a wider one, a run at a time: floats of 4 to 16 bits as float, integers of 2 and
 // 4 bits as bytes.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace meshd::kernels {
 
-/// Whether the type is a float of 8 or 16 bits.
+/// Whether the type is a float of at most 16 bits.
 constexpr bool is_narrow_float(tensor::DType dtype) { return tensor::is_float(dtype) && tensor::size_bytes(dtype) < 4; }
 /// Whether the type is an integer of 2 or 4 bits.
 constexpr bool is_narrow_integer(tensor::DType dtype) {

@@ -39,7 +39,7 @@ Nonfinite find_nonfinite(DType dtype, const std::byte* from, int64_t count) {
   if (dtype == DType::kComplex64) return find_nonfinite(DType::kFloat32, from, 2 * count);
   if (dtype == DType::kComplex128) return find_nonfinite(DType::kFloat64, from, 2 * count);
   const tensor::DTypeRow& row = tensor::row(dtype);
-  if (row.format.exponent_bits == 0) return {};
+  if (row.format.exponent_bits == 0 || row.format.specials == FloatSpecials::kNone) return {};
   switch (tensor::size_bytes(dtype)) {
     case 1:
       return find<uint8_t>(row.format, from, count);

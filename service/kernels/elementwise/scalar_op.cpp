@@ -60,8 +60,11 @@ struct Select {
 
 ScalarKernel find_bitcast_kernel(DType in, DType out) {
   if (tensor::row(in).bits != tensor::row(out).bits) return nullptr;
-  // Few bits in a byte: the upper bits follow the sign of the type.
-  if (is_narrow_integer(in) && is_narrow_integer(out)) return find_convert_kernel(in, out);
+  // Few bits in a byte: the upper bits follow the sign of the type. The code of a float is kept as an unsigned integer.
+  if (is_narrow_integer(in) || is_narrow_integer(out)) {
+    const auto integer_of = [](DType dtype) { return tensor::is_float(dtype) ? DType::kUint4 : dtype; };
+    return find_convert_kernel(integer_of(in), integer_of(out));
+  }
   return find_copy_kernel(tensor::size_bytes(in));
 }
 

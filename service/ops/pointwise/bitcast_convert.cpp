@@ -17,10 +17,10 @@ namespace {
 
 using tensor::DType;
 
-/// Booleans and integers of 2 and 4 bits take a byte each in memory, so that packing them is a loop and not a copy. XLA
+/// Elements of 1, 2 and 4 bits take a byte each in memory, so that packing them is a loop and not a copy. XLA
 /// has no bits of booleans (its answers have other shapes than it declares); these are the specification's,
 /// num_bits(i1) = 1, the least significant bit first.
-bool is_packed(DType dtype) { return !tensor::is_float(dtype) && tensor::row(dtype).bits < 8; }
+bool is_packed(DType dtype) { return tensor::row(dtype).bits < 8; }
 
 std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
   expect_operand_count(view, "bitcast_convert", 1);
@@ -47,6 +47,8 @@ std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
   tensor::Dims longer = grows ? to.dims() : from.dims();
   const tensor::Dims& shorter = grows ? from.dims() : to.dims();
   const int ratio = grows ? from_bits / to_bits : to_bits / from_bits;
+  if (std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0)
+    mismatch("the width of one element must be a multiple of the width of the other");
   if (longer.empty() || (longer.back() != ratio && longer.back() != tensor::kDynamicDim)) {
     mismatch("the innermost dimension of the smaller elements must be " + std::to_string(ratio));
   }

@@ -49,7 +49,7 @@ bool adopt_stored_bytes(const tensor::TensorType& type, int64_t count, std::vect
       bytes = std::move(wide);
     }
     for (std::byte& value : bytes) value = value == std::byte{0} ? std::byte{0} : std::byte{1};
-  } else if (const int bits = tensor::row(type.dtype).bits; tensor::is_integer(type.dtype) && bits < 8) {
+  } else if (const int bits = tensor::row(type.dtype).bits; bits < 8) {
     // MLIR fills the rest of the byte with zeros, we with the sign.
     const int mask = (1 << bits) - 1;
     const int sign = tensor::is_signed_integer(type.dtype) ? 1 << (bits - 1) : 0;

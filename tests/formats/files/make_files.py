@@ -15,7 +15,8 @@ import safetensors
 HERE = pathlib.Path(__file__).parent
 # Files say nothing else than their size in bytes of these, but of float8_e5m2.
 NARROW = ["int2", "int4", "uint2", "uint4", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
-          "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "bfloat16"]
+          "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn", "float6_e2m3fn",
+          "float6_e3m2fn", "bfloat16"]
 # What safetensors' TensorSpec calls them.
 TENSORS = ["bool", "uint8", "int8", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fnuz", "float8_e5m2fnuz",
            "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32", "complex64", "float64", "int64", "uint64"]
@@ -29,6 +30,9 @@ def array_of(name):
     if name in ("int2", "int4", "uint2", "uint4"):
         info = ml_dtypes.iinfo(dtype_of(name))
         return np.array([[info.min, info.max, 0], [1, info.min, info.max]]).astype(dtype_of(name))
+    if name.startswith(("float4_", "float6_")):
+        largest = ml_dtypes.finfo(dtype_of(name)).max
+        return np.array([[-largest, -1, -0.0], [0.5, 1, largest]], np.float32).astype(dtype_of(name))
     count = 6 * dtype_of(name).itemsize
     bits = np.arange(7, 7 + 37 * count, 37).astype(np.uint8) if name != "bool" else np.arange(count, dtype=np.uint8) % 2
     return np.frombuffer(bits.tobytes(), dtype_of(name)).reshape(2, 3)

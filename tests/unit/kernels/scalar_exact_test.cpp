@@ -340,8 +340,9 @@ TEST(ScalarKernels, narrow_floats_round_once) {
       }
     }
   }
-  for (const DType dtype : {DType::kFloat8E3M4, DType::kFloat8E4M3, DType::kFloat8E4M3B11FNUZ, DType::kFloat8E4M3FN,
-                            DType::kFloat8E4M3FNUZ, DType::kFloat8E5M2, DType::kFloat8E5M2FNUZ}) {
+  for (const DType dtype : {DType::kFloat4E2M1FN, DType::kFloat6E2M3FN, DType::kFloat6E3M2FN, DType::kFloat8E3M4,
+                            DType::kFloat8E4M3, DType::kFloat8E4M3B11FNUZ, DType::kFloat8E4M3FN, DType::kFloat8E4M3FNUZ,
+                            DType::kFloat8E5M2, DType::kFloat8E5M2FNUZ}) {
     std::vector<uint8_t> a;
     std::vector<uint8_t> b;
     for (int code = 0; code < 65536; ++code) {

@@ -14,7 +14,8 @@
 namespace meshd::tensor {
 namespace {
 
-constexpr DType kFloat8Types[] = {DType::kFloat8E3M4,    DType::kFloat8E4M3,     DType::kFloat8E4M3B11FNUZ,
+constexpr DType kFloat8Types[] = {DType::kFloat4E2M1FN,  DType::kFloat6E2M3FN,   DType::kFloat6E3M2FN,
+                                  DType::kFloat8E3M4,    DType::kFloat8E4M3,     DType::kFloat8E4M3B11FNUZ,
                                   DType::kFloat8E4M3FN,  DType::kFloat8E4M3FNUZ, DType::kFloat8E5M2,
                                   DType::kFloat8E5M2FNUZ};
 
@@ -44,6 +45,15 @@ TEST(Half, known_values_decode) {
   EXPECT_EQ(decode_float(float_format(DType::kFloat8E5M2FNUZ), 0x7F), 57344);
   EXPECT_EQ(decode_float(float_format(DType::kFloat8E3M4), 0x6F), 15.5);
   EXPECT_EQ(decode_float(float_format(DType::kFloat8E4M3), 0x77), 240);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat6E2M3FN), 0x1F), 7.5);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat6E2M3FN), 0x21), -0.125);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat6E3M2FN), 0x3F), -28);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat6E3M2FN), 0x01), 0.0625);
+  const std::vector<double> four_bits = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (uint32_t code = 0; code < 8; ++code) {
+    EXPECT_EQ(decode_float(float_format(DType::kFloat4E2M1FN), code), four_bits[code]);
+    EXPECT_EQ(decode_float(float_format(DType::kFloat4E2M1FN), code | 0xF8), -four_bits[code]) << "upper bits";
+  }
   EXPECT_EQ(decode_float8_e8m0(0x7F), 1);
   EXPECT_EQ(decode_float8_e8m0(0x00), std::ldexp(1, -127));
   EXPECT_TRUE(std::isnan(decode_float8_e8m0(0xFF)));
@@ -51,7 +61,7 @@ TEST(Half, known_values_decode) {
 
 TEST(Half, every_code_survives_decoding_and_encoding) {
   for (const DType dtype : kFloat8Types) {
-    for (uint32_t code = 0; code < 256; ++code) {
+    for (uint32_t code = 0; code < 1U << row(dtype).bits; ++code) {
       const double value = decode_float(float_format(dtype), code);
       const uint32_t back = encode_float8(dtype, value);
       if (std::isnan(value))
@@ -94,6 +104,8 @@ void check_roundings(const FloatFormat& format, const std::string& what) {
   EXPECT_EQ(edge, last) << what;
   if (format.specials == FloatSpecials::kIeee)
     EXPECT_EQ(beyond, INFINITY) << what;
+  else if (format.specials == FloatSpecials::kNone)
+    EXPECT_EQ(beyond, last) << what;
   else
     EXPECT_TRUE(std::isnan(beyond)) << what;
 }
@@ -102,6 +114,19 @@ TEST(Half, encoding_rounds_to_nearest_even_between_all_neighbours) {
   check_roundings(float_format(DType::kFloat16), "float16");
   check_roundings(float_format(DType::kBfloat16), "bfloat16");
   for (const DType dtype : kFloat8Types) check_roundings(float_format(dtype), std::string(name(dtype)));
+}
+
+/// As XLA converts on CPU, whatever the sign of the NaN.
+TEST(Half, formats_of_numbers_only_hold_infinity_at_the_largest_and_make_nan_a_negative_zero) {
+  for (const DType dtype : {DType::kFloat4E2M1FN, DType::kFloat6E2M3FN, DType::kFloat6E3M2FN}) {
+    const auto sign = static_cast<uint32_t>(sign_bit(dtype));
+    for (const double nan : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::quiet_NaN()})
+      EXPECT_EQ(encode_float8(dtype, nan), sign) << name(dtype);
+    EXPECT_EQ(encode_float8(dtype, INFINITY), sign - 1) << name(dtype);
+    EXPECT_EQ(encode_float8(dtype, -1e300), 2 * sign - 1) << name(dtype);
+    EXPECT_EQ(encode_float8(dtype, -1e-300), sign) << name(dtype);
+    EXPECT_EQ(infinity_bits(dtype), std::nullopt);
+  }
 }
 
 TEST(Half, float8_e8m0_rounds_ties_up_and_knows_no_zero) {

@@ -19,7 +19,7 @@ X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 TYPES = [*"bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()]
 TYPES += [
     *"bfloat16 int4 uint4 int2 uint2 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz".split(),
-    *"float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(),
+    *"float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn".split(),
 ]
 #: Those that JAX has with jax_enable_x64 only.
 WIDE = ["int64", "uint64", "float64", "complex128"]
