@@ -48,6 +48,7 @@ const Schema<ir::Parameter>& schema() {
   static const Schema<Doc> kSchema{
       "Parameter",
       {{"dtype", [](const Doc& doc) { return doc.type.dtype(); }},
+       {"quantized", [](const Doc& doc) { return unless_empty(doc.quantized); }},
        {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims(); }},
        {"sharding",
         [](const Doc& doc) {

@@ -66,6 +66,7 @@ struct Parameter {
   bool is_donor = false;                  ///< jax.buffer_donor
   bool is_token = false;                  ///< !stablehlo.token, or i1[0] with jax.token
   std::string result_info;                ///< jax.result_info
+  std::string quantized;                  ///< the quantised element type of the text; `type` is of its storage integers
   AttributeList attributes;               ///< all of them, as written
   Location location;
 };

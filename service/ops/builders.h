@@ -7,6 +7,7 @@
 #include "service/ops/fixed_string.h"
 #include "service/ops/op_def.h"
 #include "service/ops/pointwise/pointwise.h"
+#include "service/ops/quantized.h"
 
 namespace meshd::ops {
 
@@ -32,6 +33,7 @@ OpDef pointwise(std::string_view summary, ScalarMath body) {
 template <FixedString kName, DTypeSet kTakes = kFloatsOrComplexes, FixedString kElement = "f32">
 OpDef pointwise_unary(std::string_view summary, kernels::ScalarOp op, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 1, kTakes, Gives::kSame>(summary, {.op = op});
+  if ((kTakes & kFloats) != 0) def.quantized = kQuantizedMath;
   def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">) -> tensor<4x",
                        kElement, "> {\n    %0 = ", kName, " %arg0 : tensor<4x", kElement,
@@ -54,6 +56,7 @@ OpDef pointwise_unary_to(std::string_view summary, ScalarMath body, Derivative d
 template <FixedString kName, DTypeSet kTakes = kNumbers, FixedString kElement = "f32">
 OpDef pointwise_binary(std::string_view summary, kernels::ScalarOp op, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 2, kTakes, Gives::kSame>(summary, {.op = op});
+  if ((kTakes & kFloats) != 0) def.quantized = kQuantizedMath;
   def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<4x", kElement, "> {\n    %0 = ", kName, " %arg0, %arg1 : tensor<4x",

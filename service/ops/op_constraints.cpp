@@ -16,7 +16,7 @@ std::vector<std::string> labelled_constraints(const OpDef& def) {
   for (const OpConstraint& constraint : op_constraints()) {
     if (constraint.op != name) continue;
     found.push_back(&constraint);
-    has_type_check = has_type_check || constraint.label[0] == 'C';
+    has_type_check = has_type_check || constraint.label == "C1";
   }
   for (const OpConstraint& constraint : op_constraints()) {
     if (is_pointwise && !has_type_check && constraint.op == "pointwise") found.push_back(&constraint);

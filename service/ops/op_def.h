@@ -211,6 +211,27 @@ struct PropagationFacts {
   bool keeps_constants = false;  ///< of constants it makes a constant, which is copied for each of its uses
 };
 
+/// How an op takes tensors of quantised elements; program/transform/legalize_quantized.h writes it so.
+enum class QuantizedForm : uint8_t {
+  kRefused,    ///< not at all: refused by name
+  kStorage,    ///< it moves elements or holds regions: as the integers that are stored
+  kExpressed,  ///< dequantised, computed in the expressed type, quantised
+  kConvert,    ///< uniform_quantize and uniform_dequantize: the operand's values with the result's parameters
+};
+/// Which of its tensors have the same quantised element type.
+enum class SameQuantized : uint8_t {
+  kNone,     ///< any, or as `check` says
+  kEach,     ///< operand k and result k
+  kReduced,  ///< operand k, its initial value behind all inputs, and result k
+  kAll,      ///< every tensor but indices
+};
+struct QuantizedTypes {
+  QuantizedForm form = QuantizedForm::kRefused;
+  SameQuantized same = SameQuantized::kNone;
+  bool per_axis = false;                   ///< also where slices of a dimension have parameters of their own
+  void (*check)(const OpView&) = nullptr;  ///< labelled constraints beyond these (quantized.h); null: none
+};
+
 /// How a collective of Shardy's leads from its operand's sharding to its result's.
 enum class AxesEffect : uint8_t {
   kNone,      ///< the op is no such collective
@@ -287,6 +308,7 @@ struct OpDef {
   TextForm text = {};  ///< its pretty form, where that has more than operands, attributes and types
   PropagationFacts propagation = {};
   InferFn infer = nullptr;
+  QuantizedTypes quantized = {};
   RuleFn rule = nullptr;
   Body body = Unsupported{};
   /// Where attributes or types decide how the op is run (a custom call's target, a bitcast that changes the shape).

@@ -25,6 +25,9 @@ struct Instance {
   }
 };
 
+/// Written in other ops by legalize_quantized, for all types.
+bool is_conversion(const ops::OpDef& def) { return def.quantized.form == ops::QuantizedForm::kConvert; }
+
 /// Nothing where the text is refused or does not have the op in @main.
 std::optional<Instance> instance_of(const std::string& text, std::string_view name) {
   try {
@@ -62,7 +65,7 @@ bool is_ready(const ops::OpDef& def, const Instance& instance) {
 }
 
 std::string_view how(const ops::OpDef& def) {
-  if (def.expand != nullptr) return "composed";
+  if (def.expand != nullptr || is_conversion(def)) return "composed";
   if (std::holds_alternative<ops::ScalarMath>(def.body)) return "pointwise";
   if (std::holds_alternative<ops::LocalKernel>(def.body)) return "kernel";
   if (std::holds_alternative<ops::GroupKernel>(def.body)) return "collective";

@@ -9,6 +9,7 @@
 #include "service/ops/collective/collectives_vjp.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
+#include "service/ops/quantized.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {
@@ -100,6 +101,7 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_all_gather,
+                  .quantized = kQuantizedMoved,
                   .rule = all_gather_rule,
                   .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">},
                   .derivative = {vjp_all_gather}});
@@ -125,6 +127,7 @@ std::vector<OpDef> make_collectives_rows() {
                                 .region_count = 1,
                                 .attributes = {kGroups, kChannel, kChannelId, kGlobalIds}},
                   .infer = infer_all_reduce,
+                  .quantized = kQuantizedMoved,
                   .rule = elementwise_rule,
                   .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">},
                   .region_arguments = RegionArguments::kFixed,
@@ -151,6 +154,7 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannel,
                                                kChannelId}},
                   .infer = infer_all_to_all,
+                  .quantized = kQuantizedMoved,
                   .rule = all_to_all_rule,
                   .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">},
                   .derivative = {vjp_all_to_all}});
@@ -180,6 +184,7 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_reduce_scatter,
+                  .quantized = kQuantizedMoved,
                   .rule = reduce_scatter_rule,
                   .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">},
                   .region_arguments = RegionArguments::kFixed,
@@ -202,6 +207,7 @@ std::vector<OpDef> make_collectives_rows() {
                      .operand_max = -1,
                      .attributes = {{"source_target_pairs", true, "rows of (source, target)"}, kChannel, kChannelId}},
        .infer = infer_collective_permute,
+       .quantized = kQuantizedMoved,
        .rule = elementwise_rule,
        .body = GroupKernel{prepare_collective_permute, permute_pairs, true},
        .derivative = {vjp_collective_permute}});
@@ -220,6 +226,7 @@ std::vector<OpDef> make_collectives_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {kGroups, kChannel, kChannelId}},
                   .infer = infer_collective_broadcast,
+                  .quantized = kQuantizedMoved,
                   .rule = elementwise_rule,
                   .body = GroupKernel{prepare_collective_broadcast, by_partition<"collective_broadcast">}});
   return rows;

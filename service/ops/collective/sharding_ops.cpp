@@ -11,6 +11,7 @@
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
+#include "service/ops/quantized.h"
 
 namespace meshd::ops {
 namespace {
@@ -162,6 +163,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
                   .text = {.shape = TextShape::kShardingConstraint},
                   .infer = infer_annotation<"sharding_constraint">,
+                  .quantized = kQuantizedHeld,
                   .rule = pointwise_rule,
                   .body = Structural::kShardingConstraint,
                   .result_is_operand = true,
@@ -180,6 +182,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
                   .text = {.shape = TextShape::kShardingConstraint},
                   .infer = infer_annotation<"reshard">,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kReshard,
                   .result_is_operand = true,
                   .derivative = {vjp_identity}});
@@ -215,6 +218,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                                 .attributes = {{"allowed_direction", true, "NONE, FORWARD, BACKWARD or BOTH"}}},
                   .text = {.shape = TextShape::kPropagationBarrier},
                   .infer = infer_barrier,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kPropagationBarrier,
                   .result_is_operand = true,
                   .derivative = {vjp_identity}});
@@ -238,6 +242,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                                                {"manual_axes", true, "axes that the body itself handles"}}},
                   .text = {.shape = TextShape::kManualComputation},
                   .infer = infer_manual,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kManualComputation});
   rows.push_back({.name = "sdy.named_computation",
                   .summary = "a body with a name: a call that stands in place",
@@ -259,6 +264,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                                                {"out_shardings", false, "of the results"}}},
                   .text = {.shape = TextShape::kNamedComputation},
                   .infer = infer_named,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kNamedComputation});
   return rows;
 }

@@ -9,6 +9,7 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/convolution_dims.h"
 #include "service/ops/linalg/linalg_vjp.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
@@ -351,6 +352,7 @@ std::vector<OpDef> make_convolution_rows() {
                                      "a hint; products are never less precise than their types"}}},
        .text = {.shape = TextShape::kConvolution},
        .infer = infer_convolution,
+       .quantized = {.form = QuantizedForm::kExpressed, .per_axis = true, .check = check_quantized_convolution},
        .rule = convolution_rule,
        .body = LocalKernel{prepare_convolution},
        .combine = combine_sums,

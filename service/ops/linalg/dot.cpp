@@ -8,6 +8,7 @@
 #include "service/ops/families.h"
 #include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/linalg_vjp.h"
+#include "service/ops/quantized.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
 
@@ -113,6 +114,7 @@ std::vector<OpDef> make_dot_rows() {
                            {"precision", FieldKind::kPrecision, "precision_config"},
                            {"algorithm", FieldKind::kAlgorithm, "algorithm"}}},
        .infer = infer_dot_general,
+       .quantized = {.form = QuantizedForm::kExpressed, .per_axis = true, .check = check_quantized_dot_general},
        .rule = dot_general_rule,
        .body = LocalKernel{prepare_dot_general},
        .combine = combine_sums,

@@ -15,6 +15,7 @@
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/linalg_vjp.h"
+#include "service/ops/quantized.h"
 #include "service/ops/rule_views.h"
 #include "service/tensor/buffer.h"
 #include "service/tensor/half.h"
@@ -307,6 +308,7 @@ std::vector<OpDef> make_linalg_rows() {
                      .attributes = {{"lower", false, "which triangle is read and written; the upper one when absent"}}},
        .text = {.fields = {{"lower", FieldKind::kBool, "lower"}}},
        .infer = infer_cholesky,
+       .quantized = kQuantizedMath,
        .rule = cholesky_rule,
        .body = LocalKernel{prepare_cholesky},
        .derivative = {vjp_cholesky},
@@ -327,6 +329,7 @@ std::vector<OpDef> make_linalg_rows() {
                                                {"unit_diagonal", true, "a's diagonal counts as ones"},
                                                {"transpose_a", true, "NO_TRANSPOSE, TRANSPOSE or ADJOINT"}}},
                   .infer = infer_triangular_solve,
+                  .quantized = kQuantizedMath,
                   .rule = triangular_solve_rule,
                   .body = LocalKernel{prepare_triangular_solve},
                   .derivative = {vjp_triangular_solve},

@@ -12,6 +12,7 @@
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"
+#include "service/ops/quantized.h"
 #include "service/ops/writer.h"
 
 namespace meshd::ops {
@@ -408,6 +409,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 2, .operand_max = 2},
                   .infer = infer_dynamic_reshape,
+                  .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_reshape},
                   .expand = expand_dynamic_reshape});
   rows.push_back(
       {.name = "stablehlo.dynamic_broadcast_in_dim",
@@ -427,6 +429,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                     {"known_nonexpanding_dimensions", false, "a hint that nothing depends on"}}},
        .text = {.fields = {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
        .infer = infer_dynamic_broadcast,
+       .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_broadcast},
        .expand = expand_dynamic_broadcast});
   rows.push_back({.name = "stablehlo.dynamic_iota",
                   .summary = "iota of a shape that is a value",
@@ -443,6 +446,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                 .attributes = {{"iota_dimension", true, "whose index is given"}}},
                   .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
                   .infer = infer_dynamic_iota,
+                  .quantized = kQuantizedComputed,
                   .expand = expand_dynamic_iota});
   rows.push_back({.name = "stablehlo.dynamic_pad",
                   .summary = "pad by amounts that are values",
@@ -457,6 +461,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5},
                   .infer = infer_dynamic_pad,
+                  .quantized = kQuantizedJoined,
                   .body = LocalKernel{prepare_dynamic_pad},
                   .expand = expand_dynamic_pad});
   rows.push_back({.name = "stablehlo.real_dynamic_slice",
@@ -473,6 +478,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 4, .operand_max = 4},
                   .infer = infer_real_dynamic_slice,
+                  .quantized = kQuantizedMoved,
                   .body = LocalKernel{prepare_real_dynamic_slice},
                   .expand = expand_real_dynamic_slice});
   rows.push_back(
@@ -491,6 +497,7 @@ std::vector<OpDef> make_dynamic_rows() {
                      .attributes = {{"dimension_numbers", true, "how operand, indices and result go together"},
                                     {"indices_are_sorted", false, "a hint that nothing depends on"}}},
        .infer = infer_dynamic_gather,
+       .quantized = kQuantizedMoved,
        .expand = expand_dynamic_gather});
   rows.push_back({.name = "stablehlo.dynamic_conv",
                   .summary = "convolution with padding that is a value",

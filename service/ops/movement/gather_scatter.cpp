@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/movement/movement_batch.h"
+#include "service/ops/quantized.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
 
@@ -88,6 +89,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
                                     {"slice_sizes", true, "sizes of a window"},
                                     {"indices_are_sorted", false, "a hint that nothing depends on"}}},
        .infer = infer_gather,
+       .quantized = kQuantizedMoved,
        .rule = gather_rule,
        .body = LocalKernel{prepare_gather},
        .combine = combine_gather,
@@ -118,6 +120,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
                                     {"indices_are_sorted", false, "a hint that nothing depends on"},
                                     {"unique_indices", false, "a hint that nothing depends on"}}},
        .infer = infer_scatter,
+       .quantized = kQuantizedMoved,
        .rule = scatter_rule,
        .body = LocalKernel{prepare_scatter},
        .combine = combine_scatter,

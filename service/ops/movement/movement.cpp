@@ -3,6 +3,7 @@
 
 #include "service/ops/families.h"
 #include "service/ops/movement/movement_batch.h"
+#include "service/ops/quantized.h"
 #include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
@@ -22,6 +23,7 @@ std::vector<OpDef> make_movement_rows() {
                   .signature = {.operand_min = 1, .operand_max = 1, .region_count = 0},
                   .propagation = {.flow = Flow::kPassThrough, .keeps_constants = true},
                   .infer = infer_reshape,
+                  .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_reshape},
                   .rule = reshape_rule,
                   .body = LocalKernel{prepare_reshape},
                   .derivative = {vjp_reshape},
@@ -42,6 +44,7 @@ std::vector<OpDef> make_movement_rows() {
                   .text = {.fields = {{"dims", FieldKind::kIntArray, "permutation"}}},
                   .propagation = {.flow = Flow::kPassThrough},
                   .infer = infer_transpose,
+                  .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_transpose},
                   .rule = transpose_rule,
                   .body = LocalKernel{prepare_transpose},
                   .derivative = {vjp_transpose},
@@ -62,6 +65,7 @@ std::vector<OpDef> make_movement_rows() {
                   .text = {.fields = {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
                   .propagation = {.flow = Flow::kBroadcast, .keeps_constants = true},
                   .infer = infer_broadcast_in_dim,
+                  .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_broadcast},
                   .rule = broadcast_in_dim_rule,
                   .body = LocalKernel{prepare_broadcast_in_dim},
                   .new_dims_may_be_sharded = true,
@@ -85,6 +89,7 @@ std::vector<OpDef> make_movement_rows() {
                   .text = {.shape = TextShape::kSlice},
                   .propagation = {.keeps_constants = true},
                   .infer = infer_slice,
+                  .quantized = kQuantizedMoved,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_slice},
                   .localize = localize_slice,
@@ -107,6 +112,7 @@ std::vector<OpDef> make_movement_rows() {
        .text = {.fields = {{"sizes", FieldKind::kIntArray, "slice_sizes"}}},
        .propagation = {.flow = Flow::kPassThroughForward},
        .infer = infer_dynamic_slice,
+       .quantized = kQuantizedMoved,
        .rule = dynamic_slice_rule,
        .body = LocalKernel{prepare_dynamic_slice},
        .localize = localize_dynamic_slice,
@@ -127,6 +133,7 @@ std::vector<OpDef> make_movement_rows() {
        .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
        .propagation = {.flow = Flow::kPassThroughForward},
        .infer = infer_dynamic_update_slice,
+       .quantized = kQuantizedJoined,
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice},
        .on_shard = dynamic_update_slice_on_shard,
@@ -146,6 +153,7 @@ std::vector<OpDef> make_movement_rows() {
        .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"dimension", true, "along which"}}},
        .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_concatenate,
+       .quantized = kQuantizedJoined,
        .rule = concatenate_rule,
        .body = LocalKernel{prepare_concatenate},
        .derivative = {vjp_concatenate},
@@ -170,6 +178,7 @@ std::vector<OpDef> make_movement_rows() {
                                       {"high", FieldKind::kIntArray, "edge_padding_high"},
                                       {"interior", FieldKind::kIntArray, "interior_padding"}}},
                   .infer = infer_pad,
+                  .quantized = kQuantizedJoined,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_pad},
                   .derivative = {vjp_pad},
@@ -188,6 +197,7 @@ std::vector<OpDef> make_movement_rows() {
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimensions", true, "which are reversed"}}},
        .text = {.fields = {{"dims", FieldKind::kIntArray, "dimensions"}}},
        .infer = infer_reverse,
+       .quantized = kQuantizedMoved,
        .rule = reverse_rule,
        .body = LocalKernel{prepare_reverse},
        .derivative = {vjp_reverse},
@@ -206,6 +216,7 @@ std::vector<OpDef> make_movement_rows() {
                   .signature = {.attributes = {{"iota_dimension", true, "whose index is given"}}},
                   .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
                   .infer = infer_iota,
+                  .quantized = kQuantizedMath,
                   .body = LocalKernel{prepare_iota},
                   .free_result_layout = true,
                   .fuse = {.iota_dim = iota_dim}});

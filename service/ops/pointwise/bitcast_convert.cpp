@@ -156,6 +156,7 @@ OpDef bitcast_convert_row() {
       "the same bits under another element type", {.op = kernels::ScalarOp::kBitcast});
   def.propagation.elementwise = Elementwise::kSameShapes;
   def.infer = infer_bitcast_convert;
+  def.quantized = kQuantizedHeld;
   def.rule = rule;
   def.choose_body = choose_bitcast_body;
   def.batch = batch_leading;

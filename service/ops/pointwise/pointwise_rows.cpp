@@ -16,11 +16,18 @@ using kernels::ScalarOp;
 
 constexpr DTypeSet kSignedNumbers = kSignedIntegers | kFloatsOrComplexes;
 
+/// The same row, which takes quantised types so.
+OpDef with_quantized(OpDef def, const QuantizedTypes& types) {
+  def.quantized = types;
+  return def;
+}
+
 std::vector<OpDef> make_pointwise_rows() {
   return {
       // one operand
-      pointwise_unary_to<"stablehlo.abs", kSignedNumbers, Gives::kPart, "complex<f32>", "f32">(
-          "magnitude: the absolute value of each element", {.op = ScalarOp::kAbs}, {vjp_abs}),
+      with_quantized(pointwise_unary_to<"stablehlo.abs", kSignedNumbers, Gives::kPart, "complex<f32>", "f32">(
+                         "magnitude: the absolute value of each element", {.op = ScalarOp::kAbs}, {vjp_abs}),
+                     kQuantizedMath),
       pointwise_unary<"stablehlo.cbrt">("cubic root", kernels::scalar_op("cbrt"), {vjp_cbrt}),
       pointwise_unary<"stablehlo.ceil", kFloats>("the least whole number not below each element",
                                                  kernels::scalar_op("ceil"), kZeroDerivative),
@@ -33,8 +40,9 @@ std::vector<OpDef> make_pointwise_rows() {
                                                          {vjp_exponential_minus_one}),
       pointwise_unary<"stablehlo.floor", kFloats>("the greatest whole number not above each element", ScalarOp::kFloor,
                                                   kZeroDerivative),
-      pointwise_unary_to<"stablehlo.is_finite", kFloats, Gives::kBool, "f32", "i1">(
-          "whether each element is neither infinite nor NaN", {.op = kernels::scalar_op("is_finite")}),
+      with_quantized(pointwise_unary_to<"stablehlo.is_finite", kFloats, Gives::kBool, "f32", "i1">(
+                         "whether each element is neither infinite nor NaN", {.op = kernels::scalar_op("is_finite")}),
+                     kQuantizedMath),
       pointwise_unary<"stablehlo.log">("natural logarithm", kernels::scalar_op("log"), {vjp_log}),
       pointwise_unary<"stablehlo.log_plus_one">("natural logarithm of one plus each element; exact near zero",
                                                 kernels::scalar_op("log_plus_one"), {vjp_log_plus_one}),
@@ -56,7 +64,9 @@ std::vector<OpDef> make_pointwise_rows() {
       pointwise_unary<"stablehlo.tan">("tangent, of radians", kernels::scalar_op("tan"), {vjp_tan}),
       pointwise_unary<"stablehlo.tanh">("hyperbolic tangent", kernels::scalar_op("tanh"), {vjp_tanh}),
       // two operands
-      pointwise_binary<"stablehlo.add", kAnyDType>("sum; logical or of booleans", ScalarOp::kAdd, {vjp_add}),
+      with_quantized(
+          pointwise_binary<"stablehlo.add", kAnyDType>("sum; logical or of booleans", ScalarOp::kAdd, {vjp_add}),
+          kQuantizedSum),
       pointwise_binary<"stablehlo.and", kBoolsOrIntegers, "i32">("logical or bitwise and", ScalarOp::kAnd),
       atan2_row(),
       pointwise_binary<"stablehlo.divide">("quotient; of integers rounded towards zero", ScalarOp::kDivide,
@@ -87,6 +97,8 @@ std::vector<OpDef> make_pointwise_rows() {
       real_row(),
       reduce_precision_row(),
       select_row(),
+      uniform_dequantize_row(),
+      uniform_quantize_row(),
   };
 }
 

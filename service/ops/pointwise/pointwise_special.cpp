@@ -223,6 +223,7 @@ OpDef compare_row() {
                                                                          {.emit = emit_compare});
   def.text.shape = TextShape::kCompare;
   def.infer = infer_compare;
+  def.quantized = kQuantizedMath;
   def.signature.attributes = {
       {"comparison_direction", true, "EQ, NE, LT, LE, GT or GE"},
       {"compare_type", false, "FLOAT, TOTALORDER, SIGNED or UNSIGNED; follows from the type when absent"}};
@@ -241,6 +242,7 @@ OpDef select_row() {
                                                                         {.op = ScalarOp::kSelect});
   def.text.types = TextTypes::kSelect;
   def.infer = infer_select;
+  def.quantized = kQuantizedJoined;
   def.derivative = {vjp_select};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> tensor<4xf32> {
@@ -256,6 +258,7 @@ OpDef clamp_row() {
   OpDef def = pointwise<"stablehlo.clamp", 3, kAnyDType, Gives::kSame>("operand, but not below min and not above max",
                                                                        {.op = ScalarOp::kClamp});
   def.infer = infer_clamp;
+  def.quantized = kQuantizedMath;
   def.derivative = {vjp_clamp};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<f32>, %arg1: tensor<4xf32>, %arg2: tensor<f32>) -> tensor<4xf32> {
@@ -314,6 +317,7 @@ OpDef reduce_precision_row() {
       "rounds to fewer exponent and mantissa bits and keeps the type", {.emit = emit_reduce_precision});
   def.text.fields = {{"format", FieldKind::kFormat}};
   def.infer = infer_reduce_precision;
+  def.quantized = kQuantizedMath;
   def.signature.attributes = {{"exponent_bits", true, "bits of the exponent, at least 1"},
                               {"mantissa_bits", true, "bits of the mantissa, at least 0"}};
   def.derivative = {vjp_reduce_precision};

@@ -18,5 +18,7 @@ OpDef minimum_row();
 OpDef real_row();
 OpDef reduce_precision_row();
 OpDef select_row();
+OpDef uniform_dequantize_row();
+OpDef uniform_quantize_row();
 
 }  // namespace meshd::ops

@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/writer.h"
@@ -238,6 +239,7 @@ std::vector<OpDef> make_batch_norm_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_inference,
+                  .quantized = kQuantizedMath,
                   .rule = inference_rule,
                   .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>},
                   .derivative = {vjp_batch_norm_inference}});
@@ -252,6 +254,7 @@ std::vector<OpDef> make_batch_norm_rows() {
 )",
                   .signature = {.operand_min = 3, .operand_max = 3, .attributes = attributes()},
                   .infer = infer_training,
+                  .quantized = kQuantizedMath,
                   .rule = statistics_rule,
                   .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>},
                   .derivative = {vjp_batch_norm_training},
@@ -267,6 +270,7 @@ std::vector<OpDef> make_batch_norm_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_grad,
+                  .quantized = kQuantizedMath,
                   .rule = statistics_rule,
                   .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>},
                   .sharded = {feature_of, expand_grad}});

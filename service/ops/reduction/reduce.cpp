@@ -9,6 +9,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
@@ -169,6 +170,7 @@ std::vector<OpDef> make_reduce_rows() {
                                 .attributes = {{"dimensions", true, "which are combined"}}},
                   .text = {.shape = TextShape::kReduce},
                   .infer = infer_reduce,
+                  .quantized = kQuantizedReduced,
                   .rule = reduce_rule,
                   .body = LocalKernel{prepare_reduce},
                   .combine = combine_reduce,

@@ -8,6 +8,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/windows.h"
@@ -148,6 +149,7 @@ std::vector<OpDef> make_reduce_window_rows() {
                                                {"window_dilations", false, "elements of a window stand so far apart"},
                                                {"padding", false, "places before and behind the inputs"}}},
                   .infer = infer_reduce_window,
+                  .quantized = kQuantizedReduced,
                   .rule = reduce_window_rule,
                   .body = LocalKernel{prepare_reduce_window},
                   .combine = combine_windows,

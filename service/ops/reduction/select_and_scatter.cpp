@@ -9,6 +9,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
@@ -204,6 +205,7 @@ std::vector<OpDef> make_select_and_scatter_rows() {
                                                {"window_strides", false, "from one window to the next"},
                                                {"padding", false, "places before and behind the operand"}}},
                   .infer = infer_select_and_scatter,
+                  .quantized = kQuantizedJoined,
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
                   .region_arguments = RegionArguments::kFixed,

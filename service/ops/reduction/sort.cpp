@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
@@ -123,6 +124,7 @@ std::vector<OpDef> make_sort_rows() {
                                 .attributes = {{"dimension", false, "which is sorted; -1, the last, when absent"},
                                                {"is_stable", false, "sorts are stable either way"}}},
                   .infer = infer_sort,
+                  .quantized = kQuantizedMoved,
                   .rule = sort_rule,
                   .body = LocalKernel{prepare_sort},
                   .region_arguments = RegionArguments::kPairs,

@@ -4,6 +4,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/quantized.h"
 
 namespace meshd::ops {
 namespace {
@@ -91,6 +92,7 @@ OpDef return_row(std::string_view name, std::string_view summary, std::string_vi
           .signature = {.operand_max = -1},
           .text = {.shape = TextShape::kReturn},
           .infer = infer_return,
+          .quantized = kQuantizedHeld,
           .body = Structural::kReturn,
           .has_effect = true,
           .ends_function = ends_function};
@@ -119,6 +121,7 @@ std::vector<OpDef> make_control_rows() {
                   .signature = {.operand_max = -1, .region_count = 2},
                   .text = {.shape = TextShape::kWhile},
                   .infer = infer_while,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kWhile});
   rows.push_back({.name = "stablehlo.case",
                   .summary = "runs the branch that an index chooses, the last one when the index is outside",
@@ -136,6 +139,7 @@ std::vector<OpDef> make_control_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .region_count = -1},
                   .infer = infer_case,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kCase});
   rows.push_back({.name = "stablehlo.if",
                   .summary = "runs one of two branches",
@@ -153,6 +157,7 @@ std::vector<OpDef> make_control_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .region_count = 2},
                   .infer = infer_if,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kIf});
   rows.push_back({.name = "func.call",
                   .summary = "runs another function of the module",
@@ -170,6 +175,7 @@ std::vector<OpDef> make_control_rows() {
                   .signature = {.operand_max = -1, .attributes = {{"callee", true, "the function"}}},
                   .text = {.shape = TextShape::kCall},
                   .infer = infer_as_declared,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kCall});
   rows.push_back({.name = "stablehlo.composite",
                   .summary = "a named group of ops, given by the function that it decomposes into",
@@ -191,6 +197,7 @@ std::vector<OpDef> make_control_rows() {
                                                {"version", false, "of the composite"}}},
                   .text = {.shape = TextShape::kComposite},
                   .infer = infer_as_declared,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kComposite});
   rows.push_back(return_row("stablehlo.return", "ends a region and names its results", R"(module @jit_f {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {

@@ -7,6 +7,7 @@
 #include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/quantized.h"
 
 namespace meshd::ops {
 namespace {
@@ -18,6 +19,17 @@ std::vector<ir::Type> infer_constant(const OpView& view) {
   const ir::Attribute* value = ir::find(attributes_of(view), "value");
   const auto* dense = value == nullptr ? nullptr : value->as<ir::DenseAttr>();
   if (dense == nullptr) reject(view, "constant I1: value must be dense<...>");
+  // The elements of a quantised constant are written as signless integers of its storage type's width.
+  if (view.results.size() == 1 && view.results[0].is_quantized()) {
+    const ir::Type& result = view.results[0];
+    const DType given = dense->type.dtype;
+    if (!tensor::is_integer(given) || tensor::row(given).bits != tensor::row(result.dtype()).bits ||
+        dense->type.dims != result.dims()) {
+      reject(view, "constant C1: value is " + ir::to_string(ir::Type::of(dense->type)) + ", but the result is " +
+                       ir::to_string(result));
+    }
+    return {result};
+  }
   return agree(view, "constant C1", {ir::Type::of(dense->type)});
 }
 
@@ -114,6 +126,7 @@ std::vector<OpDef> make_structural_rows() {
                   .signature = {.attributes = {{"value", true, "the elements"}}},
                   .text = {.shape = TextShape::kConstant},
                   .infer = infer_constant,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kConstant});
   rows.push_back({.name = "sdy.constant",
                   .summary = "a value written in the program, as Shardy prints it after import",
@@ -164,6 +177,7 @@ std::vector<OpDef> make_structural_rows() {
                   .signature = {.operand_max = -1},
                   .text = {.types = TextTypes::kEach},
                   .infer = infer_same_as_operands,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kOptimizationBarrier,
                   .result_is_operand = true,
                   .derivative = {vjp_identity},
@@ -181,6 +195,7 @@ std::vector<OpDef> make_structural_rows() {
                   .signature = {.operand_max = -1},
                   .text = {.types = TextTypes::kTupleElements},
                   .infer = infer_tuple,
+                  .quantized = kQuantizedHeld,
                   .body = Structural::kTuple});
   rows.push_back(
       {.name = "stablehlo.get_tuple_element",
@@ -196,6 +211,7 @@ std::vector<OpDef> make_structural_rows() {
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"index", true, "which value, from 0"}}},
        .text = {.shape = TextShape::kGetTupleElement},
        .infer = infer_get_tuple_element,
+       .quantized = kQuantizedHeld,
        .body = Structural::kGetTupleElement});
   rows.push_back({.name = "stablehlo.partition_id",
                   .summary = "the place in the mesh of the device that runs it",
@@ -232,6 +248,7 @@ std::vector<OpDef> make_structural_rows() {
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimension", true, "which dimension"}}},
        .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_get_dimension_size,
+       .quantized = kQuantizedHeld,
        .rule = rule_get_dimension_size,
        .body = LocalKernel{prepare_get_dimension_size},
        .localize = localize_get_dimension_size,

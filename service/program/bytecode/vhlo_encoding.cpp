@@ -63,8 +63,14 @@ TypeNode integer_type(std::string_view name) {
 
 std::string double_text(uint64_t bits) {
   std::array<char, 40> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::bit_cast<double>(bits)).ptr;
-  return {digits.data(), end};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::bit_cast<double>(bits),
+                                 std::chars_format::scientific)
+                       .ptr;
+  std::string out(digits.data(), end);
+  // A number of MLIR has a point.
+  const size_t exponent = out.find('e');
+  if (exponent != std::string::npos && out.find('.') == std::string::npos) out.insert(exponent, ".0");
+  return out;
 }
 
 /// Scales and zero points of a quantised type, as text behind the types.
@@ -72,21 +78,27 @@ std::string scale_text(uint64_t scale, int64_t zero_point) {
   return double_text(scale) + (zero_point == 0 ? "" : ":" + std::to_string(zero_point));
 }
 
+/// Whether stored values have a sign, and the least and largest of them.
+void read_storage(ByteReader& reader, bool is_signed, TypeNode& out) {
+  out.text = is_signed ? "i" : "u";
+  const int64_t least = reader.signed_varint();
+  const int64_t largest = reader.signed_varint();
+  out.storage_range = "<" + std::to_string(least) + ":" + std::to_string(largest) + ">";
+}
+
 TypeNode quantized_type(ByteReader& reader, IrTables& tables, bool is_per_axis) {
   TypeNode out;
   out.kind = TypeNode::Kind::kQuantized;
-  reader.varint();  // flags: the storage is signed, which its type says
+  const bool is_signed = (reader.varint() & 1) != 0;
   out.elements = {tables.read_type(reader), tables.read_type(reader)};
   if (!is_per_axis) {
     const auto scale = static_cast<uint64_t>(reader.signed_varint());
     out.quantized = ", " + scale_text(scale, reader.signed_varint());
-    reader.signed_varint();  // least and largest value of the storage
-    reader.signed_varint();
+    read_storage(reader, is_signed, out);
     return out;
   }
   out.quantized = ":" + std::to_string(reader.varint()) + ", {";
-  reader.signed_varint();
-  reader.signed_varint();
+  read_storage(reader, is_signed, out);
   std::vector<uint64_t> scales(reader.count("scales"));
   for (uint64_t& scale : scales) scale = static_cast<uint64_t>(reader.signed_varint());
   if (reader.count("zero points") != scales.size()) reader.fail("a quantised type has a zero point for each scale");

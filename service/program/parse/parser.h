@@ -84,10 +84,21 @@ class Parser {
   std::vector<ir::Type> type_list_in_parentheses();
   /// T, (T, U), ().
   std::vector<ir::Type> result_types();
-  /// Behind 'tensor'. `is_index` (null: not asked) is set where the elements are of type index.
-  tensor::TensorType tensor_body(bool* is_index);
+  struct ElementType {
+    tensor::DType dtype{};  ///< of a quantised type the storage type
+    bool is_index = false;
+    ir::QuantizationRef quantization = {};
+  };
+  /// Behind 'tensor'. `element` (null: not asked) is what its elements are.
+  ir::Type tensor_body(ElementType* element);
   [[noreturn]] void refuse_encoding();
-  tensor::DType element_type();
+  ElementType element_type();
+
+  // Quantised types (parser_quantized.cpp).
+  ir::QuantizationRef quantized_type();
+  tensor::DType storage_type();
+  void storage_range(ir::Quantization& out);
+  void quantization_parameter(ir::Quantization& out);
 
   // Attributes (parser_attributes.cpp, parser_dialect_attributes.cpp).
   ir::Attribute attribute();

@@ -218,7 +218,14 @@ ir::DenseAttr Parser::dense_type_of(const Token& start) {
   ir::DenseAttr out;
   expect(':', "before the type of a constant");
   expect_word("tensor", "as the type of a constant");
-  out.type = tensor_body(&out.is_index);
+  ElementType element;
+  out.type = tensor_body(&element).tensor;
+  out.is_index = element.is_index;
+  if (element.quantization) {
+    fail("invalid_program", start,
+         "the elements of a constant are written as integers of the storage type: dense<...> : tensor<...xi8> behind "
+         "'value', and the quantized type as that of the result");
+  }
   int64_t count = 1;
   for (const int64_t size : out.type.dims) {
     if (size == tensor::kDynamicDim) fail("invalid_program", start, "the type of a constant has a dynamic dimension");

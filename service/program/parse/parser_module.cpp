@@ -10,6 +10,7 @@
 #include "service/program/parse/other_languages.h"
 #include "service/program/parse/parse.h"
 #include "service/program/parse/parser.h"
+#include "service/program/transform/legalize_quantized.h"
 #include "service/program/transform/unpack_tuples.h"
 #include "service/program/verify/verify.h"
 
@@ -319,6 +320,7 @@ ir::ModuleRef parse_stablehlo(std::string_view text) {
   *module = unpack_tuples(std::move(*module));
   if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
   verify(*module);
+  if (has_quantized_types(*module)) *module = legalize_quantized(std::move(*module));
   return module;
 }
 

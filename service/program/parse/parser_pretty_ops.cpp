@@ -11,6 +11,8 @@ ir::Attribute int_attribute(int64_t value, std::string type = "i64") {
 }  // namespace
 
 void Parser::pretty_constant(OperationState& state) {
+  // A quantised constant: () <{value = dense<...> : tensor<2xi8>}> : () -> tensor<2x!quant.uniform<...>>.
+  if (at('(')) return generic_op(state);
   state.op.attributes = optional_attribute_dict();
   const Token where = token_;
   ir::Attribute given;

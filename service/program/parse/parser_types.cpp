@@ -25,6 +25,22 @@ std::optional<tensor::DType> dtype_of(std::string_view word) {
   return tensor::dtype_from_stablehlo(word.starts_with("si") ? word.substr(1) : word);
 }
 
+/// A dimension with parameters of its own for each slice has as many slices as parameters.
+void check_quantized_dimension(const ir::Type& type, const ir::Location& where) {
+  const ir::Quantization& of = *type.quantization;
+  if (!of.is_per_axis()) return;
+  if (of.dimension >= type.rank()) {
+    ir::fail("invalid_program", where,
+             "quantized tensor type C12: the quantization dimension is " + std::to_string(of.dimension) +
+                 ", but the tensor has " + std::to_string(type.rank()) + " dimensions");
+  }
+  const int64_t size = type.dims()[static_cast<size_t>(of.dimension)];
+  if (size == tensor::kDynamicDim || size == static_cast<int64_t>(of.scales.size())) return;
+  ir::fail("invalid_program", where,
+           "quantized tensor type C13: there are " + std::to_string(of.scales.size()) + " scales, but dimension " +
+               std::to_string(of.dimension) + " has " + std::to_string(size) + " elements");
+}
+
 /// !t, and not !stablehlo.token.
 bool is_type_alias(const Token& token) {
   return token.is(TokenKind::kBang) && token.text.find('.') == std::string_view::npos;
@@ -48,7 +64,7 @@ ir::Type Parser::type() {
   const Token start = token_;
   ir::Type out;
   if (accept("tensor")) {
-    out = ir::Type::of(tensor_body(nullptr));
+    out = tensor_body(nullptr);
   } else if (accept("tuple")) {
     out.kind = ir::TypeKind::kTuple;
     list('<', '>', "in a tuple type", [&] { out.elements.push_back(type()); });
@@ -68,7 +84,7 @@ ir::Type Parser::type() {
   return out;
 }
 
-tensor::DType Parser::element_type() {
+Parser::ElementType Parser::element_type() {
   const Token start = token_;
   if (accept("complex")) {
     expect('<', "behind 'complex'");
@@ -76,14 +92,18 @@ tensor::DType Parser::element_type() {
     expect('>', "behind the type of a complex number's parts");
     const auto dtype = tensor::dtype_from_stablehlo("complex<" + std::string(part.text) + ">");
     if (!dtype) fail("unsupported_dtype", part, "complex numbers have parts of f32 or f64, got " + describe(part));
-    return *dtype;
+    return {.dtype = *dtype};
   }
   if (is_type_alias(token_)) return expand_alias(take(), [&] { return element_type(); });
+  if (token_.text == "!quant.uniform") {
+    ir::QuantizationRef quantization = quantized_type();
+    return {.dtype = quantization->storage, .quantization = std::move(quantization)};
+  }
   if (token_.is(TokenKind::kBang))
     fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");
   const Token word = expect(TokenKind::kWord, "an element type");
   const auto dtype = dtype_of(word.text);
-  if (dtype) return *dtype;
+  if (dtype) return {.dtype = *dtype, .is_index = word.text == "index"};
   const auto meant = tensor::dtype_meant(word.text);
   fail("unsupported_dtype", word,
        "element type " + describe(word) + " is not supported" +
@@ -102,8 +122,9 @@ void Parser::refuse_encoding() {
                 : "a tensor type with the encoding " + describe(token_) + " is not supported");
 }
 
-tensor::TensorType Parser::tensor_body(bool* is_index) {
+ir::Type Parser::tensor_body(ElementType* element) {
   if (!at('<')) expected("'<' behind 'tensor'");
+  const Token start = token_;
   tensor::TensorType out;
   const char* p = lexer_.cursor();
   const char* end = lexer_.end();
@@ -130,11 +151,15 @@ tensor::TensorType Parser::tensor_body(bool* is_index) {
   }
   lexer_.skip_to(p);
   advance();
-  if (is_index != nullptr) *is_index = at("index");
-  out.dtype = element_type();
+  ElementType read = element_type();
+  out.dtype = read.dtype;
   if (accept(',')) refuse_encoding();
   expect('>', "at the end of a tensor type");
-  return out;
+  ir::Type type = ir::Type::of(std::move(out));
+  type.quantization = read.quantization;
+  if (type.is_quantized()) check_quantized_dimension(type, start.location());
+  if (element != nullptr) *element = std::move(read);
+  return type;
 }
 
 std::vector<ir::Type> Parser::type_list_in_parentheses() {

@@ -1,9 +1,11 @@
 #include "service/program/verify/verify.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
+#include "service/ops/quantized.h"
 #include "service/program/parse/limits.h"
 #include "service/program/transform/call_graph.h"
 
@@ -28,6 +30,10 @@ bool compatible(const ir::Type& a, const ir::Type& b) {
     if (!dynamic && a.dims()[i] != b.dims()[i]) return false;
   }
   return true;
+}
+
+bool has_quantized(const std::vector<ir::Type>& types) {
+  return std::any_of(types.begin(), types.end(), [](const ir::Type& type) { return ir::has_quantized(type); });
 }
 
 void verify_size(const ir::Type& type, const ir::Location& where) {
@@ -150,8 +156,23 @@ class FunctionVerifier {
 
   void infer(const ir::Op& op, const ops::OpDef& def) const {
     const ops::OpInstance instance(function_, op);
-    const std::vector<ir::Type>& declared = instance.results;
-    const std::vector<ir::Type> inferred = def.infer(instance.view);
+    std::vector<ir::Type> declared = instance.results;
+    std::vector<ir::Type> operands = instance.operands;
+    ops::OpView view = instance.view;
+    view.op = &op;
+    if (has_quantized(operands) || has_quantized(declared)) {
+      ops::check_quantized(view, def);
+      // What is computed on floats has the types of floats; what is stored keeps its own.
+      if (def.quantized.form == ops::QuantizedForm::kExpressed) {
+        for (auto* types : {&operands, &declared}) {
+          for (ir::Type& type : *types) type = ir::expressed_type(type);
+        }
+        view.operands = operands;
+        view.results = declared;
+      }
+    }
+    view.op = nullptr;
+    const std::vector<ir::Type> inferred = def.infer(view);
     if (inferred.size() != declared.size()) {
       ir::fail("invalid_program", op.location,
                "'" + op.name + "' has " + std::to_string(inferred.size()) + " results, got " +

@@ -39,8 +39,8 @@ TEST(Types, other_spellings_of_integers) {
 TEST(Types, others_are_refused_by_name) {
   const auto message = [](const std::string& type) { return refusal("func.func @main(%a: " + type + ") { return }"); };
   EXPECT_EQ(message("tensor<2xf128>"), "unsupported_dtype: line 1, column 30: element type 'f128' is not supported");
-  EXPECT_EQ(message("tensor<2x!quant.uniform<i8:f32, 1.0>>"),
-            "unsupported_dtype: line 1, column 30: element type '!quant.uniform' is not supported");
+  EXPECT_EQ(message("tensor<2x!quant.calibrated<f32<0.0:1.0>>>"),
+            "unsupported_dtype: line 1, column 30: element type '!quant.calibrated' is not supported");
   EXPECT_EQ(message("tensor<complex<i8>>"),
             "unsupported_dtype: line 1, column 36: complex numbers have parts of f32 or f64, got 'i8'");
   EXPECT_EQ(message("tensor<*xf32>"), "unsupported_type: line 1, column 27: tensors without a rank are not supported");

@@ -1,0 +1,46 @@
+#include "service/ir/quantization.h"
+
+#include <charconv>
+
+namespace meshd::ir {
+namespace {
+
+std::string scale_text(double scale) {
+  char digits[40];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), scale, std::chars_format::scientific).ptr;
+  std::string out(digits, end);
+  if (out.find('.') == std::string::npos) out.insert(out.find('e'), ".0");
+  return out;
+}
+
+std::string storage_text(tensor::DType storage) {
+  const bool is_signed = tensor::is_signed_integer(storage);
+  return (is_signed ? "i" : "u") + std::to_string(tensor::row(storage).bits);
+}
+
+}  // namespace
+
+int64_t least_value(tensor::DType storage) {
+  return tensor::is_signed_integer(storage) ? -(int64_t{1} << (tensor::row(storage).bits - 1)) : 0;
+}
+
+int64_t largest_value(tensor::DType storage) {
+  const int bits = tensor::row(storage).bits - (tensor::is_signed_integer(storage) ? 1 : 0);
+  return (int64_t{1} << bits) - 1;
+}
+
+std::string to_string(const Quantization& of) {
+  std::string out = "!quant.uniform<" + storage_text(of.storage);
+  if (of.storage_min != least_value(of.storage) || of.storage_max != largest_value(of.storage))
+    out += "<" + std::to_string(of.storage_min) + ":" + std::to_string(of.storage_max) + ">";
+  out += ":" + std::string(tensor::row(of.expressed).stablehlo);
+  if (of.is_per_axis()) out += ":" + std::to_string(of.dimension);
+  out += of.is_per_axis() ? ", {" : ", ";
+  for (size_t i = 0; i < of.scales.size(); ++i) {
+    out += (i == 0 ? "" : ",") + scale_text(of.scales[i]);
+    if (of.zero_points[i] != 0) out += ":" + std::to_string(of.zero_points[i]);
+  }
+  return out + (of.is_per_axis() ? "}>" : ">");
+}
+
+}  // namespace meshd::ir

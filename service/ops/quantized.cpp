@@ -1,0 +1,254 @@
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/ops/checks.h"
+#include "service/ops/quantized.h"
+
+namespace meshd::ops {
+namespace {
+
+const std::string& name_of(const OpView& view) { return view.op->name; }
+
+/// "add" of "stablehlo.add". For messages.
+std::string short_name(const OpView& view) { return name_of(view).substr(name_of(view).find('.') + 1); }
+
+std::vector<const ir::Type*> quantized_types(const OpView& view) {
+  std::vector<const ir::Type*> out;
+  for (const auto types : {view.operands, view.results}) {
+    for (const ir::Type& type : types) {
+      if (type.is_quantized()) out.push_back(&type);
+    }
+  }
+  return out;
+}
+
+/// Parameters with the dimension left out: what stays where dimensions change places.
+ir::Quantization without_dimension(const ir::Type& type) {
+  ir::Quantization out = *type.quantization;
+  out.dimension = type.quantization->is_per_axis() ? 0 : -1;
+  return out;
+}
+
+bool same_baseline(const ir::Type& a, const ir::Type& b) {
+  return a.quantization->storage == b.quantization->storage && a.quantization->expressed == b.quantization->expressed;
+}
+
+std::string pair_text(const ir::Type& a, const ir::Type& b) {
+  return " (" + ir::to_string(a) + " and " + ir::to_string(b) + ")";
+}
+
+void expect_same(const OpView& view, const ir::Type& a, const ir::Type& b) {
+  if (a.quantization == b.quantization) return;
+  reject(view, short_name(view) + ": tensors whose elements are moved have one element type, quantized alike" +
+                   pair_text(a, b));
+}
+
+/// Whether an operand holds elements of the result: not an index, a predicate or a shape.
+bool holds_elements(const OpView& view, size_t operand) {
+  const ir::Type& type = view.operands[operand];
+  return type.is_quantized() ||
+         ((operand <= 1 || type.rank() == view.results[0].rank()) && type.dtype() == view.results[0].dtype());
+}
+
+void check_same(const OpView& view, SameQuantized same) {
+  const size_t pairs = std::min(view.operands.size(), view.results.size());
+  if (same == SameQuantized::kEach || same == SameQuantized::kReduced) {
+    for (size_t i = 0; i < pairs; ++i) expect_same(view, view.operands[i], view.results[i]);
+  }
+  if (same == SameQuantized::kReduced) {
+    for (size_t i = pairs; i < view.operands.size(); ++i) expect_same(view, view.operands[i], view.operands[i - pairs]);
+  }
+  if (same == SameQuantized::kAll) {
+    for (size_t i = 0; i < view.operands.size(); ++i) {
+      if (holds_elements(view, i)) expect_same(view, view.operands[i], view.results[0]);
+    }
+  }
+}
+
+/// Regions on scalars see elements of the operands, so that their arguments are quantised as one of them.
+void check_region_arguments(const OpView& view) {
+  for (const ir::Region& region : view.regions) {
+    for (const ir::Type& argument : argument_types(view, region)) {
+      const auto is_element = [&](const ir::Type& operand) {
+        return operand.dtype() == argument.dtype() && operand.quantization == argument.quantization;
+      };
+      if (std::any_of(view.operands.begin(), view.operands.end(), is_element)) continue;
+      reject(view, short_name(view) + ": an argument of its region is " + ir::to_string(argument) +
+                       ", which no operand has as elements");
+    }
+  }
+}
+
+/// As operand and result of a kind of movement: both quantised, with the same parameters.
+std::pair<const ir::Quantization*, const ir::Quantization*> moved(const OpView& view, std::string_view label) {
+  const ir::Type& operand = view.operands[0];
+  const ir::Type& result = view.results[0];
+  if (!operand.is_quantized() || !result.is_quantized() ||
+      operand.quantization->is_per_axis() != result.quantization->is_per_axis()) {
+    reject(view, std::string(label) + ": operand and result are quantized alike" + pair_text(operand, result));
+  }
+  return {&*operand.quantization, &*result.quantization};
+}
+
+int64_t count_of(const tensor::Dims& dims, int64_t first, int64_t last) {
+  int64_t out = 1;
+  for (int64_t i = first; i < last; ++i) out *= dims[static_cast<size_t>(i)];
+  return out;
+}
+
+/// Constraints that dot_general and convolution share; `labels` are theirs.
+struct ProductLabels {
+  std::string_view quantized, storage, expressed, granularity, hybrid;
+};
+
+void check_product(const OpView& view, const ProductLabels& labels) {
+  const ir::Type& lhs = view.operands[0];
+  const ir::Type& rhs = view.operands[1];
+  const ir::Type& result = view.results[0];
+  const auto wrong = [&](std::string_view label, const std::string& rule) {
+    reject(view, short_name(view) + " " + std::string(label) + ": " + rule + " (" + ir::to_string(lhs) + ", " +
+                     ir::to_string(rhs) + " and " + ir::to_string(result) + ")");
+  };
+  if (!rhs.is_quantized() || lhs.is_quantized() != result.is_quantized())
+    wrong(labels.quantized, "rhs is quantized, and the result where lhs is");
+  if (!lhs.is_quantized()) {
+    const tensor::DType expressed = rhs.quantization->expressed;
+    if (lhs.dtype() != expressed || result.dtype() != expressed)
+      wrong(labels.hybrid, "lhs and result have the expressed type of rhs");
+    return;
+  }
+  if (lhs.dtype() != rhs.dtype()) wrong(labels.storage, "lhs and rhs have one storage type");
+  if (lhs.quantization->expressed != rhs.quantization->expressed ||
+      lhs.quantization->expressed != result.quantization->expressed)
+    wrong(labels.expressed, "lhs, rhs and result have one expressed type");
+  if (!rhs.quantization->is_per_axis() && result.quantization->is_per_axis())
+    wrong(labels.granularity, "the result is quantized per tensor where rhs is");
+}
+
+}  // namespace
+
+void check_quantized(const OpView& view, const OpDef& def) {
+  if (def.quantized.form == QuantizedForm::kRefused) {
+    const std::vector<const ir::Type*> types = quantized_types(view);
+    reject(view, "unsupported_type",
+           "'" + name_of(view) + "' does not take quantized types" +
+               (types.empty() ? std::string() : ", got " + ir::to_string(*types.front())) +
+               ": dequantize its operands before it (stablehlo.uniform_dequantize)");
+  }
+  for (const ir::Type* type : quantized_types(view)) {
+    if (def.quantized.per_axis || !type->quantization->is_per_axis()) continue;
+    reject(view, short_name(view) + ": its tensors are quantized per tensor, got " + ir::to_string(*type));
+  }
+  check_same(view, def.quantized.same);
+  if (def.quantized.same != SameQuantized::kNone) check_region_arguments(view);
+  if (def.quantized.check != nullptr) def.quantized.check(view);
+}
+
+void check_baseline_types(const OpView& view) {
+  const ir::Type* first = nullptr;
+  for (const auto types : {view.operands, view.results}) {
+    for (const ir::Type& type : types) {
+      if (!type.is_quantized() && type.is_tensor() && type.dtype() == tensor::DType::kBool) continue;
+      if (first == nullptr) first = &type;
+      if (type.is_quantized() && first->is_quantized() && same_baseline(*first, type)) continue;
+      reject(view, short_name(view) +
+                       ": operands and results are all quantized, with one storage type and one expressed type" +
+                       pair_text(*first, type));
+    }
+  }
+}
+
+void check_quantized_sum(const OpView& view) {
+  check_baseline_types(view);
+  const ir::Quantization& result = *view.results[0].quantization;
+  const auto per_axis = [](const ir::Type& type) { return type.quantization->is_per_axis(); };
+  if (std::any_of(view.operands.begin(), view.operands.end(), per_axis) != result.is_per_axis())
+    reject(view, "add C5: the result is quantized per axis where an operand is");
+  for (size_t i = 0; i < view.operands.size(); ++i) {
+    const ir::Quantization& operand = *view.operands[i].quantization;
+    if (!operand.is_per_axis() || operand.dimension == result.dimension) continue;
+    reject(view, "add C" + std::to_string(6 + i) + ": the quantization dimension of operand " + std::to_string(i) +
+                     " is " + std::to_string(operand.dimension) + ", that of the result is " +
+                     std::to_string(result.dimension));
+  }
+}
+
+void check_quantized_reshape(const OpView& view) {
+  const auto [from, to] = moved(view, "reshape C1");
+  if (without_dimension(view.operands[0]) != without_dimension(view.results[0]))
+    reject(view, "reshape C1: operand and result have one element type" + pair_text(view.operands[0], view.results[0]));
+  if (!from->is_per_axis()) return;
+  const tensor::Dims& a = view.operands[0].dims();
+  const tensor::Dims& b = view.results[0].dims();
+  if (contains(a, tensor::kDynamicDim) || contains(b, tensor::kDynamicDim)) return;
+  if (count_of(a, 0, from->dimension) != count_of(b, 0, to->dimension) ||
+      a[static_cast<size_t>(from->dimension)] != b[static_cast<size_t>(to->dimension)]) {
+    reject(view, "reshape C3: the quantization dimension keeps its size and its place" +
+                     pair_text(view.operands[0], view.results[0]));
+  }
+}
+
+void check_quantized_transpose(const OpView& view) {
+  const auto [from, to] = moved(view, "transpose C1");
+  if (without_dimension(view.operands[0]) != without_dimension(view.results[0])) {
+    reject(view,
+           "transpose C1: operand and result have one element type" + pair_text(view.operands[0], view.results[0]));
+  }
+  const std::vector<int64_t> permutation = ir::ints(attributes_of(view), "permutation");
+  if (!from->is_per_axis() || to->dimension >= static_cast<int64_t>(permutation.size())) return;
+  if (permutation[static_cast<size_t>(to->dimension)] == from->dimension) return;
+  reject(view, "transpose C4: the quantization dimension of the result is that of the operand in its new place" +
+                   pair_text(view.operands[0], view.results[0]));
+}
+
+void check_quantized_broadcast(const OpView& view) {
+  const auto [from, to] = moved(view, "broadcast_in_dim C1");
+  if (!from->is_per_axis()) {
+    if (*from == *to) return;
+    reject(view, "broadcast_in_dim C1: operand and result have one element type" +
+                     pair_text(view.operands[0], view.results[0]));
+  }
+  const std::vector<int64_t> dims = ir::ints(attributes_of(view), "broadcast_dimensions");
+  if (from->dimension >= static_cast<int64_t>(dims.size()) ||
+      dims[static_cast<size_t>(from->dimension)] != to->dimension)
+    reject(view, "broadcast_in_dim C6: the quantization dimension of the result is that to which the operand's goes" +
+                     pair_text(view.operands[0], view.results[0]));
+  const bool is_repeated = from->scales.size() == 1;
+  for (size_t i = 0; i < to->scales.size(); ++i) {
+    const size_t source = is_repeated ? 0 : i;
+    if (source < from->scales.size() && from->scales[source] == to->scales[i] &&
+        from->zero_points[source] == to->zero_points[i])
+      continue;
+    reject(view, "broadcast_in_dim C6: scales and zero points of the result are those of the operand" +
+                     pair_text(view.operands[0], view.results[0]));
+  }
+}
+
+void check_quantized_dot_general(const OpView& view) {
+  check_product(view, {"C14", "C17", "C18", "C19", "C20"});
+  const ir::Quantization& rhs = *view.operands[1].quantization;
+  if (std::any_of(rhs.zero_points.begin(), rhs.zero_points.end(), [](int64_t zero) { return zero != 0; }))
+    reject(view, "dot_general C15: the zero points of rhs are 0, got " + operand_text(view, 1));
+  const ir::DictAttr& numbers = ir::dict(attributes_of(view), "dot_dimension_numbers");
+  if (rhs.is_per_axis() && contains(ir::ints_or(numbers.entries, "rhs_contracting_dimensions", {}), rhs.dimension))
+    reject(view, "dot_general C16: the quantization dimension of rhs is not contracted, got " + operand_text(view, 1));
+}
+
+void check_quantized_convolution(const OpView& view) {
+  check_product(view, {"C28", "C31", "C32", "C33", "C34"});
+  const ir::DictAttr& numbers = ir::dict(attributes_of(view), "dimension_numbers");
+  const auto expect_dimension = [&](const ir::Type& type, std::string_view field, std::string_view label) {
+    if (!type.is_quantized() || !type.quantization->is_per_axis()) return;
+    const int64_t dimension = ir::int_or(numbers.entries, field, 0);
+    if (type.quantization->dimension == dimension) return;
+    reject(view, "convolution " + std::string(label) + ": the quantization dimension is " + std::string(field) + ", " +
+                     std::to_string(dimension) + ", got " + ir::to_string(type));
+  };
+  expect_dimension(view.operands[1], "kernel_output_feature_dimension", "C29");
+  expect_dimension(view.results[0], "output_feature_dimension", "C30");
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,149 @@
+// Quantised types: read, printed, refused with the labels of the specification, and written as ordinary ops.
+#include "service/ir/walk.h"
+#include "tests/unit/program/support.h"
+
+namespace meshd::program {
+namespace {
+
+constexpr std::string_view kByTensor = "!quant.uniform<i8:f32, 5.0e-01:3>";
+constexpr std::string_view kByAxis = "!quant.uniform<i8<-127:127>:f32:1, {5.0e-01,2.5e-01:-7}>";
+
+std::string of(std::string_view shape, std::string_view element) {
+  return "tensor<" + std::string(shape) + "x" + std::string(element) + ">";
+}
+
+/// The program of one op from `operands` to `result`.
+std::string program(const std::vector<std::string>& operands, const std::string& result, const std::string& op,
+                    const std::string& attributes = "") {
+  std::string arguments;
+  std::string names;
+  std::string types;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const std::string name = "%a" + std::to_string(i);
+    const std::string comma = i == 0 ? "" : ", ";
+    arguments += comma + name + ": " + operands[i];
+    names += comma + name;
+    types += comma + operands[i];
+  }
+  return "func.func @main(" + arguments + ") -> " + result + " {\n  %0 = \"" + op + "\"(" + names + ")" + attributes +
+         " : (" + types + ") -> " + result + "\n  return %0 : " + result + "\n}\n";
+}
+
+std::string type_of_argument(const std::string& type) {
+  return print(parse_unverified("func.func @main(%a: " + type + ") { return }").main().arguments.at(0).type);
+}
+
+TEST(Quantized, types_are_read_and_printed) {
+  for (const std::string& type : {of("2x2", kByTensor), of("2x2", kByAxis), of("?", kByTensor),
+                                  std::string("tensor<!quant.uniform<u4<1:14>:bf16, 1.0e+00:2>>")})
+    EXPECT_EQ(type_of_argument(type), type);
+  EXPECT_EQ(type_of_argument("tensor<2x!quant.uniform<i8<-128:127>:f32, 0.5:0>>"),
+            "tensor<2x!quant.uniform<i8:f32, 5.0e-01>>");
+  expect_round_trip("!q = " + std::string(kByTensor) + "\nfunc.func @main(%a: tensor<2x!q>) -> tensor<2x!q> {\n" +
+                    "  %0 = stablehlo.add %a, %a : tensor<2x!q>\n  return %0 : tensor<2x!q>\n}\n");
+}
+
+TEST(Quantized, types_that_break_a_constraint_are_refused_with_its_label) {
+  const auto message = [](const std::string& element) {
+    const std::string text = refusal("func.func @main(%a: tensor<2x4x" + element + ">) { return }");
+    return text.substr(0, text.find(':')) + text.substr(text.find(": ", text.find("column")));
+  };
+  EXPECT_EQ(message("!quant.uniform<i32:f16, 0.5>"),
+            "invalid_program: quantized element type C1: the storage type has more bits than the expressed type (i32 "
+            "and f16)");
+  EXPECT_EQ(message("!quant.uniform<i8<-200:3>:f32, 0.5>"),
+            "invalid_program: quantized element type C4: -200 to 3 is no range of i8, which goes from -128 to 127");
+  EXPECT_EQ(message("!quant.uniform<i8:f32, 0.0>"),
+            "invalid_program: quantized element type C6: a scale is positive and finite in f32, got 0.0");
+  EXPECT_EQ(message("!quant.uniform<i8:f16, 1.0e-9>").substr(0, 43), "invalid_program: quantized element type C6:");
+  EXPECT_EQ(message("!quant.uniform<i8<0:10>:f32, 0.5:-3>"),
+            "invalid_program: quantized element type C8: the zero point is -3, but stored values go from 0 to 10");
+  EXPECT_EQ(message("!quant.uniform<i8:f32:2, {0.5}>"),
+            "invalid_program: quantized tensor type C12: the quantization dimension is 2, but the tensor has 2 "
+            "dimensions");
+  EXPECT_EQ(message("!quant.uniform<i8:f32:0, {0.5}>"),
+            "invalid_program: quantized tensor type C13: there are 1 scales, but dimension 0 has 2 elements");
+  EXPECT_EQ(message("!quant.uniform<i8:f32:{0:1, 1:2}, {{1.0,2.0}}>").substr(0, 53),
+            "unsupported_type: quantization by blocks ('!quant.uni");
+  EXPECT_EQ(message("!quant.uniform<i64:f64, 0.5>"),
+            "unsupported_type: the storage type of a quantized type is an integer of 2, 4, 8, 16 or 32 bits, got "
+            "'i64'");
+  EXPECT_EQ(message("!quant.any<i8:f32>"), "unsupported_dtype: element type '!quant.any' is not supported");
+}
+
+TEST(Quantized, ops_that_take_no_such_types_are_refused_by_name) {
+  const std::string t = of("2x2", kByTensor);
+  const std::string axis = of("2x2", kByAxis);
+  const auto says = [](const std::string& text, const std::string& part) {
+    const std::string message = refusal(text);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  says(program({t, t}, t, "stablehlo.and"), "unsupported_type: line 2, column 3: 'stablehlo.and' does not take");
+  says(program({t}, t, "stablehlo.convert"), "'stablehlo.convert' does not take quantized types");
+  says(program({t}, t, "chlo.erf"), "'chlo.erf' does not take quantized types");
+  says(program({t}, t, "stablehlo.custom_call", " <{call_target_name = \"f\"}>"), "'stablehlo.custom_call' does not");
+  says(program({axis}, axis, "stablehlo.tanh"), "tanh: its tensors are quantized per tensor");
+  says(program({t, of("2x2", "f32")}, t, "stablehlo.multiply"), "all quantized, with one storage type");
+  says(program({t, of("2x2", "!quant.uniform<i4:f32, 0.5>")}, t, "stablehlo.multiply"), "one storage type");
+  says(program({t}, of("2x2", "i8"), "stablehlo.reverse", " <{dimensions = array<i64: 0>}>"), "quantized alike");
+  says(program({t}, of("2x2", "!quant.uniform<i8:f32, 0.25>"), "stablehlo.reverse", " <{dimensions = array<i64: 0>}>"),
+       "quantized alike");
+  says(program({axis, axis}, t, "stablehlo.add"), "add C5");
+  says(program({axis, of("2x2", "!quant.uniform<i8:f32:0, {0.5,0.5}>")}, axis, "stablehlo.add"), "add C7");
+  says(program({axis}, axis, "stablehlo.transpose", " <{permutation = array<i64: 1, 0>}>"), "transpose C4");
+  says(program({axis}, of("4x1", "!quant.uniform<i8<-127:127>:f32:1, {0.5}>"), "stablehlo.reshape"), "reshape C1");
+  says(program({of("2", "f16")}, of("2", kByTensor), "stablehlo.uniform_quantize"), "uniform_quantize C2");
+  says(program({of("2", "f32")}, of("2", "f32"), "stablehlo.uniform_quantize"), "uniform_quantize O1");
+  says(program({of("2", kByTensor)}, of("2", "f16"), "stablehlo.uniform_dequantize"), "uniform_dequantize C2");
+}
+
+TEST(Quantized, products_are_held_to_their_constraints) {
+  const std::string dot =
+      " <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], "
+      "rhs_contracting_dimensions = [0]>}>";
+  const auto message = [&](std::string_view lhs, std::string_view rhs, std::string_view result) {
+    return refusal(program({of("2x2", lhs), of("2x2", rhs)}, of("2x2", result), "stablehlo.dot_general", dot));
+  };
+  constexpr std::string_view kRhs = "!quant.uniform<i8:f32, 0.5>";
+  EXPECT_EQ(message(kByTensor, kRhs, kByTensor), "none");
+  EXPECT_EQ(message("f32", kRhs, "f32"), "none") << "hybrid";
+  EXPECT_EQ(message(kByTensor, kRhs, "!quant.uniform<i32:f32, 0.25>"), "none");
+  EXPECT_NE(message(kByTensor, kRhs, "f32").find("dot_general C14"), std::string::npos);
+  EXPECT_NE(message(kByTensor, kByTensor, kByTensor).find("dot_general C15"), std::string::npos);
+  EXPECT_NE(message(kByTensor, "!quant.uniform<i8:f32:0, {0.5,0.5}>", kByTensor).find("dot_general C16"),
+            std::string::npos);
+  EXPECT_NE(message(kByTensor, "!quant.uniform<i4:f32, 0.5>", kByTensor).find("dot_general C17"), std::string::npos);
+  EXPECT_NE(message(kByTensor, kRhs, "!quant.uniform<i8:f32:1, {0.5,0.5}>").find("dot_general C19"), std::string::npos);
+  EXPECT_NE(message("f16", kRhs, "f32").find("dot_general C20"), std::string::npos);
+}
+
+TEST(Quantized, no_later_stage_sees_them) {
+  const std::string q = of("2x2", kByAxis);
+  const std::string loop = "func.func @main(%a: " + q + ") -> " + q + " {\n  %0 = stablehlo.while(%x = %a) : " + q +
+                           " cond {\n    %c = stablehlo.constant dense<false> : tensor<i1>\n    stablehlo.return %c : "
+                           "tensor<i1>\n  } do {\n    %1 = stablehlo.add %x, %x : " +
+                           q + "\n    stablehlo.return %1 : " + q + "\n  }\n  return %0 : " + q + "\n}\n";
+  const ir::ModuleRef module = parse_stablehlo(loop);
+  for (const ir::Value& value : module->main().values) EXPECT_FALSE(value.type.is_quantized()) << value.name;
+  EXPECT_EQ(print(module->main().arguments[0].type), "tensor<2x2xi8>");
+  EXPECT_EQ(module->main().arguments[0].quantized, kByAxis);
+  EXPECT_EQ(print_generic(*module).find("quant"), std::string::npos);
+  EXPECT_TRUE(ir::any_op(module->main().body, [](const ir::Op& op) { return op.name == "stablehlo.clamp"; }));
+}
+
+TEST(Quantized, constants_read_the_bits_of_unsigned_storage) {
+  const ir::ModuleRef module = parse_stablehlo(
+      "func.func @main() -> tensor<2x!quant.uniform<u4:f32, 0.5>> {\n  %0 = stablehlo.constant() <{value = dense<[-1, "
+      "3]> : tensor<2xi4>}> : () -> tensor<2x!quant.uniform<u4:f32, 0.5>>\n  return %0 : "
+      "tensor<2x!quant.uniform<u4:f32, "
+      "0.5>>\n}\n");
+  const auto* dense = ir::find(module->main().body.ops[0].attributes, "value")->as<ir::DenseAttr>();
+  EXPECT_EQ(ir::dense_ints(*dense), (std::vector<int64_t>{15, 3}));
+  EXPECT_NE(refusal("func.func @main() { %0 = stablehlo.constant dense<1> : tensor<2x!quant.uniform<i8:f32, 0.5>>\n"
+                    "  return }")
+                .find("integers of the storage type"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace meshd::program
