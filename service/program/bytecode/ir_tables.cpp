@@ -28,11 +28,6 @@ void check_depth(int depth) {
     throw core::Error("program_syntax", "types or attributes of the bytecode nest too deeply");
 }
 
-std::string quantized_storage(const TypeNode& storage) {
-  const std::string sign = storage.text == "ui" ? "u" : "i";
-  return sign + std::to_string(storage.width);
-}
-
 /// A value of a floating type as a double.
 double float_value(tensor::DType dtype, uint64_t bits) {
   if (dtype == tensor::DType::kFloat64) return std::bit_cast<double>(bits);
@@ -196,7 +191,8 @@ void IrTables::print_type(TypeIndex index, TextWriter& out, int depth) {
       return;
     }
     case TypeKind::kQuantized:
-      out << "!quant.uniform<" << quantized_storage(type(node.elements[0])) << ":";
+      out << "!quant.uniform<" << node.text << static_cast<int64_t>(type(node.elements[0]).width) << node.storage_range
+          << ":";
       list(1, 2);
       out << node.quantized << ">";
       return;

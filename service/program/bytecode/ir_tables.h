@@ -31,6 +31,7 @@ struct TypeNode {
   std::vector<TypeIndex> elements;         ///< element types; kFunction: inputs, then results
   size_t input_count = 0;                  ///< kFunction
   std::optional<AttributeIndex> encoding;  ///< kTensor
+  std::string storage_range;               ///< kQuantized: "<-127:127>"; `text` is "i" or "u"
   std::string quantized;                   ///< kQuantized: behind "!quant.uniform<storage:expressed"
 };
 
