@@ -14,6 +14,7 @@
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_answer_codec.h"
 #include "api/codecs/job_request_codec.h"
+#include "api/codecs/model_codec.h"
 #include "api/codecs/old_job_row.h"
 #include "api/json/json.h"
 #include "api/routes/routes.h"
@@ -218,6 +219,7 @@ struct App::Parts {
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, memory, log_lines)),
+         models(store.catalog(), arrays, compiler, *pool, runner, clock),
         services{clock,
                  memory,
                  *pool,
@@ -234,7 +236,8 @@ struct App::Parts {
                  callbacks,
                  runner,
                  jobs::IdempotencyKeys(store.catalog()),
-                 processes_of(given)},
+                 processes_of(given),
+                 models},
         // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over;
         // donated arrays leave memory.
         collector(
@@ -296,7 +299,7 @@ struct App::Parts {
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_archive_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
           gradient_routes(services), session_routes(services), session_mesh_routes(services), queue_routes(services),
-          callback_routes(services), job_routes(services), health_routes(services, facts),
+          callback_routes(services), job_routes(services), model_routes(services, facts), health_routes(services, facts),
           principal_routes(services, principals), document_routes(services, facts)}) {
       router.add(rows);
     }
@@ -310,7 +313,7 @@ struct App::Parts {
     };
     hooks.finish = [this](const Request& request, Response& response) {
       note_rate(request, response, rates);
-      if (request.path.starts_with("/v1/") && !response.headers.has("Cache-Control"))
+      if ((request.path.starts_with("/v1/") || request.path.starts_with("/v2")) && !response.headers.has("Cache-Control"))
         response.headers.set("Cache-Control", "no-store");
     };
     hooks.access = [this](const AccessRecord& record) { note(record); };
@@ -425,6 +428,7 @@ struct App::Parts {
   effects::InfeedQueues infeeds;
   effects::CallbackStore callbacks;
   jobs::JobRunner runner;
+  models::ModelStore models;
   Services services;
   Periodic collector;
   jobs::RetentionTime retention_time;
@@ -459,6 +463,10 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
   parts.runner.recover(recovery);
   parts.warmup.start([&log](const warmup::WarmupStats& stats) {
     log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
+  });
+  parts.models.recover([&parts](const storage::ModelRow& row) {
+    return decode_model(row.document, row.principal, row.name,
+                        {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
   });
 }
 

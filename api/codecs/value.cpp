@@ -514,6 +514,17 @@ std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::Ten
   return out;
 }
 
+std::optional<tensor::DenseValue> read_elements(const Json& data, const tensor::TensorType& type,
+                                                tensor::BufferPool& pool, const std::string& pointer,
+                                                core::Diagnostics& wrong) {
+  const auto* items = data.as<JsonArray>();
+  const bool is_flat = data.is_array() && (items == nullptr || items->empty() || !items->front().is_array());
+  if (!is_flat) return read_nested(data, type, pool, pointer, wrong);
+  auto out = read_nested(data, {type.dtype, {tensor::element_count(type)}}, pool, pointer, wrong);
+  if (out) out->type = type;
+  return out;
+}
+
 Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
                        const std::string& pointer, core::Diagnostics& wrong) {
   Argument out;

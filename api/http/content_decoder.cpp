@@ -16,16 +16,18 @@ namespace meshd::api {
 namespace {
 
 constexpr int kGzipReadWindow = 15 + 16;  // zlib: gzip only
+constexpr int kDeflateReadWindow = 15;     // zlib: its own format, which HTTP calls deflate (RFC 9110 8.4.1.2)
 constexpr int kZstdWindowLog = 23;        // 8 MiB of memory a body; RFC 8878 requires decoders to support it
 
-class GzipDecoder final : public ContentDecoder {
+// gzip and deflate: zlib's two formats.
+class ZlibDecoder final : public ContentDecoder {
  public:
-  GzipDecoder() {
-    if (inflateInit2(&stream_, kGzipReadWindow) != Z_OK) throw std::bad_alloc();
+  explicit ZlibDecoder(int window) : window_(window) {
+    if (inflateInit2(&stream_, window) != Z_OK) throw std::bad_alloc();
   }
-  ~GzipDecoder() override { inflateEnd(&stream_); }
-  GzipDecoder(const GzipDecoder&) = delete;
-  GzipDecoder& operator=(const GzipDecoder&) = delete;
+  ~ZlibDecoder() override { inflateEnd(&stream_); }
+  ZlibDecoder(const ZlibDecoder&) = delete;
+  ZlibDecoder& operator=(const ZlibDecoder&) = delete;
 
   Step step(std::span<const std::byte> input, std::span<std::byte> output) override {
     constexpr size_t kMost = std::numeric_limits<uInt>::max();
@@ -33,6 +35,8 @@ class GzipDecoder final : public ContentDecoder {
     const size_t output_size = std::min(output.size(), kMost);
     if (ended_) {
       if (input_size == 0) return {};
+      if (window_ == kDeflateReadWindow)
+        throw core::Error("malformed_body", "the body goes on behind the end of its deflate data");
       inflateReset(&stream_);  // the next member of several
       ended_ = false;
     }
@@ -44,7 +48,10 @@ class GzipDecoder final : public ContentDecoder {
     const int outcome = inflate(&stream_, Z_NO_FLUSH);
     if (outcome == Z_MEM_ERROR) throw std::bad_alloc();
     if (outcome != Z_OK && outcome != Z_STREAM_END && outcome != Z_BUF_ERROR) {
-      throw core::Error("malformed_body", "the body is not gzip data as its Content-Encoding says");
+      throw core::Error("malformed_body",
+                        window_ == kGzipReadWindow
+                            ? "the body is not gzip data as its Content-Encoding says"
+                            : "the body is not deflate data (the zlib format) as its Content-Encoding says");
     }
     ended_ = outcome == Z_STREAM_END;
     return {input_size - stream_.avail_in, output_size - stream_.avail_out};
@@ -52,6 +59,7 @@ class GzipDecoder final : public ContentDecoder {
   [[nodiscard]] bool complete() const override { return ended_; }
 
  private:
+  const int window_;
   z_stream stream_{};
   bool ended_ = false;
 };
@@ -86,10 +94,11 @@ class ZstdDecoder final : public ContentDecoder {
 std::unique_ptr<ContentDecoder> make_content_decoder(std::string_view content_encoding) {
   if (content_encoding.empty() || equal_ignoring_case(content_encoding, "identity")) return nullptr;
   if (equal_ignoring_case(content_encoding, "gzip") || equal_ignoring_case(content_encoding, "x-gzip")) {
-    return std::make_unique<GzipDecoder>();
+    return std::make_unique<ZlibDecoder>(kGzipReadWindow);
   }
+  if (equal_ignoring_case(content_encoding, "deflate")) return std::make_unique<ZlibDecoder>(kDeflateReadWindow);
   if (equal_ignoring_case(content_encoding, "zstd")) return std::make_unique<ZstdDecoder>();
-  throw core::Error("unsupported_media_type", "content encodings taken are gzip and zstd, one of them, got '" +
+  throw core::Error("unsupported_media_type", "content encodings taken are gzip, deflate and zstd, one of them, got '" +
                                                   std::string(content_encoding) + "'");
 }
 

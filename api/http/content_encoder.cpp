@@ -27,9 +27,10 @@ constexpr size_t kSample = 64 * 1024;
 constexpr size_t kWorthwhile = 10;  // a tenth less, or not at all
 constexpr size_t kInput = 256 * 1024;
 constexpr int kGzipWriteWindow = 15 + 16;  // zlib: gzip
+constexpr int kDeflateWriteWindow = 15;     // zlib: its own format
 constexpr int kGzipLevel = 1, kZstdLevel = 1;
 
-enum class Coding { kNone, kGzip, kZstd };
+enum class Coding { kNone, kGzip, kDeflate, kZstd };
 
 /// One coder. One thread.
 class Encoder {
@@ -42,15 +43,16 @@ class Encoder {
   virtual Step step(std::span<const std::byte> input, std::span<std::byte> output, bool last) = 0;
 };
 
-class GzipEncoder final : public Encoder {
+// gzip and deflate: zlib's two formats.
+class ZlibEncoder final : public Encoder {
  public:
-  GzipEncoder() {
-    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, kGzipWriteWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  explicit ZlibEncoder(int window) {
+    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
       throw std::bad_alloc();
   }
-  ~GzipEncoder() override { deflateEnd(&stream_); }
-  GzipEncoder(const GzipEncoder&) = delete;
-  GzipEncoder& operator=(const GzipEncoder&) = delete;
+  ~ZlibEncoder() override { deflateEnd(&stream_); }
+  ZlibEncoder(const ZlibEncoder&) = delete;
+  ZlibEncoder& operator=(const ZlibEncoder&) = delete;
 
   Step step(std::span<const std::byte> input, std::span<std::byte> output, bool last) override {
     constexpr size_t kMost = std::numeric_limits<uInt>::max();
@@ -91,7 +93,8 @@ class ZstdEncoder final : public Encoder {
 };
 
 std::unique_ptr<Encoder> make_encoder(Coding coding) {
-  if (coding == Coding::kGzip) return std::make_unique<GzipEncoder>();
+  if (coding == Coding::kGzip) return std::make_unique<ZlibEncoder>(kGzipWriteWindow);
+  if (coding == Coding::kDeflate) return std::make_unique<ZlibEncoder>(kDeflateWriteWindow);
   return std::make_unique<ZstdEncoder>();
 }
 
@@ -124,8 +127,12 @@ Coding chosen(const Request& request) {
   const int any = weight_of(accept, "*").value_or(0);
   const int zstd = weight_of(accept, "zstd").value_or(any);
   const int gzip = weight_of(accept, "gzip").value_or(any);
-  if (zstd == 0 && gzip == 0) return Coding::kNone;
-  return zstd >= gzip ? Coding::kZstd : Coding::kGzip;
+  const int deflate = weight_of(accept, "deflate").value_or(0);
+  // Clients of the inference protocol read gzip and deflate alone, whatever their HTTP library asks for.
+  const bool is_inference = request.path.starts_with("/v2/");
+  if (zstd > 0 && zstd >= gzip && zstd >= deflate && !is_inference) return Coding::kZstd;
+  if (gzip > 0 && gzip >= deflate) return Coding::kGzip;
+  return deflate > 0 ? Coding::kDeflate : Coding::kNone;
 }
 
 enum class Kind { kNone, kText, kArray };
@@ -273,7 +280,8 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
   } else {
     return;
   }
-  const std::string_view name = coding == Coding::kGzip ? "gzip" : "zstd";
+  const std::string_view name =
+      coding == Coding::kGzip ? "gzip" : coding == Coding::kDeflate ? "deflate" : "zstd";
   response.headers.set("Content-Encoding", name);
   if (const auto etag = response.headers.get("ETag"))
     response.headers.set("ETag", coded_etag(std::string(*etag), name));

@@ -208,6 +208,12 @@ void Router::add(Route route) {
     const std::vector<std::string_view> segments = split(fresh->path_template);
     bool literal = true;
     for (size_t i = 0; i < segments.size(); ++i) {
+      const bool is_slash = literal && i > 0 && i + 1 == segments.size() && segments[i].empty();
+      if (is_slash) {
+        // "/v2/" is a path of its own, which the literal paths have.
+        fresh->segments.push_back({RouteSegment::Kind::kLiteral, {}, {}, {}});
+        continue;
+      }
       fresh->segments.push_back(parse_segment(segments[i], row->path));
       const RouteSegment::Kind kind = fresh->segments.back().kind;
       literal = literal && kind == RouteSegment::Kind::kLiteral;

@@ -54,6 +54,7 @@ Schemas gradient_schemas();
 Schemas health_schemas();
 Schemas job_schemas();
 Schemas mesh_schemas();
+Schemas model_schemas();
 Schemas principal_schemas();
 Schemas program_schemas();
 Schemas queue_schemas();
@@ -75,6 +76,7 @@ std::vector<Route> queue_routes(Services& services);
 std::vector<Route> callback_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
+std::vector<Route> model_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 

@@ -13,6 +13,7 @@
 #include "service/effects/infeed_queues.h"
 #include "service/jobs/idempotency_keys.h"
 #include "service/jobs/job_runner.h"
+#include "service/models/model_store.h"
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
@@ -39,6 +40,7 @@ struct Services {
   jobs::JobRunner& jobs;
   jobs::IdempotencyKeys keys;
   mesh::Processes processes;  ///< labels of the devices
+  models::ModelStore& models;
 };
 
 }  // namespace meshd::api

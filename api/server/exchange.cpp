@@ -272,7 +272,7 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
     decoder = make_content_decoder(request_.headers.joined("Content-Encoding"));
   } catch (const core::Error& error) {
     deny(error);
-    refusal_->headers.add("Accept-Encoding", "gzip, zstd");
+    refusal_->headers.add("Accept-Encoding", "gzip, deflate, zstd");
     return Plan::kRunHere;
   }
   const int64_t limit = limit_of(context_.options, route.body);

@@ -18,7 +18,7 @@ void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check)
     throw core::Error("array_in_use", "array '" + id + "' is just being completed");
   if (state->job_count > 0) {
     throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(state->job_count) +
-                                          " accepted jobs; wait for them, or cancel them");
+                                          " accepted jobs or models; wait for them, cancel them, or delete the models");
   }
   if (check) check(state->version);
   state->deleted = true;

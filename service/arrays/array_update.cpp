@@ -38,7 +38,7 @@ void require_free(const Next& next, const Array::State& state, const std::string
   const int64_t others = state.job_count - next.own_jobs - (own == state.jobs_of_session.end() ? 0 : own->second);
   if (others > 0) {
     throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(others) +
-                                          " accepted jobs elsewhere; run the job again when they are over");
+                                          " accepted jobs or models elsewhere; run the job again when they are over");
   }
 }
 

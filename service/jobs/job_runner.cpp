@@ -63,10 +63,6 @@ JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
   }
   // It is accepted: whatever happens from here on it ends, and those behind it in its session go on.
   try {
-    {
-      const std::lock_guard held(mutex_);
-      live_.try_emplace({job->row.principal, job->row.id}, job);
-    }
     JobResult result = execute(job, waiter);
     const std::lock_guard held(mutex_);
     --counters_.running;

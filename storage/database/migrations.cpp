@@ -352,10 +352,25 @@ ALTER TABLE jobs ADD COLUMN environment INTEGER REFERENCES environments(id);
 CREATE INDEX jobs_by_blob ON jobs(blob) WHERE blob IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,       kProgramNames,
-                                       kProgramsOfJobs,  kJobNames, kUnusedColumns,   kFinishedJobs,
-                                       kDeletedSessions, kHaltedBy, kResultArrays,    kCancelRequests,
-                                       kArrayNames,      kUploads,  kStreamedEffects, kStoredJobs};
+// 16 -> 17. Models: versions of named programs with bound arguments. Their programs' content stays while they name it.
+constexpr const char* kModels = R"sql(
+CREATE TABLE models(
+  principal TEXT NOT NULL,
+  name TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  program TEXT NOT NULL,
+  document TEXT NOT NULL,
+  loaded INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  PRIMARY KEY(principal, name, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX models_by_program ON models(program);
+)sql";
+
+constexpr const char* kMigrations[] = {
+    kFirst,         kQueues,       kCallbacks,       kProgramNames, kProgramsOfJobs, kJobNames,
+    kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy,     kResultArrays,   kCancelRequests,
+    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels};
 
 }  // namespace
 

@@ -49,7 +49,7 @@ struct NamedArray {
 };
 
 /// What a principal has rows of.
-enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes };
+enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes, kModels };
 
 /// A principal's arrays that are pending or ready: what quotas count.
 struct StoredArrays {
@@ -161,6 +161,11 @@ class Reader {
   /// Callback requests without a reply and with number > `after`, at most `limit` (1..1000), by number.
   [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session, int64_t after, int64_t limit,
                                                         const AdmitRow& admit = {});
+
+  /// All of them, by principal, name and version.
+  [[nodiscard]] std::vector<ModelRow> models();
+  /// The highest version of the principal's model; 0: there is none.
+  [[nodiscard]] int64_t last_model_version(std::string_view principal, std::string_view name);
 
   /// Of Transaction::set_aged_until; nothing before the first.
   [[nodiscard]] std::optional<core::WallTime> aged_until();

@@ -61,6 +61,13 @@ class Transaction : public Reader {
   /// With its parts. False when there was none.
   bool delete_upload(std::string_view id);
 
+  /// The content of its program is to be there. Throws conflict.
+  void insert_model(const ModelRow& row);
+  /// Nothing where there is none.
+  void set_model_loaded(std::string_view principal, std::string_view name, int64_t version, bool is_loaded);
+  /// The program's content is deleted when nothing else names it. False when there was none.
+  bool delete_model(std::string_view principal, std::string_view name, int64_t version);
+
   void insert_session(const SessionRow& row);
   /// It takes no more jobs. Throws not_found.
   void close_session(std::string_view id, core::WallTime time);

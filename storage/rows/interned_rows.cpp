@@ -112,6 +112,7 @@ void Transaction::collect_program(std::string_view id) {
   connection_
       ->statement(
           "DELETE FROM program_contents WHERE id = ?1 AND NOT EXISTS(SELECT 1 FROM programs WHERE id = ?1) "
+          "AND NOT EXISTS(SELECT 1 FROM models WHERE program = ?1) "
           "AND NOT EXISTS(SELECT 1 FROM jobs WHERE program = ?1 AND state IN ('queued', 'running'))")
       .bind(id)
       .run();

@@ -22,6 +22,8 @@ const char* count_sql(Counted what) {
       return "SELECT count(*) FROM programs WHERE principal = ?1";
     case Counted::kMeshes:
       return "SELECT count(*) FROM meshes WHERE principal = ?1";
+    case Counted::kModels:
+      return "SELECT count(*) FROM models WHERE principal = ?1";
   }
   return "";
 }
@@ -71,11 +73,13 @@ void Transaction::give_to(std::string_view from, std::string_view to) {
                           "UPDATE sessions SET principal = ?2 WHERE principal = ?1",
                           "UPDATE jobs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE meshes SET principal = ?2 WHERE principal = ?1",
+                          "UPDATE OR IGNORE models SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE programs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE idempotency SET principal = ?2 WHERE principal = ?1"}) {
     connection_->statement(sql).bind(from, to).run();
   }
   for (const char* sql : {"DELETE FROM meshes WHERE principal = ?1", "DELETE FROM programs WHERE principal = ?1",
+                          "DELETE FROM models WHERE principal = ?1",
                           "DELETE FROM idempotency WHERE principal = ?1"}) {
     connection_->statement(sql).bind(from).run();
   }

@@ -196,6 +196,17 @@ struct IdempotencyRow {
   core::WallTime created;
 };
 
+/// A version of a model. Its document is opaque to storage.
+struct ModelRow {
+  std::string principal;
+  std::string name;
+  int64_t version = 1;   ///< 1.. within its name
+  std::string program;   ///< id of a program whose content is kept while a model names it
+  std::string document;  ///< what its client has said of it
+  bool is_loaded = true;
+  core::WallTime created;
+};
+
 /// What was measured of a machine (kernels::MachineRates), in whole numbers a second.
 struct MachineRatesRow {
   std::string machine;  ///< its name: on another one the rates do not hold

@@ -1,0 +1,325 @@
+#include "api/codecs/model_codec.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "api/codecs/artifact_codec.h"
+#include "api/codecs/program_codec.h"
+#include "api/codecs/value.h"
+#include "api/json/schema_map.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr int64_t kMostBatchRows = 65'536;
+constexpr int64_t kMostWaitingRequests = 1'000'000;
+constexpr int64_t kMostPriorityLevels = 100;
+constexpr int64_t kMostInstances = 64;
+constexpr int64_t kLongestDelay = 10'000'000;      // ten seconds
+constexpr int64_t kLongestTimeout = 600'000'000;  // ten minutes
+constexpr size_t kMostLabels = 64;
+
+struct ModelProgram {
+  std::optional<std::string> id, text, base64;
+  std::optional<ProgramFormat> format;
+};
+
+struct ModelArgument {
+  std::optional<std::string> input, array;
+  std::optional<tensor::DType> dtype;
+  std::optional<std::vector<int64_t>> shape;
+  const Json* data = nullptr;
+  const Json* base64 = nullptr;
+};
+
+struct ModelBatching {
+  std::optional<int64_t> queue_delay, most_waiting, timeout, levels, default_level, instances;
+  std::optional<std::vector<int64_t>> preferred;
+};
+
+struct ModelInput {
+  ModelProgram program;
+  const Json* arguments = nullptr;
+  std::optional<std::vector<std::string>> outputs;
+  std::optional<int64_t> max_batch_size;
+  std::optional<ModelBatching> batching;
+  std::optional<std::map<std::string, std::string>> labels;
+  std::optional<bool> shared, warm_up;
+};
+
+std::vector<int64_t> shape_of(const models::ModelSpec& spec, const tensor::Dims& dims) {
+  std::vector<int64_t> out;
+  if (spec.max_batch_size > 0) out.push_back(-1);
+  for (const int64_t dim : dims) out.push_back(dim == tensor::kDynamicDim ? -1 : dim);
+  return out;
+}
+
+/// An input or output of a model, as it is shown.
+struct ModelTensor {
+  const models::TensorSpec& tensor;
+  const models::ModelSpec& spec;
+};
+
+/// An argument of a model, as it is shown.
+struct BoundArgument {
+  const models::ArgumentSource& source;
+  const models::ModelSpec& spec;
+
+  [[nodiscard]] const tensor::TensorType* value_type() const {
+    const auto* value = std::get_if<tensor::DenseValue>(&source);
+    return value == nullptr ? nullptr : &value->type;
+  }
+};
+
+}  // namespace
+
+template <>
+const Schema<ModelProgram>& schema() {
+  using In = ModelProgram;
+  static const Schema<In> kSchema{
+      "ModelProgram", {{"id", &In::id}, {"format", &In::format}, {"text", &In::text}, {"base64", &In::base64}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ModelArgument>& schema() {
+  using In = ModelArgument;
+  static const Schema<In> kSchema{"ModelArgument",
+                                  {{"input", &In::input},
+                                   {"array", &In::array},
+                                   {"dtype", &In::dtype},
+                                   {"shape", &In::shape, {.low = -1, .high = kLargestExact - 1}},
+                                   {"data", &In::data},
+                                   {"base64", &In::base64, {.like = json_type<Base64Elements>}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ModelBatching>& schema() {
+  using In = ModelBatching;
+  static const Schema<In> kSchema{
+      "ModelBatching",
+      {{"max_queue_delay_microseconds", &In::queue_delay, {.low = 0, .high = kLongestDelay}},
+       {"preferred_batch_sizes", &In::preferred, {.low = 1, .high = kMostBatchRows}},
+       {"max_queue_size", &In::most_waiting, {.low = 1, .high = kMostWaitingRequests}},
+       {"timeout_microseconds", &In::timeout, {.low = 1, .high = kLongestTimeout}},
+       {"priority_levels", &In::levels, {.low = 1, .high = kMostPriorityLevels}},
+       {"default_priority_level", &In::default_level, {.low = 1, .high = kMostPriorityLevels}},
+       {"instances", &In::instances, {.low = 1, .high = kMostInstances}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ModelInput>& schema() {
+  using In = ModelInput;
+  static const Schema<In> kSchema{
+      "ModelInput",
+      {{"program", &In::program},
+       {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ModelArgument>>}},
+       {"outputs", &In::outputs},
+       {"max_batch_size", &In::max_batch_size, {.low = 0, .high = kMostBatchRows}},
+       {"batching", &In::batching},
+       {"labels", &In::labels},
+       {"shared", &In::shared},
+       {"warm_up", &In::warm_up}}};
+  return kSchema;
+}
+
+const SchemaBase& model_input_schema() { return schema<ModelInput>(); }
+
+namespace {
+
+registry::StoredProgram program_of(ModelProgram in, const std::string& principal, const ModelContext& context) {
+  if (!context.stored_program.empty()) return context.programs.get_for_accepted_job(context.stored_program);
+  core::Diagnostics wrong;
+  if (in.id) {
+    for (const bool is_given : {in.text.has_value(), in.base64.has_value(), in.format.has_value()}) {
+      if (is_given) wrong.add("/program", "id stands alone: leave text, base64 and format away");
+    }
+    wrong.throw_if_any("invalid_request");
+    return context.programs.get(*in.id, principal);
+  }
+  ProgramSource source{std::move(in.text), std::move(in.base64), std::nullopt};
+  check_source(source, "/program", wrong);
+  wrong.throw_if_any("invalid_request");
+  std::string text = source.text.value_or("");
+  if (source.is_artifact()) {
+    auto artifact = read_artifact_source(source, "/program", nullptr, context.memory, wrong);
+    wrong.throw_if_any("invalid_request");
+    text = std::move(artifact->text);
+  }
+  const std::string format = in.format ? in.format->word : "stablehlo";
+  return core::in_text(text, "/program/text",
+                       [&] { return context.programs.put(format, text, {}, principal).first; });
+}
+
+void read_input(ModelArgument in, const std::string& pointer, models::ModelSpec& spec,
+                std::vector<models::DeclaredInput>& inputs, core::Diagnostics& wrong) {
+  if (in.array || in.data != nullptr || in.base64 != nullptr)
+    wrong.add(pointer, "is an input, or has a value: leave one of them away");
+  models::DeclaredInput& declared = inputs.emplace_back();
+  declared.name = std::move(*in.input);
+  declared.dtype = in.dtype;
+  declared.pointer = pointer;
+  if (in.shape) {
+    declared.dims = std::move(*in.shape);
+    std::replace(declared.dims->begin(), declared.dims->end(), int64_t{-1}, tensor::kDynamicDim);
+  }
+  spec.arguments.emplace_back(models::InputSource{inputs.size() - 1});
+}
+
+void read_arguments(const Json& list, const ModelContext& context, models::ModelSpec& spec,
+                    std::vector<models::DeclaredInput>& inputs, core::Diagnostics& wrong) {
+  each_entry(list, "/arguments", wrong, [&](size_t, const Json& entry, const std::string& pointer) {
+    const size_t before = wrong.list().size();
+    auto in = read_json<ModelArgument>(entry, pointer, wrong);
+    if (wrong.list().size() != before) return;
+    if (in.input) return read_input(std::move(in), pointer, spec, inputs, wrong);
+    if (in.array) {
+      if (in.dtype || in.shape || in.data != nullptr || in.base64 != nullptr)
+        return wrong.add(pointer, "array stands alone: leave dtype, shape, data and base64 away");
+      spec.arguments.emplace_back(context.stored_program.empty() ? context.arrays.find(*in.array, spec.principal)
+                                                                 : context.arrays.find_kept(*in.array, spec.principal));
+      return;
+    }
+    if (auto value = read_value(entry, nullptr, context.pool, pointer, wrong))
+      spec.arguments.emplace_back(std::move(*value));
+  });
+}
+
+void take_batching(const ModelBatching& in, models::Batching& out) {
+  using std::chrono::microseconds;
+  out.queue_delay = microseconds(in.queue_delay.value_or(out.queue_delay.count()));
+  out.preferred_sizes = in.preferred.value_or(std::vector<int64_t>());
+  out.most_waiting = in.most_waiting.value_or(out.most_waiting);
+  out.timeout = microseconds(in.timeout.value_or(out.timeout.count()));
+  out.priority_levels = in.levels.value_or(out.priority_levels);
+  out.default_priority = in.default_level.value_or((out.priority_levels + 1) / 2);
+  out.instances = in.instances.value_or(out.instances);
+}
+
+}  // namespace
+
+models::ModelSpec decode_model(const std::string& body, const std::string& principal, const std::string& name,
+                               const ModelContext& context) {
+  const Json document = Json::parse(body, {}, context.memory);
+  core::Diagnostics wrong;
+  auto in = read_json<ModelInput>(document, "", wrong);
+  models::ModelSpec spec;
+  spec.principal = principal;
+  spec.name = name;
+  std::vector<models::DeclaredInput> inputs;
+  if (in.labels && in.labels->size() > kMostLabels)
+    wrong.add("/labels", fmt::format("at most {}, got {}", kMostLabels, in.labels->size()));
+  wrong.throw_if_any("invalid_request");
+  read_arguments(*in.arguments, context, spec, inputs, wrong);
+  wrong.throw_if_any("invalid_request");
+  registry::StoredProgram program = program_of(std::move(in.program), principal, context);
+  spec.program_id = program.id;
+  spec.program = std::move(program.parsed);
+  spec.output_names = in.outputs.value_or(std::vector<std::string>());
+  spec.max_batch_size = in.max_batch_size.value_or(0);
+  if (in.batching) take_batching(*in.batching, spec.batching);
+  spec.labels = in.labels.value_or(std::map<std::string, std::string>());
+  spec.is_shared = in.shared.value_or(false);
+  spec.warms_up = in.warm_up.value_or(true);
+  spec.document = body;
+  core::in_text(spec.program->text, "/program/text", [&] { models::complete(spec, inputs, context.compiler); });
+  return spec;
+}
+
+template <>
+const Schema<ModelTensor>& schema() {
+  using Doc = ModelTensor;
+  static const Schema<Doc> kSchema{
+      "ModelTensor",
+      {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
+       {"dtype", [](const Doc& doc) { return doc.tensor.dtype; }},
+       {"shape", [](const Doc& doc) { return shape_of(doc.spec, doc.tensor.dims); }, {.low = -1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<BoundArgument>& schema() {
+  using Doc = BoundArgument;
+  static const Schema<Doc> kSchema{
+      "BoundArgument",
+      {{"input",
+        [](const Doc& doc) {
+          const auto* input = std::get_if<models::InputSource>(&doc.source);
+          return input == nullptr ? std::nullopt : std::optional<std::string_view>(doc.spec.inputs[input->input].name);
+        }},
+       {"array",
+        [](const Doc& doc) {
+          const auto* array = std::get_if<arrays::ArrayRef>(&doc.source);
+          return array == nullptr ? std::nullopt : std::optional<std::string_view>((*array)->info().id);
+        }},
+       {"dtype",
+        [](const Doc& doc) {
+          return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dtype);
+        }},
+       {"shape", [](const Doc& doc) {
+          return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dims);
+        }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<models::Batching>& schema() {
+  using Doc = models::Batching;
+  static const Schema<Doc> kSchema{
+      "ModelBatchingState",
+      {{"max_queue_delay_microseconds", [](const Doc& doc) { return int64_t{doc.queue_delay.count()}; }},
+       {"preferred_batch_sizes", &Doc::preferred_sizes},
+       {"max_queue_size", &Doc::most_waiting},
+       {"timeout_microseconds", [](const Doc& doc) { return int64_t{doc.timeout.count()}; }},
+       {"priority_levels", &Doc::priority_levels},
+       {"default_priority_level", &Doc::default_priority},
+       {"instances", &Doc::instances}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ModelDocument>& schema() {
+  using Doc = ModelDocument;
+  static constexpr auto kTensors = [](const models::ModelSpec& spec, const std::vector<models::TensorSpec>& tensors) {
+    std::vector<ModelTensor> out;
+    for (const models::TensorSpec& tensor : tensors) out.push_back({tensor, spec});
+    return out;
+  };
+  static const Schema<Doc> kSchema{
+      "Model",
+      {{"name", [](const Doc& doc) -> std::string_view { return doc.model->spec().name; }},
+       {"version", [](const Doc& doc) { return doc.model->spec().version; }, {.low = 1}},
+       {"versions",
+        [](const Doc& doc) { return doc.versions.empty() ? std::nullopt : std::optional(doc.versions); }},
+       {"state",
+        [](const Doc& doc) { return models::to_string(doc.model->status().state); },
+        {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
+       {"reason",
+        [](const Doc& doc) {
+          std::string reason = doc.model->status().reason;
+          return reason.empty() ? std::nullopt : std::optional(std::move(reason));
+        }},
+       {"program", [](const Doc& doc) -> std::string_view { return doc.model->spec().program_id; }},
+       {"arguments",
+        [](const Doc& doc) {
+          std::vector<BoundArgument> out;
+          for (const auto& source : doc.model->spec().arguments) out.push_back({source, doc.model->spec()});
+          return out;
+        }},
+       {"inputs", [](const Doc& doc) { return kTensors(doc.model->spec(), doc.model->spec().inputs); }},
+       {"outputs", [](const Doc& doc) { return kTensors(doc.model->spec(), doc.model->spec().outputs); }},
+       {"max_batch_size", [](const Doc& doc) { return doc.model->spec().max_batch_size; }},
+       {"batching", [](const Doc& doc) -> const models::Batching& { return doc.model->spec().batching; }},
+       {"labels",
+        [](const Doc& doc) -> const std::map<std::string, std::string>& { return doc.model->spec().labels; }},
+       {"shared", [](const Doc& doc) { return doc.model->spec().is_shared; }},
+       {"warm_up", [](const Doc& doc) { return doc.model->spec().warms_up; }},
+       {"created", [](const Doc& doc) { return doc.model->spec().created; }}}};
+  return kSchema;
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,89 @@
+// /v2: health and inference of the Open Inference Protocol. Shapes of requests and responses are in
+// api/codecs/inference_codec.h.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "api/codecs/inference_codec.h"
+#include "api/routes/models/model_paths.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr std::string_view kHeadLength = "Inference-Header-Content-Length";
+constexpr size_t kCopied = size_t{64} << 10;  // shorter answers are one text: one write, and a length for every coding
+
+bool is_ready(Services& services, const ProcessFacts& facts) {
+  return !facts.is_draining() && facts.storage().health.writable && services.models.is_settled();
+}
+
+Response infer(Request& request, Services& services) {
+  require_protocol_media(request);
+  std::string_view version;
+  for (const auto& [name, text] : request.captures) {
+    if (name == "version") version = text;
+  }
+  const models::ModelRef model =
+      services.models.find_ready(request.capture("name"), version_of(version), request.principal);
+  DecodedInference decoded;
+  {
+    const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline), request.memory);
+    decoded = decode_inference(body, head_length_of(request.headers.get(kHeadLength)), model->spec(), services.pool,
+                               &request.memory);
+  }
+  decoded.request.principal = request.principal;
+  models::InferRequest wanted = std::move(decoded.request);
+  auto outputs = std::make_shared<std::vector<models::InferOutput>>(
+      model->batcher().infer(std::move(wanted), request.waiter));
+  EncodedInference encoded = encode_inference(model->spec(), decoded, *outputs);
+  if (!encoded.has_binary) return json(200, std::move(encoded.head));
+  const std::string length = std::to_string(encoded.head.size());
+  size_t bytes = 0;
+  for (const auto piece : encoded.pieces) bytes += piece.size();
+  if (bytes <= kCopied) {
+    for (const auto piece : encoded.pieces)
+      encoded.head.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    return content(200, "application/octet-stream", std::move(encoded.head)).with(kHeadLength, length);
+  }
+  struct Kept {
+    std::string head;
+    std::shared_ptr<std::vector<models::InferOutput>> outputs;
+  };
+  const auto kept = std::make_shared<const Kept>(Kept{std::move(encoded.head), std::move(outputs)});
+  MemoryPieces pieces{{std::as_bytes(std::span(kept->head))}, kept};
+  pieces.pieces.insert(pieces.pieces.end(), encoded.pieces.begin(), encoded.pieces.end());
+  return memory(200, "application/octet-stream", std::move(pieces)).with(kHeadLength, length);
+}
+
+Response ready(Request& request, Services& services) {
+  std::string_view version;
+  for (const auto& [name, text] : request.captures) {
+    if (name == "version") version = text;
+  }
+  static_cast<void>(services.models.find_ready(request.capture("name"), version_of(version), request.principal));
+  return text(200, "ok");
+}
+
+}  // namespace
+
+std::vector<Route> inference_routes(Services& services, const ProcessFacts& facts) {
+  const auto run = [&services](Request& request) { return infer(request, services); };
+  const auto look = [&services](Request& request) { return ready(request, services); };
+  return {
+      {"GET", "/v2/health/live", "getServerLive", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
+       [](Request&) { return text(200, "ok"); }},
+      {"GET", "/v2/health/ready", "getServerReady", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
+       [&services, facts](Request&) {
+         if (is_ready(services, facts)) return text(200, "ok");
+         return text(503, "not ready").with("Retry-After", "2");
+       }},
+      {"GET", "/v2/models/{name}/ready", "getModelReady", BodyPolicy::kNone, RunOn::kReactor, Access::kReader, look},
+      {"GET", "/v2/models/{name}/versions/{version}/ready", "getModelVersionReady", BodyPolicy::kNone, RunOn::kReactor,
+       Access::kReader, look},
+      {"POST", "/v2/models/{name}/infer", "infer", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser, run},
+      {"POST", "/v2/models/{name}/versions/{version}/infer", "inferVersion", BodyPolicy::kBulk, RunOn::kWorker,
+       Access::kUser, run},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,102 @@
+// /v1/models: programs with named inputs and outputs and values bound to the rest, which /v2 serves.
+#include <fmt/core.h>
+
+#include "api/codecs/inference_codec.h"
+#include "api/codecs/model_codec.h"
+#include "api/http/media_type.h"
+#include "api/routes/models/model_paths.h"
+#include "api/routes/routes.h"
+
+namespace meshd::api {
+
+std::optional<int64_t> version_of(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto version = whole_number(text)) return version;
+  throw core::Error("not_found", fmt::format("versions of models are numbers, got {}", quote(text)));
+}
+
+models::ModelRef model_of(const Request& request, Services& services) {
+  std::string_view version;
+  for (const auto& [name, text] : request.captures) {
+    if (name == "version") version = text;
+  }
+  return services.models.find(request.capture("name"), version_of(version), request.principal);
+}
+
+void require_protocol_media(const Request& request) {
+  const std::string type = media_type_of(request.headers);
+  if (type.empty() || type == "application/json" || type == "application/octet-stream") return;
+  throw core::Error("unsupported_media_type", fmt::format("this operation takes application/json, "
+                                                          "application/octet-stream or no Content-Type, got {}",
+                                                          quote(type)));
+}
+
+Json protocol_body(Request& request) {
+  require_protocol_media(request);
+  std::string text = request.body().read_all(body_limit(BodyPolicy::kJson), request.memory);
+  return parse_body(request, text.empty() ? "{}" : std::move(text), BodyPolicy::kJson);
+}
+
+namespace {
+
+Response model_document(int status, Request& request, Services& services, models::ModelRef model) {
+  ModelDocument document{std::move(model), {}};
+  for (const models::ModelRef& version : services.models.versions(document.model->spec().name, request.principal))
+    document.versions.push_back(version->spec().version);
+  return json_of(status, document);
+}
+
+Response put_model(Request& request, Services& services) {
+  const std::string& name = request.capture("name");
+  if (!models::is_model_name(name)) {
+    throw core::Error("invalid_request", "the name in the path: expected 1 to 128 letters, digits, '_', '-' and '.', and "
+                                         "not 'stats', got " +
+                                             quote(name));
+  }
+  const std::string body = body_text(request, BodyPolicy::kJson);
+  models::ModelSpec spec = decode_model(
+      body, request.principal, name,
+      {services.arrays, services.programs, services.compiler, services.pool, &request.memory});
+  auto [model, is_new] = services.models.put(std::move(spec), request.waiter);
+  const std::string location = fmt::format("/v1/models/{}?version={}", name, model->spec().version);
+  return model_document(is_new ? 201 : 200, request, services, std::move(model)).with("Location", location);
+}
+
+Response list_models(Request& request, Services& services) {
+  const auto page = services.models.list(request.principal, page_of(request));
+  Page<ModelDocument> out{{}, page.next};
+  for (const models::ModelRef& model : page.items) out.items.push_back({model});
+  return list_response(request, out);
+}
+
+}  // namespace
+
+std::vector<Route> model_routes(Services& services, const ProcessFacts& facts) {
+  std::vector<Route> out{
+      {"GET", "/v1/models", "listModels", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return list_models(request, services); }},
+      {"GET", "/v1/models/{name}", "getModel", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         request.query.require_known({"version"});
+         const auto version = version_of(request.query.get("version").value_or(""));
+         return model_document(200, request, services,
+                               services.models.find(request.capture("name"), version, request.principal));
+       }},
+      {"PUT", "/v1/models/{name}", "putModel", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return put_model(request, services); }},
+      {"DELETE", "/v1/models/{name}", "deleteModel", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         request.query.require_known({"version"});
+         const auto version = version_of(request.query.get("version").value_or(""));
+         services.models.remove(request.capture("name"), version, request.principal);
+         return no_content();
+       }},
+  };
+  for (auto&& rows : {inference_routes(services, facts), model_metadata_routes(services, facts),
+                      repository_routes(services), refused_extension_routes()}) {
+    out.insert(out.end(), rows.begin(), rows.end());
+  }
+  return out;
+}
+
+}  // namespace meshd::api

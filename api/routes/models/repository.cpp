@@ -1,0 +1,117 @@
+// /v2/repository: which models there are, and whether they take requests.
+#include "api/codecs/inference_codec.h"
+#include "api/codecs/model_codec.h"
+#include "api/routes/models/model_paths.h"
+
+namespace meshd::api {
+namespace {
+
+struct IndexEntry {
+  std::string name, version;
+  models::Model::Status status;
+};
+
+struct IndexRequest {
+  std::optional<bool> ready;
+};
+
+struct LoadRequest {
+  const Json* parameters = nullptr;
+};
+
+}  // namespace
+
+template <>
+const Schema<IndexEntry>& schema() {
+  using Doc = IndexEntry;
+  static const Schema<Doc> kSchema{
+      "RepositoryIndexEntry",
+      {{"name", &Doc::name},
+       {"version", &Doc::version},
+       {"state",
+        [](const Doc& doc) { return models::to_string(doc.status.state); },
+        {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
+       {"reason", [](const Doc& doc) -> std::string_view { return doc.status.reason; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<IndexRequest>& schema() {
+  static const Schema<IndexRequest> kSchema{"RepositoryIndexRequest", {{"ready", &IndexRequest::ready}}};
+  return kSchema;
+}
+
+template <>
+const Schema<LoadRequest>& schema() {
+  static const Schema<LoadRequest> kSchema{"RepositoryModelRequest",
+                                           {{"parameters", &LoadRequest::parameters, {.like = map_of<const Json*>}}}};
+  return kSchema;
+}
+
+namespace {
+
+Response index_of(Request& request, Services& services) {
+  const auto wanted = read_json<IndexRequest>(protocol_body(request), "invalid_request");
+  std::vector<IndexEntry> out;
+  for (const models::ModelRef& model : services.models.visible(request.principal)) {
+    const models::ModelSpec& spec = model->spec();
+    IndexEntry entry{spec.name, std::to_string(spec.version), model->status()};
+    if (!wanted.ready.value_or(false) || entry.status.state == models::ModelState::kReady)
+      out.push_back(std::move(entry));
+  }
+  return json(200, to_json(out));
+}
+
+// The client of Triton sends unload_dependents, which concerns ensembles; there are none.
+void read_load_request(Request& request) {
+  const Json body = protocol_body(request);
+  const auto wanted = read_json<LoadRequest>(body, "invalid_request");
+  core::Diagnostics wrong;
+  const JsonObject* parameters =
+      wanted.parameters == nullptr ? nullptr : expect_object(*wanted.parameters, "/parameters", wrong);
+  wrong.throw_if_any("invalid_request");
+  if (parameters == nullptr) return;
+  for (const auto& [name, value] : *parameters) {
+    if (name == "unload_dependents") continue;
+    throw core::Error("unsupported_extension",
+                      "loading a model with a configuration or files of the request is not supported: PUT /v1/models/NAME",
+                      {{"/parameters/" + pointer_token(name), "is not supported"}});
+  }
+}
+
+Response empty() { return content(200, "application/json", ""); }
+
+}  // namespace
+
+Schemas model_schemas() {
+  Schemas out = model_metadata_schemas();
+  out.insert(out.end(), {&model_input_schema(), &schema<ModelDocument>(), &JsonCodec<Page<ModelDocument>>::of(),
+                         &inference_request_schema(), &inference_response_schema(), &schema<IndexEntry>(),
+                         &schema<IndexRequest>(), &schema<LoadRequest>()});
+  return out;
+}
+
+std::vector<Route> repository_routes(Services& services) {
+  return {
+      {"POST", "/v2/repository/index", "getRepositoryIndex", BodyPolicy::kBulk, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return index_of(request, services); }},
+      {"POST", "/v2/repository/models/{name}/load", "loadModel", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const std::string& name = request.capture("name");
+         static_cast<void>(services.models.find(name, std::nullopt, request.principal));
+         read_load_request(request);
+         services.models.load(name, request.principal, request.waiter);
+         return empty();
+       }},
+      {"POST", "/v2/repository/models/{name}/unload", "unloadModel", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const std::string& name = request.capture("name");
+         static_cast<void>(services.models.find(name, std::nullopt, request.principal));
+         read_load_request(request);
+         services.models.unload(name, request.principal);
+         return empty();
+       }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,302 @@
+#include "service/models/model_store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "service/core/error.h"
+
+namespace meshd::models {
+namespace {
+
+constexpr int kThreads = 2;  // batches wait for the engine on fibers; threads join and divide rows
+
+core::Error no_model(std::string_view name, std::optional<int64_t> version) {
+  return {"not_found", version ? fmt::format("Request for unknown model: '{}' version {} is not found", name, *version)
+                               : fmt::format("Request for unknown model: '{}' is not found", name)};
+}
+
+}  // namespace
+
+std::string_view to_string(ModelState state) {
+  switch (state) {
+    case ModelState::kLoading:
+      return "LOADING";
+    case ModelState::kReady:
+      return "READY";
+    case ModelState::kUnavailable:
+      return "UNAVAILABLE";
+  }
+  return "";
+}
+
+ModelStore::ModelStore(storage::Catalog& catalog, arrays::ArrayStore& arrays, compile::Compiler& compiler,
+                       tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock)
+    : catalog_(catalog),
+      arrays_(arrays),
+      clock_(clock),
+      fibers_(kThreads),
+      services_{runner, compiler, pool, fibers_, clock} {}
+
+ModelStore::~ModelStore() = default;
+
+std::vector<arrays::ArrayRef> ModelStore::bound_arrays(const ModelSpec& spec) {
+  std::vector<arrays::ArrayRef> out;
+  for (const ArgumentSource& source : spec.arguments) {
+    if (const auto* array = std::get_if<arrays::ArrayRef>(&source)) out.push_back(*array);
+  }
+  return out;
+}
+
+const ModelStore::Versions* ModelStore::find_versions(const Table& table, std::string_view name,
+                                                      std::string_view principal) const {
+  auto found = table.models.find({std::string(principal), std::string(name)});
+  if (found == table.models.end()) {
+    const auto shared = table.shared.find(name);
+    if (shared == table.shared.end()) return nullptr;
+    found = table.models.find({shared->second, std::string(name)});
+  }
+  return found == table.models.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+ModelRef ModelStore::find(std::string_view name, std::optional<int64_t> version, std::string_view principal) const {
+  return table_.with([&](const Table& table) {
+    const Versions* versions = find_versions(table, name, principal);
+    if (versions == nullptr) throw no_model(name, std::nullopt);
+    if (!version) return versions->rbegin()->second;
+    const auto found = versions->find(*version);
+    if (found == versions->end()) throw no_model(name, version);
+    return found->second;
+  });
+}
+
+ModelRef ModelStore::find_ready(std::string_view name, std::optional<int64_t> version,
+                                std::string_view principal) const {
+  ModelRef model = find(name, version, principal);
+  const Model::Status status = model->status();
+  if (status.state == ModelState::kReady) return model;
+  throw core::Error("model_not_loaded", fmt::format("Request for unknown model: '{}' version {} is not ready: {}", name,
+                                                    model->spec().version,
+                                                    status.reason.empty() ? to_string(status.state) : status.reason))
+      .with_retry_after(status.state == ModelState::kLoading ? 1 : 0);
+}
+
+std::vector<ModelRef> ModelStore::versions(std::string_view name, std::string_view principal) const {
+  return table_.with([&](const Table& table) {
+    const Versions* versions = find_versions(table, name, principal);
+    if (versions == nullptr) throw no_model(name, std::nullopt);
+    std::vector<ModelRef> out;
+    for (const auto& [number, model] : *versions) out.push_back(model);
+    return out;
+  });
+}
+
+std::vector<ModelRef> ModelStore::visible(std::string_view principal) const {
+  return table_.with([&](const Table& table) {
+    std::map<std::string, const Versions*> by_name;
+    for (const auto& [name, owner] : table.shared) {
+      const auto found = table.models.find({owner, name});
+      if (found != table.models.end()) by_name[name] = &found->second;
+    }
+    for (auto own = table.models.lower_bound({std::string(principal), ""});
+         own != table.models.end() && own->first.first == principal; ++own) {
+      by_name[own->first.second] = &own->second;
+    }
+    std::vector<ModelRef> out;
+    for (const auto& [name, versions] : by_name) {
+      for (const auto& [number, model] : *versions) out.push_back(model);
+    }
+    return out;
+  });
+}
+
+ModelStore::Page ModelStore::list(std::string_view principal, const storage::PageRequest& page) const {
+  Page out;
+  const std::vector<ModelRef> all = visible(principal);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const ModelSpec& spec = all[i]->spec();
+    const bool is_latest = i + 1 == all.size() || all[i + 1]->spec().name != spec.name;
+    if (!is_latest || spec.name <= page.cursor) continue;
+    const bool is_refused = !out.items.empty() && page.admit && !page.admit(static_cast<int64_t>(spec.document.size()));
+    if (static_cast<int64_t>(out.items.size()) == page.limit || is_refused) {
+      out.next = out.items.back()->spec().name;
+      break;
+    }
+    out.items.push_back(all[i]);
+  }
+  return out;
+}
+
+void ModelStore::claim_name(const ModelSpec& spec) {
+  table_.with([&](Table& table) {
+    if (!spec.is_shared) return;
+    const auto [place, is_new] = table.shared.try_emplace(spec.name, spec.principal);
+    if (!is_new && place->second != spec.principal)
+      throw core::Error("name_taken", "another principal shares a model '" + spec.name + "'");
+  });
+}
+
+void ModelStore::insert(const ModelRef& model) {
+  table_.with([&](Table& table) {
+    const ModelSpec& spec = model->spec();
+    table.models[{spec.principal, spec.name}][spec.version] = model;
+    if (spec.is_shared) table.shared.try_emplace(spec.name, spec.principal);
+  });
+}
+
+void ModelStore::drop(const ModelRef& model) {
+  const ModelSpec& spec = model->spec();
+  table_.with([&](Table& table) {
+    const auto found = table.models.find({spec.principal, spec.name});
+    if (found == table.models.end()) return;
+    found->second.erase(spec.version);
+    const bool any_shared = std::any_of(found->second.begin(), found->second.end(),
+                                        [](const auto& version) { return version.second->spec().is_shared; });
+    const auto shared = table.shared.find(spec.name);
+    if (!any_shared && shared != table.shared.end() && shared->second == spec.principal) table.shared.erase(shared);
+    if (found->second.empty()) table.models.erase(found);
+  });
+}
+
+void ModelStore::warm(const ModelRef& model, const core::WaiterRef& waiter) const {
+  if (model->spec().warms_up) model->batcher().warm_up(waiter);
+}
+
+std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef& waiter) {
+  const Versions known = own_versions(spec.name, spec.principal);
+  if (!known.empty()) {
+    const ModelRef& last = known.rbegin()->second;
+    if (last->spec().document == spec.document && last->spec().program_id == spec.program_id) return {last, false};
+  }
+  const std::vector<arrays::ArrayRef> bound = bound_arrays(spec);
+  for (const arrays::ArrayRef& array : bound) {
+    arrays_.require_usable(array);
+    if (array->info().durability != storage::Durability::kDurable)
+      throw core::Error("invalid_request", "array '" + array->info().id + "' is in memory only, and a model outlives the "
+                                           "server: bind a durable one");
+  }
+  claim_name(spec);
+  // Warmed up as a version that nobody sees, which finds what is wrong with it before anything is stored.
+  spec.created = clock_.wall();
+  try {
+    warm(std::make_shared<Model>(std::make_shared<const ModelSpec>(spec), services_), waiter);
+    catalog_.write([&](storage::Transaction& transaction) {
+      if (transaction.count_of(storage::Counted::kModels, spec.principal) >= kMostVersions)
+        throw core::Error("limit_reached", fmt::format("a principal has at most {} versions of models", kMostVersions));
+      spec.version = transaction.last_model_version(spec.principal, spec.name) + 1;
+      arrays_.keep_for_job(bound, "");
+      try {
+        transaction.insert_model({spec.principal, spec.name, spec.version, spec.program_id, spec.document, true,
+                                  spec.created});
+      } catch (...) {
+        arrays_.job_has_read(bound, "");
+        throw;
+      }
+    });
+  } catch (...) {
+    if (spec.is_shared && own_versions(spec.name, spec.principal).empty())
+      table_.with([&](Table& table) { table.shared.erase(spec.name); });
+    throw;
+  }
+  auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(spec)), services_);
+  model->set_status({ModelState::kReady, ""});
+  insert(model);
+  return {model, true};
+}
+
+ModelStore::Versions ModelStore::own_versions(std::string_view name, std::string_view principal) const {
+  return table_.with([&](const Table& table) {
+    const auto own = table.models.find({std::string(principal), std::string(name)});
+    if (own != table.models.end()) return own->second;
+    return Versions();
+  });
+}
+
+void ModelStore::remove(std::string_view name, std::optional<int64_t> version, std::string_view principal) {
+  const ModelRef any = find(name, version, principal);
+  if (any->spec().principal != principal)
+    throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
+  for (const auto& [number, model] : own_versions(name, principal)) {
+    if (version && *version != number) continue;
+    bool was_there = false;
+    catalog_.write([&, n = number](storage::Transaction& t) { was_there = t.delete_model(principal, name, n); },
+                   storage::Space::kFrees);
+    model->set_status({ModelState::kUnavailable, "it was deleted"});
+    drop(model);
+    const bool held = was_there;
+    if (held) arrays_.job_has_read(bound_arrays(model->spec()), "");
+  }
+}
+
+void ModelStore::unload(std::string_view name, std::string_view principal) {
+  if (find(name, std::nullopt, principal)->spec().principal != principal)
+    throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
+  const Versions versions = own_versions(name, principal);
+  catalog_.write([&](storage::Transaction& transaction) {
+    for (const auto& [number, model] : versions) transaction.set_model_loaded(principal, name, number, false);
+  });
+  for (const auto& [number, model] : versions) model->set_status({ModelState::kUnavailable, "unloaded"});
+}
+
+void ModelStore::load(std::string_view name, std::string_view principal, const core::WaiterRef& waiter) {
+  if (find(name, std::nullopt, principal)->spec().principal != principal)
+    throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
+  const Versions versions = own_versions(name, principal);
+  for (const auto& [number, model] : versions) {
+    if (model->spec().program == nullptr)
+      throw core::Error("model_not_loaded", fmt::format("failed to load '{}': {}", name, model->status().reason));
+    warm(model, waiter);
+  }
+  catalog_.write([&](storage::Transaction& transaction) {
+    for (const auto& [number, model] : versions) transaction.set_model_loaded(principal, name, number, true);
+  });
+  for (const auto& [number, model] : versions) model->set_status({ModelState::kReady, ""});
+}
+
+void ModelStore::recover(const Decoder& decode) {
+  for (const storage::ModelRow& row : catalog_.read([](storage::Reader& reader) { return reader.models(); })) {
+    ModelSpec spec;
+    Model::Status status{row.is_loaded ? ModelState::kLoading : ModelState::kUnavailable,
+                         row.is_loaded ? "" : "unloaded"};
+    try {
+      spec = decode(row);
+      arrays_.keep_for_job(bound_arrays(spec), "");
+    } catch (const core::Error& error) {
+      spec = {};
+      status = {ModelState::kUnavailable, error.detail()};
+    }
+    spec.principal = row.principal;
+    spec.name = row.name;
+    spec.version = row.version;
+    spec.program_id = row.program;
+    spec.document = row.document;
+    spec.created = row.created;
+    const auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(spec)), services_);
+    model->set_status(status);
+    insert(model);
+    if (status.state != ModelState::kLoading) continue;
+    fibers_.start([this, model](const core::WaiterRef& waiter) {
+      try {
+        warm(model, waiter);
+        if (model->status().state == ModelState::kLoading) model->set_status({ModelState::kReady, ""});
+      } catch (const core::Error& error) {
+        model->set_status({ModelState::kUnavailable, error.detail()});
+      } catch (const std::exception&) {
+        model->set_status({ModelState::kUnavailable, "it could not be loaded; the log has more"});
+      }
+    });
+  }
+}
+
+bool ModelStore::is_settled() const {
+  return table_.with([](const Table& table) {
+    return std::all_of(table.models.begin(), table.models.end(), [](const auto& entry) {
+      return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& version) {
+        return version.second->status().state != ModelState::kLoading;
+      });
+    });
+  });
+}
+
+}  // namespace meshd::models

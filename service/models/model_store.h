@@ -1,0 +1,124 @@
+// The models of all principals: versions of named programs with bound arguments, stored in the catalog and served from
+// memory. Public alike for HTTP and for tests; knows no HTTP and no JSON.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "service/arrays/array_store.h"
+#include "service/core/clock.h"
+#include "service/jobs/fiber_pool.h"
+#include "service/jobs/job_runner.h"
+#include "service/models/batcher.h"
+#include "service/models/model_spec.h"
+#include "storage/catalog.h"
+
+namespace meshd::models {
+
+enum class ModelState : uint8_t {
+  kLoading,      ///< a restart has not warmed it up yet
+  kReady,        ///< takes requests
+  kUnavailable,  ///< unloaded, or could not be loaded
+};
+/// As the repository index of the protocol says it: LOADING, READY, UNAVAILABLE.
+std::string_view to_string(ModelState state);
+
+/// A version of a model. Any thread.
+class Model {
+ public:
+  Model(std::shared_ptr<const ModelSpec> spec, const BatchServices& services)
+      : spec_(std::move(spec)), batcher_(std::make_shared<Batcher>(spec_, services)) {}
+
+  [[nodiscard]] const ModelSpec& spec() const { return *spec_; }
+  [[nodiscard]] Batcher& batcher() const { return *batcher_; }
+  struct Status {
+    ModelState state = ModelState::kLoading;
+    std::string reason;  ///< why it is unavailable
+  };
+  [[nodiscard]] Status status() const { return status_.with([](const Status& status) { return status; }); }
+  void set_status(Status status) {
+    status_.with([&](Status& own) { own = std::move(status); });
+  }
+
+ private:
+  const std::shared_ptr<const ModelSpec> spec_;
+  const std::shared_ptr<Batcher> batcher_;
+  mutable core::Locked<Status> status_;
+};
+using ModelRef = std::shared_ptr<Model>;
+
+/// Any thread.
+class ModelStore {
+ public:
+  ModelStore(storage::Catalog& catalog, arrays::ArrayStore& arrays, compile::Compiler& compiler,
+             tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock);
+  ~ModelStore();
+
+  /// Registers the next version of a model, holding the arrays that it binds: they are neither replaced nor deleted
+  /// while a version names them. Warms it up before it is shown. The same document and program as the last version's
+  /// give that one, and false. Throws limit_reached, name_taken (a shared name of another principal's), invalid_request
+  /// for arrays that a restart would lose, and what warming up throws.
+  std::pair<ModelRef, bool> put(ModelSpec spec, const core::WaiterRef& waiter);
+  /// The principal's own model, or else a shared one; without a version the latest. Throws not_found.
+  ModelRef find(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
+  /// The same for a request to run: throws model_not_loaded where it is not ready.
+  ModelRef find_ready(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
+  /// Versions of the model that find() gives, ascending.
+  [[nodiscard]] std::vector<ModelRef> versions(std::string_view name, std::string_view principal) const;
+  /// What the principal may use, by name and version; of a name that it has itself, no shared ones.
+  [[nodiscard]] std::vector<ModelRef> visible(std::string_view principal) const;
+  /// A page of the same, the latest version of each.
+  struct Page {
+    std::vector<ModelRef> items;
+    std::string next;
+  };
+  Page list(std::string_view principal, const storage::PageRequest& page) const;
+  /// One version, or all. Requests that wait are still answered. Throws not_found; forbidden for another's shared one.
+  void remove(std::string_view name, std::optional<int64_t> version, std::string_view principal);
+  /// All versions take requests, or none does; stays so over a restart. Throws as remove(), and what loading throws.
+  void load(std::string_view name, std::string_view principal, const core::WaiterRef& waiter);
+  void unload(std::string_view name, std::string_view principal);
+
+  /// Versions that the last process left. `decode` gives their specs; one that cannot be decoded is unavailable, with
+  /// the reason. They are warmed up in the background. Once, at start.
+  using Decoder = std::function<ModelSpec(const storage::ModelRow&)>;
+  void recover(const Decoder& decode);
+  /// No model is still loading.
+  [[nodiscard]] bool is_settled() const;
+
+  /// Versions that one principal may have.
+  static constexpr int64_t kMostVersions = 1000;
+
+ private:
+  using Versions = std::map<int64_t, ModelRef>;
+  using Key = std::pair<std::string, std::string>;  ///< principal and name
+  struct Table {
+    std::map<Key, Versions> models;
+    std::map<std::string, std::string, std::less<>> shared;  ///< principal by name
+  };
+
+  [[nodiscard]] const Versions* find_versions(const Table& table, std::string_view name,
+                                              std::string_view principal) const;
+  Versions own_versions(std::string_view name, std::string_view principal) const;
+  static std::vector<arrays::ArrayRef> bound_arrays(const ModelSpec& spec);
+  void claim_name(const ModelSpec& spec);
+  void insert(const ModelRef& model);
+  void drop(const ModelRef& model);
+  void warm(const ModelRef& model, const core::WaiterRef& waiter) const;
+
+  storage::Catalog& catalog_;
+  arrays::ArrayStore& arrays_;
+  const core::Clock& clock_;
+  mutable core::Locked<Table> table_;
+  jobs::FiberPool fibers_;
+  const BatchServices services_;
+};
+
+}  // namespace meshd::models
