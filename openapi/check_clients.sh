@@ -3,7 +3,7 @@
 # real openapi-generator, compiles those whose compilers are here, and lets the TypeScript and the Python client upload, run and
 # download, and train on the digits of tests/conformance, against a server of BINARY; then schemathesis makes 3,000 requests from the
 # contract (CHECK_CLIENTS_REQUESTS=20000: more). Builds the wheel of the package for JAX and tests what it installs
-# (clients/check_package.sh).
+# (clients/check_package.sh). Triton's Python clients make each call of the inference protocol (tests/http/triton_check.py).
 # Needs Node 20 (or npx), Java 17, Maven, Python 3.11 and the networks of npm, Maven and PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,6 +18,11 @@ say() { printf '\n== %s\n' "$*"; }
 
 say "the Python package"
 CHECK_CLIENTS_DIR=$work bash "$here/clients/check_package.sh" "$binary"
+
+say "Triton's clients"
+[ -d "$work/triton" ] || python3 -m venv "$work/triton"
+"$work/triton/bin/pip" install -q 'tritonclient[http]'
+"$work/triton/bin/python" "$here/../tests/http/triton_check.py" "$binary"
 
 say "lint"
 mkdir -p "$work/npm"

@@ -90,7 +90,7 @@ const Schema<ProblemDocument>& schema() {
                                     {"code", &Doc::code},
                                     {"hint", &Doc::hint},
                                     {"errors", &Doc::errors},
-                                    {"error", &Doc::error, {.hidden = true}}}};
+                                    {"error", &Doc::error}}};
   return kSchema;
 }
 

@@ -109,13 +109,25 @@ class InProcess {
     };
     return out;
   }
+  static api::ProcessFacts facts() {
+    api::ProcessFacts out;
+    out.version = "0";
+    out.is_draining = [] { return false; };
+    out.storage = [] {
+      api::StorageSample sample;
+      sample.health.writable = true;
+      return sample;
+    };
+    return out;
+  }
   api::Router routes() {
     api::Router out;
-    for (auto&& rows : {api::mesh_routes(services_), api::array_routes(services_), api::array_part_routes(services_),
-                        api::array_archive_routes(services_), api::zarr_routes(services_), api::call_routes(),
-                        api::program_routes(services_), api::explain_routes(services_), api::gradient_routes(services_),
-                        api::session_routes(services_), api::session_mesh_routes(services_),
-                        api::queue_routes(services_), api::callback_routes(services_), api::job_routes(services_)}) {
+    for (auto&& rows :
+         {api::mesh_routes(services_), api::array_routes(services_), api::array_part_routes(services_),
+          api::array_archive_routes(services_), api::zarr_routes(services_), api::call_routes(),
+          api::program_routes(services_), api::explain_routes(services_), api::gradient_routes(services_),
+          api::session_routes(services_), api::session_mesh_routes(services_), api::queue_routes(services_),
+          api::callback_routes(services_), api::job_routes(services_), api::model_routes(services_, facts())}) {
       out.add(rows);
     }
     api::add_upload_routes(out, services_);
@@ -145,10 +157,11 @@ class InProcess {
   const jobs::RunnerOptions runner_options_;
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
+  models::ModelStore models_{store_->catalog(), arrays_, compiler_, *pool_, runner_, clock_};
   api::Services services_{
       clock_,  memory_,   *pool_,    compiler_, warmup_,  engine_,    arrays_, uploads_,
       meshes_, programs_, sessions_, log_,      infeeds_, callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),
-      {8, 1}};
+      {8, 1},  models_};
   api::FrontContext context_;
 };
 

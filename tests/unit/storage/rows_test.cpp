@@ -816,6 +816,35 @@ TEST_F(StorageRows, idempotency_keys_expire_when_they_are_old_and_their_jobs_are
   });
 }
 
+TEST_F(StorageRows, a_model_keeps_the_content_of_its_program) {
+  const auto has_content = [&] {
+    return read([](Reader& r) { return r.program_content("prog_1").has_value(); });
+  };
+  write([](Transaction& t) {
+    ProgramRow program{"prog_1", "ann", "stablehlo", "text", "", at(1)};
+    t.put_program(program);
+    t.insert_model({"ann", "m", 1, "prog_1", "{\"a\":1}", true, at(2)});
+    EXPECT_EQ(error_word([&] { t.insert_model({"ann", "m", 1, "prog_1", "{}", true, at(2)}); }), "conflict");
+    t.insert_model({"ann", "m", 3, "prog_1", "{}", true, at(3)});
+    t.set_model_loaded("ann", "m", 3, false);
+    t.delete_program("prog_1", "ann");
+  });
+  EXPECT_TRUE(has_content());
+  EXPECT_EQ(read([](Reader& r) { return r.last_model_version("ann", "m"); }), 3);
+  const auto rows = read([](Reader& r) { return r.models(); });
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].document, "{\"a\":1}");
+  EXPECT_TRUE(rows[0].is_loaded);
+  EXPECT_FALSE(rows[1].is_loaded);
+  write([](Transaction& t) {
+    t.give_to("ann", "bob");
+    EXPECT_FALSE(t.delete_model("ann", "m", 1));
+    EXPECT_TRUE(t.delete_model("bob", "m", 1));
+    EXPECT_TRUE(t.delete_model("bob", "m", 3));
+  });
+  EXPECT_FALSE(has_content());
+}
+
 TEST_F(StorageRows, update_of_a_missing_row_is_not_found) {
   write([](Transaction& t) {
     EXPECT_EQ(error_word([&] { t.update_array(array_row("arr_1")); }), "not_found");

@@ -1,0 +1,267 @@
+// /v1/models and /v2 over real services: what is registered, served and refused.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "tests/unit/routes/in_process.h"
+
+namespace meshd::testing {
+namespace {
+
+using Json = nlohmann::json;
+
+class Models : public ::testing::Test {
+ protected:
+  static Json numpy_model(const std::string& text, const Json& arguments, int64_t most) {
+    return {{"program", {{"format", "numpy"}, {"text", text}}}, {"arguments", arguments}, {"max_batch_size", most}};
+  }
+  static Json input(const std::string& name, const Json& shape) {
+    return {{"input", name}, {"dtype", "float32"}, {"shape", shape}};
+  }
+  static Json twice(int64_t most = 8) { return numpy_model("def f(x): return x * 2", Json::array({input("x", {-1, 2})}), most); }
+  Answer put(const std::string& name, const Json& document, const std::string& who = "ann") {
+    return server_.ask("PUT", "/v1/models/" + name, document.dump(), {"X-Principal: " + who, "Content-Type: application/json"});
+  }
+  Answer infer(const std::string& name, const Json& data, const Json& shape, const std::string& who = "ann",
+               const Json& parameters = Json::object()) {
+    const Json one = {{"name", "x"}, {"datatype", "FP32"}, {"shape", shape}, {"data", data}};
+    const Json body = {{"inputs", Json::array({one})}, {"parameters", parameters}};
+    return server_.ask("POST", "/v2/models/" + name + "/infer", body.dump(), {"X-Principal: " + who});
+  }
+  Json statistics(const std::string& name) {
+    return server_.ask("GET", "/v2/models/" + name + "/stats").json().at("model_stats").back();
+  }
+
+  InProcess server_;
+};
+
+TEST_F(Models, are_registered_in_versions_and_served) {
+  const Answer first = put("m", twice());
+  ASSERT_EQ(first.status, 201) << first.body;
+  EXPECT_EQ(first.header("Location"), "/v1/models/m?version=1");
+  EXPECT_EQ(first.json().at("state"), "READY");
+  EXPECT_EQ(first.json().at("outputs"), Json::parse(R"([{"name": "output_0", "dtype": "float32", "shape": [-1, 2]}])"));
+  EXPECT_EQ(put("m", twice()).status, 200) << "the same again is the same version";
+  const Answer second = put("m", numpy_model("def f(x): return x * 3", Json::array({input("x", {-1, 2})}), 8));
+  EXPECT_EQ(second.json().at("versions"), Json::parse("[1, 2]"));
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).json().at("outputs")[0].at("data"), Json::parse("[3.0, 6.0]"));
+  EXPECT_EQ(infer("m/versions/1", {1, 2}, {1, 2}).json().at("outputs")[0].at("data"), Json::parse("[2.0, 4.0]"));
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m?version=2").status, 204);
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).json().at("model_version"), "1");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").status, 204);
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", "/v1/models").json().at("items").size(), 0U);
+}
+
+TEST_F(Models, errors_are_problems_with_the_text_that_the_protocol_wants) {
+  const Answer answer = server_.ask("GET", "/v2/models/nothing");
+  EXPECT_EQ(answer.problem(), "404 not_found");
+  EXPECT_EQ(answer.json().at("error"), "Request for unknown model: 'nothing' is not found");
+  EXPECT_FALSE(server_.ask("GET", "/v1/models/nothing").json().contains("error"));
+}
+
+TEST_F(Models, stablehlo_with_a_dynamic_batch_and_with_a_fixed_one) {
+  const auto text = [](const std::string& n) {
+    return "func.func @main(%w: tensor<2xf32>, %x: tensor<" + n + "x2xf32>) -> tensor<" + n +
+           "x2xf32> { %c = stablehlo.add %x, %x : tensor<" + n + "x2xf32> return %c : tensor<" + n + "x2xf32> }";
+  };
+  const Json bound = {{"dtype", "float32"}, {"shape", {2}}, {"data", {1, 1}}};
+  for (const char* n : {"?", "4"}) {
+    const Answer made = put("s", {{"program", {{"text", text(n)}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 4}});
+    ASSERT_EQ(made.status, 201) << made.body;
+    EXPECT_EQ(made.json().at("inputs")[0].at("shape"), Json::parse("[-1, 2]"));
+    for (int64_t rows = 1; rows <= 4; ++rows) {
+      const Answer got = infer("s", std::vector<int>(static_cast<size_t>(rows) * 2, 3), {rows, 2});
+      EXPECT_EQ(got.json().at("outputs")[0].at("data"), Json(std::vector<float>(static_cast<size_t>(rows) * 2, 6))) << got.body;
+    }
+  }
+  EXPECT_EQ(put("s", {{"program", {{"text", text("4")}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 5}}).problem(),
+            "422 invalid_request /max_batch_size");
+}
+
+TEST_F(Models, mistakes_of_a_model_are_named) {
+  const Json x = input("x", {-1, 2});
+  Json no_input = twice();
+  no_input["arguments"] = Json::parse(R"([{"dtype": "float32", "shape": [2], "data": [1, 1]}])");
+  EXPECT_EQ(put("m", no_input).problem(), "422 invalid_request /arguments");
+  Json two = twice();
+  two["arguments"] = {x, x};
+  EXPECT_EQ(put("m", two).problem(), "422 invalid_request /arguments");
+  Json untyped = twice();
+  untyped["arguments"] = Json::parse(R"([{"input": "x"}])");
+  EXPECT_EQ(put("m", untyped).problem(), "422 invalid_request /arguments/0/dtype /arguments/0/shape");
+  Json both = twice();
+  both["arguments"][0]["data"] = Json::array({1});
+  EXPECT_EQ(put("m", both).problem(), "422 invalid_request /arguments/0");
+  Json fixed = twice();
+  fixed["arguments"][0]["shape"] = {3, 2};
+  EXPECT_EQ(put("m", fixed).problem(), "422 invalid_request /arguments/0/shape/0 /max_batch_size");
+  Json outputs = twice();
+  outputs["outputs"] = {"a", "b"};
+  EXPECT_EQ(put("m", outputs).problem(), "422 invalid_request /outputs");
+  Json preferred = twice();
+  preferred["batching"] = {{"preferred_batch_sizes", {4, 9}}};
+  EXPECT_EQ(put("m", preferred).problem(), "422 invalid_request /batching/preferred_batch_sizes");
+  EXPECT_EQ(put("m", numpy_model("def f(x): return x.sum(axis=0)", Json::array({x}), 8)).problem(), "422 invalid_request /program");
+  EXPECT_EQ(put("m", numpy_model("def f(x): return x +", Json::array({x}), 8)).problem(), "422 program_syntax /program/text");
+  EXPECT_EQ(put("m", numpy_model("def f(x):\n  log('{}', x)\n  return x", Json::array({x}), 8)).problem(), "422 unsupported_effect");
+  EXPECT_EQ(put("m", numpy_model("def f(x): return x + 1j", Json::array({x}), 8)).problem(), "422 unsupported_dtype");
+  EXPECT_EQ(put("m", {{"program", {{"id", "prog_" + std::string(32, '0')}}}, {"arguments", Json::array({x})}}).problem(), "404 not_found");
+  Json array = twice();
+  array["arguments"] = Json::parse(R"([{"array": "arr_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41"}])");
+  EXPECT_EQ(put("m", array).problem(), "404 not_found");
+  EXPECT_EQ(put("stats", twice()).problem(), "422 invalid_request");
+  EXPECT_EQ(put("a%20b", twice()).problem(), "422 invalid_request");
+  EXPECT_EQ(server_.ask("GET", "/v1/models").json().at("items").size(), 0U);
+}
+
+TEST_F(Models, arrays_that_a_model_binds_stay_as_they_are) {
+  const auto make = [&](const std::string& query) {
+    const std::string value = R"({"dtype": "float32", "shape": [2], "data": [10, 20]})";
+    return server_.ask("POST", "/v1/arrays" + query, value).json().at("id").get<std::string>();
+  };
+  const std::string array = make("");
+  const auto model = [&](const std::string& id) {
+    return numpy_model("def f(x, w): return x + w", {input("x", {-1, 2}), Json{{"array", id}}}, 8);
+  };
+  ASSERT_EQ(put("m", model(array)).status, 201);
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).json().at("outputs")[0].at("data"), Json::parse("[11.0, 22.0]"));
+  EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).problem(), "409 array_in_use");
+  EXPECT_EQ(server_.ask("PUT", "/v1/arrays/" + array + "/data", "[1, 2]").problem(), "409 array_in_use");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").status, 204);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).status, 204);
+  EXPECT_EQ(put("m", model(make("?durability=memory"))).problem(), "422 invalid_request");
+}
+
+TEST_F(Models, are_their_principals_own_unless_they_are_shared) {
+  put("own", twice());
+  Json shared = twice();
+  shared["shared"] = true;
+  put("shared", shared);
+  EXPECT_EQ(infer("own", {1, 2}, {1, 2}, "bob").problem(), "404 not_found");
+  EXPECT_EQ(infer("shared", {1, 2}, {1, 2}, "bob").status, 200);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/shared", "", {"X-Principal: bob"}).problem(), "403 forbidden");
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/models/shared/unload", "", {"X-Principal: bob"}).problem(),
+            "403 forbidden");
+  EXPECT_EQ(put("shared", shared, "bob").problem(), "409 name_taken");
+  // A name of one's own comes before a shared one.
+  ASSERT_EQ(put("shared", numpy_model("def f(x): return x * 5", Json::array({input("x", {-1, 2})}), 8), "bob").status, 201);
+  EXPECT_EQ(infer("shared", {1, 2}, {1, 2}, "bob").json().at("outputs")[0].at("data"), Json::parse("[5.0, 10.0]"));
+  EXPECT_EQ(infer("shared", {1, 2}, {1, 2}, "cid").json().at("outputs")[0].at("data"), Json::parse("[2.0, 4.0]"));
+  const Json index = server_.ask("POST", "/v2/repository/index", "", {"X-Principal: cid"}).json();
+  ASSERT_EQ(index.size(), 1U);
+  EXPECT_EQ(index[0].at("name"), "shared");
+}
+
+TEST_F(Models, bodies_are_of_the_protocols_types) {
+  put("m", twice());
+  for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a"})
+    EXPECT_EQ(server_.ask("POST", "/v2/models/m/infer", "{}", {std::string("Content-Type: ") + type}).status, 415) << type;
+  const float rows[] = {1, 2};
+  const std::string raw(reinterpret_cast<const char*>(rows), sizeof rows);
+  const Answer got = server_.ask("POST", "/v2/models/m/infer", raw,
+                                 {"Content-Type: application/octet-stream", "Inference-Header-Content-Length: 0"});
+  ASSERT_EQ(got.status, 200) << got.body;
+  const size_t head = std::stoul(got.header("Inference-Header-Content-Length"));
+  ASSERT_EQ(got.body.size(), head + 8);
+  float out[2];
+  std::memcpy(out, got.body.data() + head, sizeof out);
+  EXPECT_EQ(out[1], 4);
+  EXPECT_EQ(server_.ask("POST", "/v2/models/m/infer", raw, {"Inference-Header-Content-Length: x"}).problem(),
+            "400 malformed_request");
+}
+
+TEST_F(Models, batches_of_any_size_give_what_single_requests_give) {
+  const Json document = numpy_model("def f(x): return jnp.exp(x) / (1 + x * x)", Json::array({input("x", {-1, 3})}), 7);
+  ASSERT_EQ(put("m", document).status, 201);
+  std::vector<float> rows;
+  for (int i = 0; i < 21; ++i) rows.push_back(0.37F * static_cast<float>(i));
+  std::vector<Json> single;
+  for (int i = 0; i < 7; ++i) {
+    const Json data = std::vector<float>(rows.begin() + i * 3, rows.begin() + i * 3 + 3);
+    const Json values = infer("m", data, {1, 3}).json().at("outputs")[0].at("data");
+    single.insert(single.end(), values.begin(), values.end());
+  }
+  for (int64_t count = 1; count <= 7; ++count) {
+    const Json data = std::vector<float>(rows.begin(), rows.begin() + count * 3);
+    const Json expected = std::vector<Json>(single.begin(), single.begin() + count * 3);
+    EXPECT_EQ(infer("m", data, {count, 3}).json().at("outputs")[0].at("data"), expected) << count;
+  }
+  EXPECT_EQ(infer("m", Json::array(), {0, 3}).problem(), "422 invalid_argument /inputs/0/shape/0");
+  EXPECT_EQ(infer("m", std::vector<float>(24, 1), {8, 3}).problem(), "422 invalid_argument /inputs/0/shape/0");
+}
+
+TEST_F(Models, requests_at_once_run_together_and_are_counted) {
+  Json document = twice(4);
+  document["batching"] = {{"max_queue_delay_microseconds", 10'000'000}, {"preferred_batch_sizes", Json::array({4})}};
+  ASSERT_EQ(put("m", document).status, 201);
+  std::vector<std::thread> clients;
+  std::vector<Answer> answers(4);
+  for (size_t i = 0; i < answers.size(); ++i)
+    clients.emplace_back([&, i] { answers[i] = infer("m", {i, i}, {1, 2}); });
+  for (std::thread& client : clients) client.join();
+  for (size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_EQ(answers[i].status, 200) << answers[i].body;
+    EXPECT_EQ(answers[i].json().at("outputs")[0].at("data"), Json(std::vector<size_t>{2 * i, 2 * i}));
+  }
+  const Json counted = statistics("m");
+  EXPECT_EQ(counted.at("inference_count"), 4);
+  EXPECT_EQ(counted.at("execution_count"), 1);
+  EXPECT_EQ(counted.at("inference_stats").at("success").at("count"), 4);
+  EXPECT_EQ(counted.at("batch_stats")[0].at("batch_size"), 4);
+  EXPECT_EQ(counted.at("batch_stats")[0].at("compute_infer").at("count"), 1);
+}
+
+TEST_F(Models, requests_that_wait_too_long_or_are_too_many_are_refused) {
+  Json document = twice(4);
+  document["batching"] = {{"max_queue_delay_microseconds", 10'000'000}, {"max_queue_size", 1}, {"preferred_batch_sizes", Json::array({2})}};
+  document["shared"] = true;
+  ASSERT_EQ(put("m", document).status, 201);
+  const Answer late = infer("m", {1, 2}, {1, 2}, "ann", {{"timeout", 2000}});
+  EXPECT_EQ(late.problem(), "503 queue_timeout");
+  EXPECT_EQ(late.header("Retry-After"), "1");
+  Answer first;
+  std::thread waits([&] {
+    do {
+      first = infer("m", {1, 2}, {1, 2});
+    } while (first.status == 429);  // the other one was there before it
+  });
+  Answer second;
+  do {
+    second = infer("m", std::vector<int>(6, 1), {3, 2}, "ann", {{"timeout", 1000}});
+  } while (second.status == 503);
+  EXPECT_EQ(second.problem(), "429 queue_full");
+  EXPECT_EQ(second.header("Retry-After"), "1");
+  // The queue is full for ann alone, and bob's row makes the batch of two that she waits for.
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}, "bob").status, 200);
+  waits.join();
+  EXPECT_EQ(first.status, 200) << first.body;
+}
+
+TEST_F(Models, a_client_that_has_left_does_not_wait_for_its_turn) {
+  Json document = twice(4);
+  document["batching"] = {{"max_queue_delay_microseconds", 10'000'000}};
+  ASSERT_EQ(put("m", document).status, 201);
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  waiter->abandon();
+  const Json body = Json::parse(R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]})");
+  EXPECT_EQ(server_.ask("POST", "/v2/models/m/infer", body.dump(), {}, waiter).problem(), "409 cancelled");
+}
+
+TEST_F(Models, loading_and_unloading) {
+  put("m", twice());
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/models/m/unload", R"({"parameters": {"unload_dependents": false}})").status, 200);
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).problem(), "409 model_not_loaded");
+  EXPECT_EQ(server_.ask("GET", "/v2/models/m/ready").status, 409);
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/index", R"({"ready": true})").json(), Json::array());
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/models/m/load").status, 200);
+  EXPECT_EQ(server_.ask("GET", "/v2/models/m/ready").status, 200);
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/models/m/load", R"({"parameters": {"config": "{}"}})").problem(),
+            "422 unsupported_extension /parameters/config");
+}
+
+}  // namespace
+}  // namespace meshd::testing
