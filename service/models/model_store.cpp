@@ -184,6 +184,8 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
     catalog_.write([&](storage::Transaction& transaction) {
       if (transaction.count_of(storage::Counted::kModels, spec.principal) >= kMostVersions)
         throw core::Error("limit_reached", fmt::format("a principal has at most {} versions of models", kMostVersions));
+      if (!transaction.has_program_content(spec.program_id))
+        throw core::Error("not_found", "there is no program '" + spec.program_id + "'");
       spec.version = transaction.last_model_version(spec.principal, spec.name) + 1;
       arrays_.keep_for_job(bound, "");
       try {

@@ -140,6 +140,7 @@ void RecoveryRows::drop_unseen_contents() {
   change("DELETE FROM mesh_contents WHERE id NOT IN (SELECT id FROM meshes) AND id NOT IN (SELECT mesh FROM arrays)");
   change(
       "DELETE FROM program_contents WHERE id NOT IN (SELECT id FROM programs) AND id NOT IN "
+      "(SELECT program FROM models) AND id NOT IN "
       "(SELECT program FROM jobs WHERE program IS NOT NULL AND state IN ('queued', 'running'))");
 }
 
