@@ -299,8 +299,8 @@ struct App::Parts {
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_archive_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
           gradient_routes(services), session_routes(services), session_mesh_routes(services), queue_routes(services),
-          callback_routes(services), job_routes(services), model_routes(services, facts), health_routes(services, facts),
-          principal_routes(services, principals), document_routes(services, facts)}) {
+          callback_routes(services), job_routes(services), model_routes(services, facts),
+          health_routes(services, facts), principal_routes(services, principals), document_routes(services, facts)}) {
       router.add(rows);
     }
     add_upload_routes(router, services);
@@ -313,7 +313,8 @@ struct App::Parts {
     };
     hooks.finish = [this](const Request& request, Response& response) {
       note_rate(request, response, rates);
-      if ((request.path.starts_with("/v1/") || request.path.starts_with("/v2")) && !response.headers.has("Cache-Control"))
+      if ((request.path.starts_with("/v1/") || request.path.starts_with("/v2")) &&
+          !response.headers.has("Cache-Control"))
         response.headers.set("Cache-Control", "no-store");
     };
     hooks.access = [this](const AccessRecord& record) { note(record); };

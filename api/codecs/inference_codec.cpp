@@ -98,8 +98,8 @@ const Schema<InferenceInput>& schema() {
 template <>
 const Schema<InferenceOutputChoice>& schema() {
   using In = InferenceOutputChoice;
-  static const Schema<In> kSchema{"InferenceOutputChoice",
-                                  {{"name", &In::name}, {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
+  static const Schema<In> kSchema{
+      "InferenceOutputChoice", {{"name", &In::name}, {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
   return kSchema;
 }
 
@@ -141,12 +141,11 @@ const Schema<InferenceOutput>& schema() {
 template <>
 const Schema<InferenceResponse>& schema() {
   using Doc = InferenceResponse;
-  static const Schema<Doc> kSchema{
-      "InferenceResponse",
-      {{"model_name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
-       {"model_version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
-       {"id", [](const Doc& doc) { return unless_empty(doc.id); }},
-       {"outputs", &Doc::outputs}}};
+  static const Schema<Doc> kSchema{"InferenceResponse",
+                                   {{"model_name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
+                                    {"model_version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
+                                    {"id", [](const Doc& doc) { return unless_empty(doc.id); }},
+                                    {"outputs", &Doc::outputs}}};
   return kSchema;
 }
 
@@ -252,9 +251,10 @@ class BinaryTail {
   explicit BinaryTail(std::string_view bytes) : bytes_(bytes) {}
   std::string_view take(int64_t count, const std::string& name) {
     if (count > static_cast<int64_t>(bytes_.size())) {
-      throw core::Error("malformed_body", fmt::format("unexpected end of the body: input '{}' has {} bytes, {} are left "
-                                                      "behind the JSON",
-                                                      name, count, bytes_.size()));
+      throw core::Error("malformed_body",
+                        fmt::format("unexpected end of the body: input '{}' has {} bytes, {} are left "
+                                    "behind the JSON",
+                                    name, count, bytes_.size()));
     }
     const std::string_view out = bytes_.substr(0, static_cast<size_t>(count));
     bytes_.remove_prefix(static_cast<size_t>(count));
@@ -397,9 +397,9 @@ std::optional<int64_t> head_length_of(std::optional<std::string_view> field) {
   if (!field) return std::nullopt;
   const auto length = whole_number(*field);
   if (length) return length;
-  throw core::Error("malformed_request",
-                    fmt::format("Inference-Header-Content-Length: expected the bytes of the JSON, got {}",
-                                quote(*field)));
+  throw core::Error(
+      "malformed_request",
+      fmt::format("Inference-Header-Content-Length: expected the bytes of the JSON, got {}", quote(*field)));
 }
 
 DecodedInference decode_inference(const std::string& body, std::optional<int64_t> head_length,
@@ -420,7 +420,8 @@ DecodedInference decode_inference(const std::string& body, std::optional<int64_t
   out.id = in.id.value_or("");
   const Parameters parameters = read_parameters(in.parameters, Of::kRequest, "/parameters", wrong);
   if (parameters.priority && *parameters.priority > 0) out.request.priority = parameters.priority;
-  if (parameters.timeout && *parameters.timeout > 0) out.request.timeout = std::chrono::microseconds(*parameters.timeout);
+  if (parameters.timeout && *parameters.timeout > 0)
+    out.request.timeout = std::chrono::microseconds(*parameters.timeout);
   read_outputs(in, parameters.binary_outputs.value_or(false), spec, out, wrong);
   read_inputs(in.inputs, spec, BinaryTail(std::string_view(body).substr(head)), pool, out, wrong);
   wrong.throw_if_any("invalid_request");

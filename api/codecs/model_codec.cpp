@@ -17,7 +17,7 @@ constexpr int64_t kMostBatchRows = 65'536;
 constexpr int64_t kMostWaitingRequests = 1'000'000;
 constexpr int64_t kMostPriorityLevels = 100;
 constexpr int64_t kMostInstances = 64;
-constexpr int64_t kLongestDelay = 10'000'000;      // ten seconds
+constexpr int64_t kLongestDelay = 10'000'000;     // ten seconds
 constexpr int64_t kLongestTimeout = 600'000'000;  // ten minutes
 constexpr size_t kMostLabels = 64;
 
@@ -151,8 +151,7 @@ registry::StoredProgram program_of(ModelProgram in, const std::string& principal
     text = std::move(artifact->text);
   }
   const std::string format = in.format ? in.format->word : "stablehlo";
-  return core::in_text(text, "/program/text",
-                       [&] { return context.programs.put(format, text, {}, principal).first; });
+  return core::in_text(text, "/program/text", [&] { return context.programs.put(format, text, {}, principal).first; });
 }
 
 void read_input(ModelArgument in, const std::string& pointer, models::ModelSpec& spec,
@@ -293,8 +292,7 @@ const Schema<ModelDocument>& schema() {
       "Model",
       {{"name", [](const Doc& doc) -> std::string_view { return doc.model->spec().name; }},
        {"version", [](const Doc& doc) { return doc.model->spec().version; }, {.low = 1}},
-       {"versions",
-        [](const Doc& doc) { return doc.versions.empty() ? std::nullopt : std::optional(doc.versions); }},
+       {"versions", [](const Doc& doc) { return doc.versions.empty() ? std::nullopt : std::optional(doc.versions); }},
        {"state",
         [](const Doc& doc) { return models::to_string(doc.model->status().state); },
         {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
@@ -314,8 +312,7 @@ const Schema<ModelDocument>& schema() {
        {"outputs", [](const Doc& doc) { return kTensors(doc.model->spec(), doc.model->spec().outputs); }},
        {"max_batch_size", [](const Doc& doc) { return doc.model->spec().max_batch_size; }},
        {"batching", [](const Doc& doc) -> const models::Batching& { return doc.model->spec().batching; }},
-       {"labels",
-        [](const Doc& doc) -> const std::map<std::string, std::string>& { return doc.model->spec().labels; }},
+       {"labels", [](const Doc& doc) -> const std::map<std::string, std::string>& { return doc.model->spec().labels; }},
        {"shared", [](const Doc& doc) { return doc.model->spec().is_shared; }},
        {"warm_up", [](const Doc& doc) { return doc.model->spec().warms_up; }},
        {"created", [](const Doc& doc) { return doc.model->spec().created; }}}};

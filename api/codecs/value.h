@@ -54,8 +54,8 @@ void clean_elements(tensor::DType dtype, std::span<std::byte> bytes);
 std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::TensorType* expected,
                                              tensor::BufferPool& pool, const std::string& pointer,
                                              core::Diagnostics& wrong);
-/// Elements of a type that is known: nested as its shape, or one flat list of all of them. Notes what does not fit under
-/// `pointer`; nothing is returned then.
+/// Elements of a type that is known: nested as its shape, or one flat list of all of them. Notes what does not fit
+/// under `pointer`; nothing is returned then.
 std::optional<tensor::DenseValue> read_elements(const Json& data, const tensor::TensorType& type,
                                                 tensor::BufferPool& pool, const std::string& pointer,
                                                 core::Diagnostics& wrong);

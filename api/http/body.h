@@ -15,8 +15,8 @@
 
 namespace meshd::api {
 
-/// What arrives after the head, with transfer and content codings (gzip, zstd) decoded. Bytes are counted after
-/// decoding unless said otherwise. One thread: the one that runs the handler. Every read may throw core::Error:
+/// What arrives after the head, with transfer and content codings (gzip, deflate, zstd) decoded. Bytes are counted
+/// after decoding unless said otherwise. One thread: the one that runs the handler. Every read may throw core::Error:
 /// request_timeout (too slow), body_too_large (over the route's limit, set_limit, or an encoding that expands more than
 /// 200 times), malformed_body (bad framing or coding, or the client disconnected before the end). After a throw nothing
 /// more can be read.

@@ -16,7 +16,7 @@ namespace meshd::api {
 namespace {
 
 constexpr int kGzipReadWindow = 15 + 16;  // zlib: gzip only
-constexpr int kDeflateReadWindow = 15;     // zlib: its own format, which HTTP calls deflate (RFC 9110 8.4.1.2)
+constexpr int kDeflateReadWindow = 15;    // zlib: its own format, which HTTP calls deflate (RFC 9110 8.4.1.2)
 constexpr int kZstdWindowLog = 23;        // 8 MiB of memory a body; RFC 8878 requires decoders to support it
 
 // gzip and deflate: zlib's two formats.

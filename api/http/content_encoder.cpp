@@ -27,7 +27,7 @@ constexpr size_t kSample = 64 * 1024;
 constexpr size_t kWorthwhile = 10;  // a tenth less, or not at all
 constexpr size_t kInput = 256 * 1024;
 constexpr int kGzipWriteWindow = 15 + 16;  // zlib: gzip
-constexpr int kDeflateWriteWindow = 15;     // zlib: its own format
+constexpr int kDeflateWriteWindow = 15;    // zlib: its own format
 constexpr int kGzipLevel = 1, kZstdLevel = 1;
 
 enum class Coding { kNone, kGzip, kDeflate, kZstd };
@@ -47,8 +47,7 @@ class Encoder {
 class ZlibEncoder final : public Encoder {
  public:
   explicit ZlibEncoder(int window) {
-    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-      throw std::bad_alloc();
+    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
   }
   ~ZlibEncoder() override { deflateEnd(&stream_); }
   ZlibEncoder(const ZlibEncoder&) = delete;
@@ -280,8 +279,7 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
   } else {
     return;
   }
-  const std::string_view name =
-      coding == Coding::kGzip ? "gzip" : coding == Coding::kDeflate ? "deflate" : "zstd";
+  const std::string_view name = coding == Coding::kGzip ? "gzip" : coding == Coding::kDeflate ? "deflate" : "zstd";
   response.headers.set("Content-Encoding", name);
   if (const auto etag = response.headers.get("ETag"))
     response.headers.set("ETag", coded_etag(std::string(*etag), name));

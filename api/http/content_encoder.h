@@ -1,5 +1,5 @@
-// Content codings gzip and zstd of responses: chosen from Accept-Encoding, at once for text in memory, streamed for
-// array bytes, and not at all where a sample does not shrink. Any thread.
+// Content codings gzip, deflate and zstd of responses: chosen from Accept-Encoding, at once for text in memory,
+// streamed for array bytes, and not at all where a sample does not shrink. Any thread.
 #pragma once
 
 #include <string>

@@ -28,8 +28,9 @@ void require_free(const std::string& id, const Array::State& state, int64_t vers
   if (!state.reserved_by.empty())
     throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state.reserved_by);
   if (state.job_count > 0) {
-    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(state.job_count) +
-                                          " accepted jobs or models; wait for them, delete the models, or make a new array");
+    throw core::Error("array_in_use",
+                      "array '" + id + "' has still to be read by " + std::to_string(state.job_count) +
+                          " accepted jobs or models; wait for them, delete the models, or make a new array");
   }
   if (state.state != ArrayState::kReady || state.version != version)
     throw core::Error("conflict", "array '" + id + "' was taken meanwhile");

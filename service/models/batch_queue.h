@@ -25,9 +25,9 @@ namespace meshd::models {
 
 /// What decides about batches.
 struct BatchRules {
-  int64_t most_rows = 1;                    ///< of a batch; a request never has more
+  int64_t most_rows = 1;                     ///< of a batch; a request never has more
   std::vector<int64_t> preferred_rows = {};  ///< a batch of one of these sizes does not wait; ascending
-  std::chrono::microseconds most_delay{0};  ///< a request waits for others for so long
+  std::chrono::microseconds most_delay{0};   ///< a request waits for others for so long
 };
 
 /// T is a handle that can be compared and copied.

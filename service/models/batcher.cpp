@@ -21,7 +21,8 @@ constexpr size_t kPrograms = 64;
 std::string key_of(const std::vector<DenseValue>& inputs, bool with_batch) {
   std::string out;
   for (const DenseValue& input : inputs) {
-    for (size_t i = with_batch ? 0 : 1; i < input.type.dims.size(); ++i) out += std::to_string(input.type.dims[i]) + ",";
+    for (size_t i = with_batch ? 0 : 1; i < input.type.dims.size(); ++i)
+      out += std::to_string(input.type.dims[i]) + ",";
     out += ";";
   }
   return out;
@@ -75,8 +76,8 @@ int64_t check_inputs(const ModelSpec& spec, const std::vector<TensorType>& input
     if (fits && has_batch) {
       if (i == 0) rows = dims.front();
       if (dims.front() != rows)
-        wrong.add(pointer + "/shape/0", fmt::format("the first input has a batch of {}, '{}' one of {}", rows,
-                                                    expected.name, dims.front()));
+        wrong.add(pointer + "/shape/0",
+                  fmt::format("the first input has a batch of {}, '{}' one of {}", rows, expected.name, dims.front()));
       dims.erase(dims.begin());
     }
     for (size_t d = 0; fits && d < dims.size(); ++d)
@@ -85,9 +86,9 @@ int64_t check_inputs(const ModelSpec& spec, const std::vector<TensorType>& input
     std::string shape = has_batch ? "-1" : "";
     for (const int64_t dim : expected.dims)
       shape += (shape.empty() ? "" : ",") + std::to_string(dim == kDynamicDim ? -1 : dim);
-    wrong.add(pointer + "/shape", fmt::format("unexpected shape for input '{}' for model '{}'. Expected [{}], got {}",
-                                              expected.name, spec.name, shape,
-                                              tensor::to_string(std::span<const int64_t>(inputs[i].dims))));
+    wrong.add(pointer + "/shape",
+              fmt::format("unexpected shape for input '{}' for model '{}'. Expected [{}], got {}", expected.name,
+                          spec.name, shape, tensor::to_string(std::span<const int64_t>(inputs[i].dims))));
   }
   wrong.throw_if_any("invalid_argument");
   if (!has_batch) return 1;
@@ -139,8 +140,8 @@ Batcher::CallRef Batcher::enqueue(InferRequest request, int64_t rows, const core
   const Batching& batching = spec_->batching;
   const int64_t priority = request.priority.value_or(batching.default_priority);
   if (priority < 1 || priority > batching.priority_levels) {
-    const std::string detail = fmt::format("'{}' has priority levels 1 to {}, got {}", spec_->name,
-                                           batching.priority_levels, priority);
+    const std::string detail =
+        fmt::format("'{}' has priority levels 1 to {}, got {}", spec_->name, batching.priority_levels, priority);
     throw core::Error("invalid_argument", detail, {{"/parameters/priority", detail}});
   }
   auto call = std::make_shared<Call>();
@@ -157,8 +158,8 @@ Batcher::CallRef Batcher::enqueue(InferRequest request, int64_t rows, const core
                                                 batching.most_waiting, spec_->name))
         .with_retry_after(1);
   }
-  queue_.push({call, principal, key_of(call->request.inputs, spec_->max_batch_size == 0), rows, priority,
-               call->arrived});
+  queue_.push(
+      {call, principal, key_of(call->request.inputs, spec_->max_batch_size == 0), rows, priority, call->arrived});
   return call;
 }
 
@@ -224,11 +225,10 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
       if (waits && now >= call->expires) {
         queue_.remove(call);
         statistics_.fail.add(now - call->arrived);
-        throw core::Error("queue_timeout", fmt::format("Request timeout expired: '{}' had no turn for it in {} us",
-                                                       spec_->name,
-                                                       std::chrono::duration_cast<std::chrono::microseconds>(
-                                                           call->expires - call->arrived)
-                                                           .count()))
+        throw core::Error(
+            "queue_timeout",
+            fmt::format("Request timeout expired: '{}' had no turn for it in {} us", spec_->name,
+                        std::chrono::duration_cast<std::chrono::microseconds>(call->expires - call->arrived).count()))
             .with_retry_after(1);
       }
       if (waiter.is_abandoned()) {

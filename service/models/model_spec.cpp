@@ -49,7 +49,8 @@ std::string shape_text(const Dims& dims) {
 std::optional<TensorType> type_of_input(const DeclaredInput& declared, const TensorType* said,
                                         core::Diagnostics& wrong) {
   if (said == nullptr) {
-    if (!declared.dtype) wrong.add(declared.pointer + "/dtype", "is missing: a program of NumPy syntax does not say it");
+    if (!declared.dtype)
+      wrong.add(declared.pointer + "/dtype", "is missing: a program of NumPy syntax does not say it");
     if (!declared.dims) wrong.add(declared.pointer + "/shape", "is missing: a program of NumPy syntax does not say it");
     if (!declared.dtype || !declared.dims) return std::nullopt;
     return TensorType{*declared.dtype, *declared.dims};
@@ -138,8 +139,9 @@ std::vector<TensorType> input_types(const ModelSpec& spec, int64_t batch, int64_
 std::vector<TensorType> result_types(const ModelSpec& spec, int64_t batch, int64_t free, compile::Compiler& compiler) {
   const compile::ParsedRef program = program_for(spec, input_types(spec, batch, free), compiler);
   if (!compile::find_callbacks(*program).empty() || !program->logs.empty())
-    throw core::Error("unsupported_effect", "the program has effects, which models do not have: leave log and "
-                                            "callbacks away, or run it as a job");
+    throw core::Error("unsupported_effect",
+                      "the program has effects, which models do not have: leave log and "
+                      "callbacks away, or run it as a job");
   std::vector<TensorType> out;
   for (size_t i = 0; i < program->results.size(); ++i) out.push_back(program->result(i).type.tensor);
   return out;
@@ -157,10 +159,10 @@ TensorSpec output_of(const ModelSpec& spec, size_t number, const TensorType& fir
   const bool has_batch = agree && (spec.max_batch_size == 0 || (first.rank() > 0 && first.dims[0] == batches.first &&
                                                                 second.dims[0] == batches.second));
   if (!has_batch) {
-    const std::string detail =
-        fmt::format("result {} is tensor<{}> for a batch of {} and tensor<{}> for one of {}: its first dimension is not "
-                    "the batch; return one row for each row, or set max_batch_size to 0",
-                    number, tensor::to_string(first), batches.first, tensor::to_string(second), batches.second);
+    const std::string detail = fmt::format(
+        "result {} is tensor<{}> for a batch of {} and tensor<{}> for one of {}: its first dimension is not "
+        "the batch; return one row for each row, or set max_batch_size to 0",
+        number, tensor::to_string(first), batches.first, tensor::to_string(second), batches.second);
     throw core::Error("invalid_request", detail, {{"/program", detail}});
   }
   for (size_t i = 0; i < out.dims.size(); ++i) {
@@ -179,7 +181,8 @@ void take_outputs(ModelSpec& spec, compile::Compiler& compiler) {
   if (first.empty()) wrong.add("/program", "has no results");
   if (first.size() != second.size()) wrong.add("/program", "has another number of results for another batch size");
   if (!spec.output_names.empty() && spec.output_names.size() != first.size()) {
-    wrong.add("/outputs", fmt::format("{} names for {} results of the program", spec.output_names.size(), first.size()));
+    wrong.add("/outputs",
+              fmt::format("{} names for {} results of the program", spec.output_names.size(), first.size()));
   }
   wrong.throw_if_any("invalid_request");
   spec.outputs.clear();

@@ -76,9 +76,9 @@ ModelRef ModelStore::find_ready(std::string_view name, std::optional<int64_t> ve
   ModelRef model = find(name, version, principal);
   const Model::Status status = model->status();
   if (status.state == ModelState::kReady) return model;
-  throw core::Error("model_not_loaded", fmt::format("Request for unknown model: '{}' version {} is not ready: {}", name,
-                                                    model->spec().version,
-                                                    status.reason.empty() ? to_string(status.state) : status.reason))
+  throw core::Error("model_not_loaded",
+                    fmt::format("Request for unknown model: '{}' version {} is not ready: {}", name,
+                                model->spec().version, status.reason.empty() ? to_string(status.state) : status.reason))
       .with_retry_after(status.state == ModelState::kLoading ? 1 : 0);
 }
 
@@ -173,8 +173,9 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
   for (const arrays::ArrayRef& array : bound) {
     arrays_.require_usable(array);
     if (array->info().durability != storage::Durability::kDurable)
-      throw core::Error("invalid_request", "array '" + array->info().id + "' is in memory only, and a model outlives the "
-                                           "server: bind a durable one");
+      throw core::Error("invalid_request", "array '" + array->info().id +
+                                               "' is in memory only, and a model outlives the "
+                                               "server: bind a durable one");
   }
   claim_name(spec);
   // Warmed up as a version that nobody sees, which finds what is wrong with it before anything is stored.
@@ -189,8 +190,8 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
       spec.version = transaction.last_model_version(spec.principal, spec.name) + 1;
       arrays_.keep_for_job(bound, "");
       try {
-        transaction.insert_model({spec.principal, spec.name, spec.version, spec.program_id, spec.document, true,
-                                  spec.created});
+        transaction.insert_model(
+            {spec.principal, spec.name, spec.version, spec.program_id, spec.document, true, spec.created});
       } catch (...) {
         arrays_.job_has_read(bound, "");
         throw;
@@ -294,9 +295,8 @@ void ModelStore::recover(const Decoder& decode) {
 bool ModelStore::is_settled() const {
   return table_.with([](const Table& table) {
     return std::all_of(table.models.begin(), table.models.end(), [](const auto& entry) {
-      return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& version) {
-        return version.second->status().state != ModelState::kLoading;
-      });
+      return std::all_of(entry.second.begin(), entry.second.end(),
+                         [](const auto& version) { return version.second->status().state != ModelState::kLoading; });
     });
   });
 }

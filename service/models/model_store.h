@@ -42,7 +42,9 @@ class Model {
     ModelState state = ModelState::kLoading;
     std::string reason;  ///< why it is unavailable
   };
-  [[nodiscard]] Status status() const { return status_.with([](const Status& status) { return status; }); }
+  [[nodiscard]] Status status() const {
+    return status_.with([](const Status& status) { return status; });
+  }
   void set_status(Status status) {
     status_.with([&](Status& own) { own = std::move(status); });
   }

@@ -11,8 +11,8 @@ std::vector<ModelRow> Reader::models() {
   rows.bind();
   std::vector<ModelRow> out;
   while (rows.step()) {
-    out.push_back({rows.text(0), rows.text(1), rows.integer(2), rows.text(3), rows.text(4), rows.integer(5) != 0,
-                   rows.time(6)});
+    out.push_back(
+        {rows.text(0), rows.text(1), rows.integer(2), rows.text(3), rows.text(4), rows.integer(5) != 0, rows.time(6)});
   }
   return out;
 }
@@ -32,8 +32,7 @@ void Transaction::insert_model(const ModelRow& row) {
       .run();
 }
 
-void Transaction::set_model_loaded(std::string_view principal, std::string_view name, int64_t version,
-                                   bool is_loaded) {
+void Transaction::set_model_loaded(std::string_view principal, std::string_view name, int64_t version, bool is_loaded) {
   connection_->statement("UPDATE models SET loaded = ?4 WHERE principal = ?1 AND name = ?2 AND version = ?3")
       .bind(principal, name, version, is_loaded)
       .run();
@@ -42,8 +41,8 @@ void Transaction::set_model_loaded(std::string_view principal, std::string_view 
 bool Transaction::delete_model(std::string_view principal, std::string_view name, int64_t version) {
   std::string program;
   {
-    Statement row = connection_->statement(
-        "SELECT program FROM models WHERE principal = ?1 AND name = ?2 AND version = ?3");
+    Statement row =
+        connection_->statement("SELECT program FROM models WHERE principal = ?1 AND name = ?2 AND version = ?3");
     if (!row.bind(principal, name, version).step()) return false;
     program = row.text(0);
   }

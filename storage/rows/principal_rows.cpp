@@ -79,8 +79,7 @@ void Transaction::give_to(std::string_view from, std::string_view to) {
     connection_->statement(sql).bind(from, to).run();
   }
   for (const char* sql : {"DELETE FROM meshes WHERE principal = ?1", "DELETE FROM programs WHERE principal = ?1",
-                          "DELETE FROM models WHERE principal = ?1",
-                          "DELETE FROM idempotency WHERE principal = ?1"}) {
+                          "DELETE FROM models WHERE principal = ?1", "DELETE FROM idempotency WHERE principal = ?1"}) {
     connection_->statement(sql).bind(from).run();
   }
 }

@@ -325,6 +325,45 @@ class Served(unittest.TestCase):
         self.call("deleteArrayByPost", copy.headers["Location"] + ":delete", status=204)
         self.call("getArrayData", at + "/data", status=404)
 
+    def test_models(self):
+        example = CONTRACT.document["components"]["schemas"]["ModelInput"]["example"]
+        made = self.call("putModel", "/v1/models/contract", example, status=201).json()
+        self.assertEqual(self.call("putModel", "/v1/models/contract", example).json(), made)
+        self.assertEqual(self.call("getModel", "/v1/models/contract?version=1").json(), made)
+        self.call("listModels", "/v1/models?limit=1")
+        self.call("putModel", "/v1/models/contract", {**example, "nonsense": 1}, status=422)
+        self.call("putModel", "/v1/models/contract", example, {"Content-Type": "text/plain"}, 415)
+        for operation, target in (("getServerMetadata", "/v2"), ("getServerMetadataAsPublished", "/v2/"), ("getServerLive", "/v2/health/live"),
+                                  ("getServerReady", "/v2/health/ready"), ("getStatistics", "/v2/models/stats")):
+            self.call(operation, target)
+        ask = CONTRACT.document["components"]["schemas"]["InferenceRequest"]["example"]
+        for part, at in (("", "/v2/models/contract"), ("Version", "/v2/models/contract/versions/1")):
+            for kind, end in (("Metadata", ""), ("Ready", "/ready"), ("Config", "/config"), ("Statistics", "/stats")):
+                self.call(f"getModel{part}{kind}", at + end)
+                self.call(f"getModel{part}{kind}", (at + end).replace("contract", "nothing"), status=404)
+            infer = "infer" + part
+            self.assertEqual(self.call(infer, at + "/infer", ask).json()["outputs"][0]["data"], [2, 4])
+            answer = self.call(infer, at + "/infer", {**ask, "parameters": {"binary_data_output": True}})
+            self.assertEqual(len(answer.body), int(answer.headers["Inference-Header-Content-Length"]) + 8)
+            self.call(infer, at + "/infer", {"inputs": []}, status=422)
+            self.call(infer, at + "/infer", b"{", status=400)
+            self.call(infer, at + "/infer", b"{}", {"Content-Type": "text/plain"}, 415)
+        self.call("getRepositoryIndex", "/v2/repository/index")
+        self.call("unloadModel", "/v2/repository/models/contract/unload", {})
+        self.call("infer", "/v2/models/contract/infer", ask, status=409)
+        self.call("loadModel", "/v2/repository/models/contract/load")
+        self.call("loadModel", "/v2/repository/models/nothing/load", status=404)
+        for operation, target in (("getSystemSharedMemory", "/v2/systemsharedmemory/status"), ("getCudaSharedMemory", "/v2/cudasharedmemory/status"),
+                                  ("changeSystemSharedMemory", "/v2/systemsharedmemory/region/a/register"),
+                                  ("changeCudaSharedMemory", "/v2/cudasharedmemory/unregister"), ("getTraceSetting", "/v2/trace/setting"),
+                                  ("changeTraceSetting", "/v2/trace/setting"), ("getModelTraceSetting", "/v2/models/contract/trace/setting"),
+                                  ("changeModelTraceSetting", "/v2/models/contract/trace/setting"), ("getLogSettings", "/v2/logging"),
+                                  ("changeLogSettings", "/v2/logging")):
+            self.assertEqual(self.call(operation, target, {} if operation.startswith("change") else None, status=422).json()["code"],
+                             "unsupported_extension")
+        self.call("deleteModel", "/v1/models/contract?version=2", status=404)
+        self.call("deleteModel", "/v1/models/contract", status=204)
+
     def test_programs(self):
         example = CONTRACT.document["components"]["schemas"]["ProgramInput"]["example"]
         program = self.call("createProgram", "/v1/programs", example, status=201).json()

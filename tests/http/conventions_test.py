@@ -16,6 +16,7 @@ import struct
 import sys
 import tempfile
 import time
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 from server import SPIN, Meshd, run_stories
@@ -364,10 +365,10 @@ def codings_of_answers(c):
     plain = c.want(200, "GET", "/openapi.json")
     assert plain.headers["Content-Encoding"] is None and plain.headers["Vary"] == "Accept-Encoding"
     for accept, coding in (("gzip", "gzip"), ("zstd", "zstd"), ("gzip, zstd", "zstd"), ("gzip;q=1, zstd;q=0.5", "gzip"), ("deflate, gzip, br, zstd", "zstd"),
-                           ("*", "zstd"), ("zstd;q=0, *;q=0.1", "gzip"), ("br", None), ("identity", None), ("gzip;q=0", None)):
+                           ("*", "zstd"), ("zstd;q=0, *;q=0.1", "gzip"), ("br", None), ("deflate", "deflate"), ("deflate;q=0.5, gzip;q=0.2", "deflate"), ("identity", None), ("gzip;q=0", None)):
         answer = c.want(200, "GET", "/openapi.json", headers={"Accept-Encoding": accept})
         assert answer.headers["Content-Encoding"] == coding, (accept, answer)
-        undo = {"gzip": gzip.decompress, "zstd": unzstd, None: bytes}[coding]
+        undo = {"gzip": gzip.decompress, "deflate": zlib.decompress, "zstd": unzstd, None: bytes}[coding]
         assert undo(answer.body) == plain.body and (coding is None or len(answer.body) < len(plain.body) / 3)
     zeros = bytes(1 << 20)
     at = c.want(201, "POST", "/v1/arrays?dtype=uint8&shape=1048576", zeros, RAW).headers["Location"] + "/data"
@@ -398,7 +399,7 @@ def codings_of_requests(c):
         c.refused(413, "body_too_large", "POST", "/v1/sessions", bomb, {"Content-Type": "application/json", "Content-Encoding": coding})
         c.refused(400, "malformed_body", "POST", "/v1/sessions", b"not coded at all", {"Content-Type": "application/json", "Content-Encoding": coding})
     answer = c.refused(415, "unsupported_media_type", "POST", "/v1/sessions", b"{}", {"Content-Type": "application/json", "Content-Encoding": "br"})
-    assert answer.headers["Accept-Encoding"] == "gzip, zstd"
+    assert answer.headers["Accept-Encoding"] == "gzip, deflate, zstd"
 
 
 def request_ids(c):

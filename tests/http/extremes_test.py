@@ -44,6 +44,9 @@ VALUE = {"dtype": "float32", "shape": [4], "data": [1, 2, 3, 4]}
 AXES = {"axes": [{"name": "x", "size": 2}]}
 RUN = {"program": {"text": ADD.replace(' sdy.mesh @mesh = <["x"=2]>', "")}, "arguments": [VALUE, VALUE]}
 PLACEMENT = {"mesh": {"axes": [{"name": "x", "size": 2}]}, "in_shardings": [{"spec": [["x"]]}, {"spec": [["x"]]}]}
+MODEL = {"program": {"format": "numpy", "text": "def f(x): return x * 2"}, "max_batch_size": 4, "outputs": ["y"],
+         "arguments": [{"input": "x", "dtype": "float32", "shape": [-1, 2]}], "batching": {"preferred_batch_sizes": [2]}, "labels": {"a": "b"}}
+INFERENCE = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}], "outputs": [{"name": "y"}], "parameters": {"priority": 1}}
 JOB = "job_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b42"
 RAW = {"Content-Type": "application/octet-stream"}
 
@@ -110,6 +113,9 @@ class Target:
         made["upload"] = self.create("/v1/arrays:upload?dtype=uint8&shape=2", b"a", {**RAW, "Upload-Complete": "?0"})
         made["pending"] = self.create("/v1/arrays:assemble",
                                       {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]})
+        self.ask("PUT", "/v1/models/m", MODEL)
+        self.ask("POST", "/v2/repository/models/m/load", {})
+        made["model"] = "m?version=1"
         status, _, data, _ = self.ask("PUT", "/v1/jobs/" + JOB, RUN, {"If-None-Match": "*", "Prefer": "wait=30"})
         assert status in (201, 412), data
         self.ask("POST", f"/v1/sessions/{made['session']}/mesh", {"mesh": made["mesh"]})
@@ -122,6 +128,10 @@ class Target:
         captures["id"] = next((made[kind] for stem, kind in ids.items() if path.startswith(stem + "/")), JOB)
         if operation == "putShardData":
             captures["id"] = made["pending"]
+        if "/models" in path:
+            captures.update({"name": "m", "version": "1"})
+        if "sharedmemory" in path:
+            captures["path"] = "status"
         headers, query = {}, {}
         if operation == "putJob":
             headers["If-None-Match"] = "*"
@@ -144,6 +154,8 @@ class Target:
             "assembleArray": {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]},
             "resolveSharding": {"shape": [4, 4], "mesh": made["abstract"], "spec": [["x"]]},
             "compareArrays": {"array": made["array"], "mode": "bits"}, "resolveCall": {"arguments": [1, 2], "donate": [0]},
+            "putModel": MODEL, "infer": INFERENCE, "inferVersion": INFERENCE, "getRepositoryIndex": {"ready": True},
+            "loadModel": {"parameters": {"unload_dependents": False}}, "unloadModel": {"parameters": {"unload_dependents": False}},
         }
         return captures, query, headers, bodies.get(operation)
 
@@ -257,7 +269,7 @@ def ask_fields(judge):
         except (ValueError, UnicodeError):
             continue
         judge.clean(status, answered)
-        removes = method == "DELETE" or name in ("deleteArrayByPost", "moveArray", "putShardData", "putArrayData")
+        removes = method == "DELETE" or name in ("deleteArrayByPost", "moveArray", "unloadModel", "putShardData", "putArrayData")
         if removes and status is not None and status < 300:
             target.make()
 

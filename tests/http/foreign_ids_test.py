@@ -106,6 +106,8 @@ class Principal:
             "assembleArray": {"shape": [2], "mesh": self.mesh, "spec": [], "dtype": "float32"}, "replyToCallback": {"values": []},
             "resolveSharding": {"shape": [2], "mesh": self.mesh, "spec": []}, "compareArrays": {"array": self.arr, "mode": "bits"},
             "explainProgram": {}, "partitionProgram": {}, "lowerProgram": {}, "suggestShardings": {},
+            "putModel": {"program": {"id": self.prog}, "arguments": [{"input": "x"}]},
+            "infer": {"inputs": []}, "inferVersion": {"inputs": []}, "getRepositoryIndex": {}, "loadModel": {}, "unloadModel": {},
         }.get(operation)
 
 

@@ -33,8 +33,8 @@ Response infer(Request& request, Services& services) {
   }
   decoded.request.principal = request.principal;
   models::InferRequest wanted = std::move(decoded.request);
-  auto outputs = std::make_shared<std::vector<models::InferOutput>>(
-      model->batcher().infer(std::move(wanted), request.waiter));
+  auto outputs =
+      std::make_shared<std::vector<models::InferOutput>>(model->batcher().infer(std::move(wanted), request.waiter));
   EncodedInference encoded = encode_inference(model->spec(), decoded, *outputs);
   if (!encoded.has_binary) return json(200, std::move(encoded.head));
   const std::string length = std::to_string(encoded.head.size());

@@ -257,7 +257,8 @@ Schemas model_metadata_schemas() {
 
 std::vector<Route> model_metadata_routes(Services& services, const ProcessFacts& facts) {
   const auto server = [version = facts.version](Request&) {
-    return json_of(200, ServerMetadata{"meshd", version,
+    return json_of(200, ServerMetadata{"meshd",
+                                       version,
                                        {"binary_tensor_data", "model_configuration", "model_repository",
                                         "model_repository(unload_dependents)", "statistics"}});
   };

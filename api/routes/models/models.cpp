@@ -49,14 +49,15 @@ Response model_document(int status, Request& request, Services& services, models
 Response put_model(Request& request, Services& services) {
   const std::string& name = request.capture("name");
   if (!models::is_model_name(name)) {
-    throw core::Error("invalid_request", "the name in the path: expected 1 to 128 letters, digits, '_', '-' and '.', and "
-                                         "not 'stats', got " +
-                                             quote(name));
+    throw core::Error("invalid_request",
+                      "the name in the path: expected 1 to 128 letters, digits, '_', '-' and '.', and "
+                      "not 'stats', got " +
+                          quote(name));
   }
   const std::string body = body_text(request, BodyPolicy::kJson);
-  models::ModelSpec spec = decode_model(
-      body, request.principal, name,
-      {services.arrays, services.programs, services.compiler, services.pool, &request.memory});
+  models::ModelSpec spec =
+      decode_model(body, request.principal, name,
+                   {services.arrays, services.programs, services.compiler, services.pool, &request.memory});
   auto [model, is_new] = services.models.put(std::move(spec), request.waiter);
   const std::string location = fmt::format("/v1/models/{}?version={}", name, model->spec().version);
   return model_document(is_new ? 201 : 200, request, services, std::move(model)).with("Location", location);

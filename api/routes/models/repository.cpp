@@ -24,14 +24,13 @@ struct LoadRequest {
 template <>
 const Schema<IndexEntry>& schema() {
   using Doc = IndexEntry;
-  static const Schema<Doc> kSchema{
-      "RepositoryIndexEntry",
-      {{"name", &Doc::name},
-       {"version", &Doc::version},
-       {"state",
-        [](const Doc& doc) { return models::to_string(doc.status.state); },
-        {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
-       {"reason", [](const Doc& doc) -> std::string_view { return doc.status.reason; }}}};
+  static const Schema<Doc> kSchema{"RepositoryIndexEntry",
+                                   {{"name", &Doc::name},
+                                    {"version", &Doc::version},
+                                    {"state",
+                                     [](const Doc& doc) { return models::to_string(doc.status.state); },
+                                     {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
+                                    {"reason", [](const Doc& doc) -> std::string_view { return doc.status.reason; }}}};
   return kSchema;
 }
 
@@ -73,9 +72,10 @@ void read_load_request(Request& request) {
   if (parameters == nullptr) return;
   for (const auto& [name, value] : *parameters) {
     if (name == "unload_dependents") continue;
-    throw core::Error("unsupported_extension",
-                      "loading a model with a configuration or files of the request is not supported: PUT /v1/models/NAME",
-                      {{"/parameters/" + pointer_token(name), "is not supported"}});
+    throw core::Error(
+        "unsupported_extension",
+        "loading a model with a configuration or files of the request is not supported: PUT /v1/models/NAME",
+        {{"/parameters/" + pointer_token(name), "is not supported"}});
   }
 }
 

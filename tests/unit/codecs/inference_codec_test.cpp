@@ -100,8 +100,7 @@ TEST_F(InferenceCodec, takes_the_bytes_behind_the_json_in_the_order_of_the_input
   EXPECT_EQ(refused(body + "x", static_cast<int64_t>(head.size())), "malformed_body");
   std::string wrong = body;
   wrong.replace(wrong.find("[2, 2]"), 6, "[1, 2]");
-  EXPECT_EQ(refused(wrong, static_cast<int64_t>(head.size())),
-            "invalid_request /inputs/1/parameters/binary_data_size");
+  EXPECT_EQ(refused(wrong, static_cast<int64_t>(head.size())), "invalid_request /inputs/1/parameters/binary_data_size");
 }
 
 TEST_F(InferenceCodec, lengths_of_the_json_that_do_not_fit_are_refused) {
@@ -161,7 +160,8 @@ TEST_F(InferenceCodec, shapes_and_data_agree) {
   EXPECT_EQ(refused(x(R"("FP32", "shape": [1, 2], "data": [1, 2], "parameters": {"binary_data_size": 8})")),
             "invalid_request /inputs/0");
   for (const char* size : {"-8", "1.5", "\"8\"", "18446744073709551615"}) {
-    const std::string body = x(R"("FP32", "shape": [1, 2], "parameters": {"binary_data_size": )" + std::string(size) + "}");
+    const std::string body =
+        x(R"("FP32", "shape": [1, 2], "parameters": {"binary_data_size": )" + std::string(size) + "}");
     EXPECT_TRUE(refused(body).starts_with("invalid_request /inputs/0/parameters/binary_data_size")) << size;
   }
 }
@@ -184,17 +184,15 @@ TEST_F(InferenceCodec, a_response_has_json_and_the_bytes_behind_it) {
   const models::ModelSpec spec = two_inputs();
   const float y[] = {1.5, -0.0F};
   const int64_t k[] = {(int64_t{1} << 53) + 1};
-  const std::vector<models::InferOutput> outputs = {
-      {{DType::kFloat32, {1, 2}}, std::as_bytes(std::span(y)), nullptr},
-      {{DType::kInt64, {1}}, std::as_bytes(std::span(k)), nullptr}};
+  const std::vector<models::InferOutput> outputs = {{{DType::kFloat32, {1, 2}}, std::as_bytes(std::span(y)), nullptr},
+                                                    {{DType::kInt64, {1}}, std::as_bytes(std::span(k)), nullptr}};
   DecodedInference request;
   request.id = "a";
   request.outputs = {{1, false}, {0, true}};
   const EncodedInference got = encode_inference(spec, request, outputs);
-  EXPECT_EQ(got.head,
-            R"({"model_name":"m","model_version":"3","id":"a","outputs":[)"
-            R"({"name":"k","datatype":"INT64","shape":[1],"data":[9007199254740993]},)"
-            R"({"name":"y","datatype":"FP32","shape":[1,2],"parameters":{"binary_data_size":8}}]})");
+  EXPECT_EQ(got.head, R"({"model_name":"m","model_version":"3","id":"a","outputs":[)"
+                      R"({"name":"k","datatype":"INT64","shape":[1],"data":[9007199254740993]},)"
+                      R"({"name":"y","datatype":"FP32","shape":[1,2],"parameters":{"binary_data_size":8}}]})");
   ASSERT_EQ(got.pieces.size(), 1U);
   EXPECT_EQ(got.pieces[0].data(), outputs[0].bytes.data());
 }

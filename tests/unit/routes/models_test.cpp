@@ -20,9 +20,12 @@ class Models : public ::testing::Test {
   static Json input(const std::string& name, const Json& shape) {
     return {{"input", name}, {"dtype", "float32"}, {"shape", shape}};
   }
-  static Json twice(int64_t most = 8) { return numpy_model("def f(x): return x * 2", Json::array({input("x", {-1, 2})}), most); }
+  static Json twice(int64_t most = 8) {
+    return numpy_model("def f(x): return x * 2", Json::array({input("x", {-1, 2})}), most);
+  }
   Answer put(const std::string& name, const Json& document, const std::string& who = "ann") {
-    return server_.ask("PUT", "/v1/models/" + name, document.dump(), {"X-Principal: " + who, "Content-Type: application/json"});
+    return server_.ask("PUT", "/v1/models/" + name, document.dump(),
+                       {"X-Principal: " + who, "Content-Type: application/json"});
   }
   Answer infer(const std::string& name, const Json& data, const Json& shape, const std::string& who = "ann",
                const Json& parameters = Json::object()) {
@@ -70,16 +73,20 @@ TEST_F(Models, stablehlo_with_a_dynamic_batch_and_with_a_fixed_one) {
   };
   const Json bound = {{"dtype", "float32"}, {"shape", {2}}, {"data", {1, 1}}};
   for (const char* n : {"?", "4"}) {
-    const Answer made = put("s", {{"program", {{"text", text(n)}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 4}});
+    const Answer made =
+        put("s", {{"program", {{"text", text(n)}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 4}});
     ASSERT_EQ(made.status, 201) << made.body;
     EXPECT_EQ(made.json().at("inputs")[0].at("shape"), Json::parse("[-1, 2]"));
     for (int64_t rows = 1; rows <= 4; ++rows) {
       const Answer got = infer("s", std::vector<int>(static_cast<size_t>(rows) * 2, 3), {rows, 2});
-      EXPECT_EQ(got.json().at("outputs")[0].at("data"), Json(std::vector<float>(static_cast<size_t>(rows) * 2, 6))) << got.body;
+      EXPECT_EQ(got.json().at("outputs")[0].at("data"), Json(std::vector<float>(static_cast<size_t>(rows) * 2, 6)))
+          << got.body;
     }
   }
-  EXPECT_EQ(put("s", {{"program", {{"text", text("4")}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 5}}).problem(),
-            "422 invalid_request /max_batch_size");
+  EXPECT_EQ(
+      put("s", {{"program", {{"text", text("4")}}}, {"arguments", {bound, {{"input", "x"}}}}, {"max_batch_size", 5}})
+          .problem(),
+      "422 invalid_request /max_batch_size");
 }
 
 TEST_F(Models, mistakes_of_a_model_are_named) {
@@ -105,11 +112,16 @@ TEST_F(Models, mistakes_of_a_model_are_named) {
   Json preferred = twice();
   preferred["batching"] = {{"preferred_batch_sizes", {4, 9}}};
   EXPECT_EQ(put("m", preferred).problem(), "422 invalid_request /batching/preferred_batch_sizes");
-  EXPECT_EQ(put("m", numpy_model("def f(x): return x.sum(axis=0)", Json::array({x}), 8)).problem(), "422 invalid_request /program");
-  EXPECT_EQ(put("m", numpy_model("def f(x): return x +", Json::array({x}), 8)).problem(), "422 program_syntax /program/text");
-  EXPECT_EQ(put("m", numpy_model("def f(x):\n  log('{}', x)\n  return x", Json::array({x}), 8)).problem(), "422 unsupported_effect");
+  EXPECT_EQ(put("m", numpy_model("def f(x): return x.sum(axis=0)", Json::array({x}), 8)).problem(),
+            "422 invalid_request /program");
+  EXPECT_EQ(put("m", numpy_model("def f(x): return x +", Json::array({x}), 8)).problem(),
+            "422 program_syntax /program/text");
+  EXPECT_EQ(put("m", numpy_model("def f(x):\n  log('{}', x)\n  return x", Json::array({x}), 8)).problem(),
+            "422 unsupported_effect");
   EXPECT_EQ(put("m", numpy_model("def f(x): return x + 1j", Json::array({x}), 8)).problem(), "422 unsupported_dtype");
-  EXPECT_EQ(put("m", {{"program", {{"id", "prog_" + std::string(32, '0')}}}, {"arguments", Json::array({x})}}).problem(), "404 not_found");
+  EXPECT_EQ(
+      put("m", {{"program", {{"id", "prog_" + std::string(32, '0')}}}, {"arguments", Json::array({x})}}).problem(),
+      "404 not_found");
   Json array = twice();
   array["arguments"] = Json::parse(R"([{"array": "arr_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41"}])");
   EXPECT_EQ(put("m", array).problem(), "404 not_found");
@@ -148,7 +160,8 @@ TEST_F(Models, are_their_principals_own_unless_they_are_shared) {
             "403 forbidden");
   EXPECT_EQ(put("shared", shared, "bob").problem(), "409 name_taken");
   // A name of one's own comes before a shared one.
-  ASSERT_EQ(put("shared", numpy_model("def f(x): return x * 5", Json::array({input("x", {-1, 2})}), 8), "bob").status, 201);
+  ASSERT_EQ(put("shared", numpy_model("def f(x): return x * 5", Json::array({input("x", {-1, 2})}), 8), "bob").status,
+            201);
   EXPECT_EQ(infer("shared", {1, 2}, {1, 2}, "bob").json().at("outputs")[0].at("data"), Json::parse("[5.0, 10.0]"));
   EXPECT_EQ(infer("shared", {1, 2}, {1, 2}, "cid").json().at("outputs")[0].at("data"), Json::parse("[2.0, 4.0]"));
   const Json index = server_.ask("POST", "/v2/repository/index", "", {"X-Principal: cid"}).json();
@@ -159,7 +172,8 @@ TEST_F(Models, are_their_principals_own_unless_they_are_shared) {
 TEST_F(Models, bodies_are_of_the_protocols_types) {
   put("m", twice());
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a"})
-    EXPECT_EQ(server_.ask("POST", "/v2/models/m/infer", "{}", {std::string("Content-Type: ") + type}).status, 415) << type;
+    EXPECT_EQ(server_.ask("POST", "/v2/models/m/infer", "{}", {std::string("Content-Type: ") + type}).status, 415)
+        << type;
   const float rows[] = {1, 2};
   const std::string raw(reinterpret_cast<const char*>(rows), sizeof rows);
   const Answer got = server_.ask("POST", "/v2/models/m/infer", raw,
@@ -200,8 +214,7 @@ TEST_F(Models, requests_at_once_run_together_and_are_counted) {
   ASSERT_EQ(put("m", document).status, 201);
   std::vector<std::thread> clients;
   std::vector<Answer> answers(4);
-  for (size_t i = 0; i < answers.size(); ++i)
-    clients.emplace_back([&, i] { answers[i] = infer("m", {i, i}, {1, 2}); });
+  for (size_t i = 0; i < answers.size(); ++i) clients.emplace_back([&, i] { answers[i] = infer("m", {i, i}, {1, 2}); });
   for (std::thread& client : clients) client.join();
   for (size_t i = 0; i < answers.size(); ++i) {
     ASSERT_EQ(answers[i].status, 200) << answers[i].body;
@@ -217,7 +230,8 @@ TEST_F(Models, requests_at_once_run_together_and_are_counted) {
 
 TEST_F(Models, requests_that_wait_too_long_or_are_too_many_are_refused) {
   Json document = twice(4);
-  document["batching"] = {{"max_queue_delay_microseconds", 10'000'000}, {"max_queue_size", 1}, {"preferred_batch_sizes", Json::array({2})}};
+  document["batching"] = {
+      {"max_queue_delay_microseconds", 10'000'000}, {"max_queue_size", 1}, {"preferred_batch_sizes", Json::array({2})}};
   document["shared"] = true;
   ASSERT_EQ(put("m", document).status, 201);
   const Answer late = infer("m", {1, 2}, {1, 2}, "ann", {{"timeout", 2000}});
@@ -253,7 +267,9 @@ TEST_F(Models, a_client_that_has_left_does_not_wait_for_its_turn) {
 
 TEST_F(Models, loading_and_unloading) {
   put("m", twice());
-  EXPECT_EQ(server_.ask("POST", "/v2/repository/models/m/unload", R"({"parameters": {"unload_dependents": false}})").status, 200);
+  EXPECT_EQ(
+      server_.ask("POST", "/v2/repository/models/m/unload", R"({"parameters": {"unload_dependents": false}})").status,
+      200);
   EXPECT_EQ(infer("m", {1, 2}, {1, 2}).problem(), "409 model_not_loaded");
   EXPECT_EQ(server_.ask("GET", "/v2/models/m/ready").status, 409);
   EXPECT_EQ(server_.ask("POST", "/v2/repository/index", R"({"ready": true})").json(), Json::array());

@@ -817,9 +817,7 @@ TEST_F(StorageRows, idempotency_keys_expire_when_they_are_old_and_their_jobs_are
 }
 
 TEST_F(StorageRows, a_model_keeps_the_content_of_its_program) {
-  const auto has_content = [&] {
-    return read([](Reader& r) { return r.program_content("prog_1").has_value(); });
-  };
+  const auto has_content = [&] { return read([](Reader& r) { return r.program_content("prog_1").has_value(); }); };
   write([](Transaction& t) {
     ProgramRow program{"prog_1", "ann", "stablehlo", "text", "", at(1)};
     t.put_program(program);

@@ -142,7 +142,7 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.array_by_name("w", "ann")->id, "arr_1");
       EXPECT_EQ(r.array("arr_1")->holds_name, version() >= 13);
       EXPECT_EQ(r.uploads().size(), version() >= 14 ? 1U : 0U);
-      EXPECT_EQ(r.last_model_version("ann", "m"), version() >= 16 ? 2 : 0);
+      EXPECT_EQ(r.last_model_version("ann", "m"), version() >= 17 ? 2 : 0);
       ASSERT_EQ(r.shards("arr_1").size(), 1U);
       EXPECT_EQ(read_blob(store->blobs(), r.shards("arr_1")[0].blob), "abcdef");
 

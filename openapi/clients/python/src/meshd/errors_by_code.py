@@ -142,7 +142,10 @@ class UploadInUse(Error):
     """
 
     code = "upload_in_use"
-    hint = "Send one request at a time; HEAD of the upload ends one whose connection was lost, and says where to go on."
+    hint = (
+        "Send one request at a time; HEAD of the upload ends one whose connection was lost, and says where to "
+        "go on."
+    )
 
 
 class UploadOffsetMismatch(Error):
@@ -163,14 +166,14 @@ class DeviceMismatch(Error):
     """Devices do not agree (409). Name the mesh that the arrays lie on, reshard them, or send "reshard": true."""
 
     code = "device_mismatch"
-    hint = 'Name the mesh that the arrays lie on, reshard them, or send "reshard": true.'
+    hint = "Name the mesh that the arrays lie on, reshard them, or send \"reshard\": true."
 
 
 class ShardingMismatch(Error):
     """Shardings do not agree (409). Reshard the array (POST :reshard), or send "reshard": true."""
 
     code = "sharding_mismatch"
-    hint = 'Reshard the array (POST :reshard), or send "reshard": true.'
+    hint = "Reshard the array (POST :reshard), or send \"reshard\": true."
 
 
 class ArrayInUse(Error):
@@ -211,7 +214,22 @@ class SessionHalted(Error):
     """
 
     code = "session_halted"
-    hint = "Read the job that failed (halted_by of the session is its number), then POST /v1/sessions/{id}:resume."
+    hint = (
+        "Read the job that failed (halted_by of the session is its number), then POST "
+        "/v1/sessions/{id}:resume."
+    )
+
+
+class ModelNotLoaded(Error):
+    """The model is not loaded (409). POST /v2/repository/models/NAME/load loads it; POST /v2/repository/index says
+    why one is unavailable.
+    """
+
+    code = "model_not_loaded"
+    hint = (
+        "POST /v2/repository/models/NAME/load loads it; POST /v2/repository/index says why one is "
+        "unavailable."
+    )
 
 
 class JobFinished(Error):
@@ -277,12 +295,12 @@ class UriTooLong(Error):
 
 
 class UnsupportedMediaType(Error):
-    """This media type is not read here (415). Send a Content-Type that detail lists, gzip or zstd as Content-
-    Encoding.
+    """This media type is not read here (415). Send a Content-Type that detail lists, gzip, deflate or zstd as
+    Content-Encoding.
     """
 
     code = "unsupported_media_type"
-    hint = "Send a Content-Type that detail lists, gzip or zstd as Content-Encoding."
+    hint = "Send a Content-Type that detail lists, gzip, deflate or zstd as Content-Encoding."
 
 
 class RangeNotSatisfiable(Error):
@@ -328,7 +346,10 @@ class EmptyMesh(Error):
     """
 
     code = "empty_mesh"
-    hint = "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1."
+    hint = (
+        "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at "
+        "least 1."
+    )
 
 
 class InvalidSpec(Error):
@@ -395,7 +416,7 @@ class DonationUnusable(Error):
     """
 
     code = "donation_unusable"
-    hint = 'Donate only what has a result of the same type and sharding, or send "donation": "warn".'
+    hint = "Donate only what has a result of the same type and sharding, or send \"donation\": \"warn\"."
 
 
 class IdempotencyKeyReused(Error):
@@ -420,7 +441,10 @@ class MemoryExceeded(Error):
     """
 
     code = "memory_exceeded"
-    hint = "Make the run smaller: shard its values over more of the mesh, use smaller types; :explain tells the peak."
+    hint = (
+        "Make the run smaller: shard its values over more of the mesh, use smaller types; :explain tells the "
+        "peak."
+    )
 
 
 class DeadlineExceeded(Error):
@@ -507,6 +531,15 @@ class UnsupportedField(Error):
     hint = "Leave the field away that detail names."
 
 
+class UnsupportedExtension(Error):
+    """This extension of the inference protocol is not supported (422). Leave it away: GET /v2 lists the extensions
+    that are supported.
+    """
+
+    code = "unsupported_extension"
+    hint = "Leave it away: GET /v2 lists the extensions that are supported."
+
+
 class UnsupportedPartition(Error):
     """The program cannot be partitioned this way (422). Run the program on one device, or write the part that detail
     names otherwise.
@@ -543,7 +576,10 @@ class LimitReached(Error):
     """
 
     code = "limit_reached"
-    hint = "Delete what is no longer needed, or ask the operator for a higher limit; GET /v1/me shows all of them."
+    hint = (
+        "Delete what is no longer needed, or ask the operator for a higher limit; GET /v1/me shows all of "
+        "them."
+    )
 
 
 class QueueFull(Error):
@@ -567,6 +603,15 @@ class Draining(Error):
     hint = "Send it to another server, or again after Retry-After."
 
 
+class QueueTimeout(Error):
+    """The request waited too long in its model's queue (503). Send it again after Retry-After, with a longer
+    timeout, or let the model have more instances.
+    """
+
+    code = "queue_timeout"
+    hint = "Send it again after Retry-After, with a longer timeout, or let the model have more instances."
+
+
 class Overloaded(Error):
     """The server is busy (503). Send it again after Retry-After."""
 
@@ -580,7 +625,10 @@ class MemoryFull(Error):
     """
 
     code = "memory_full"
-    hint = "Send it again after Retry-After; ask for smaller pages (limit=), and send large data as raw bytes or .npy."
+    hint = (
+        "Send it again after Retry-After; ask for smaller pages (limit=), and send large data as raw bytes or "
+        ".npy."
+    )
 
 
 class HttpVersion(Error):
@@ -647,6 +695,7 @@ __all__ = [
     "IdempotencyInProgress",
     "SessionClosed",
     "SessionHalted",
+    "ModelNotLoaded",
     "JobFinished",
     "Cancelled",
     "DeletedOrDonated",
@@ -684,6 +733,7 @@ __all__ = [
     "UnsupportedEffect",
     "UnsupportedFormat",
     "UnsupportedField",
+    "UnsupportedExtension",
     "UnsupportedPartition",
     "ServerNotImplemented",
     "PreconditionRequired",
@@ -692,6 +742,7 @@ __all__ = [
     "QueueFull",
     "HeadTooLarge",
     "Draining",
+    "QueueTimeout",
     "Overloaded",
     "MemoryFull",
     "HttpVersion",
