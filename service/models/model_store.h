@@ -2,10 +2,10 @@
 // memory. Public alike for HTTP and for tests; knows no HTTP and no JSON.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +14,7 @@
 
 #include "service/arrays/array_store.h"
 #include "service/core/clock.h"
+#include "service/core/locked.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_runner.h"
 #include "service/models/batcher.h"
