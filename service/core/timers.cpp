@@ -21,7 +21,8 @@ Timers::Id Timers::at(SteadyTime time, std::function<void()> call) {
     id = ++last_;
     const auto named = times_.emplace(id, time).first;
     try {
-      is_first = calls_.emplace(std::make_pair(time, id), std::move(call)).first == calls_.begin();
+      const auto added = calls_.emplace(std::make_pair(time, id), std::move(call)).first;
+      is_first = added == calls_.begin();
     } catch (...) {
       times_.erase(named);
       throw;
