@@ -47,7 +47,9 @@ std::optional<RegionInShard> region_in_shard(const sharding::Layout& layout, std
     shard /= layout.part_counts[d];
     const int64_t begin = part * layout.shard_dims[d];
     const int64_t end = std::min(begin + layout.shard_dims[d], layout.global_dims[d]);
-    const int64_t skipped = slice.start >= begin ? 0 : (begin - slice.start + slice.step - 1) / slice.step;
+    // Rounded up, without a sum that a large step makes overflow.
+    const int64_t skipped = slice.start >= begin ? 0 : (begin - slice.start - 1) / slice.step + 1;
+    if (skipped >= slice.count()) return std::nullopt;
     out.first[d] = skipped;
     out.slices[d] = {slice.start + skipped * slice.step, std::min(slice.stop, end), slice.step};
     if (out.slices[d].count() == 0) return std::nullopt;
@@ -63,14 +65,9 @@ void merge_shard(const sharding::Layout& layout, int64_t element_bytes, std::spa
   const int64_t shard_bytes = core::checked_mul(tensor::element_count(layout.shard_dims), element_bytes);
   Pieces pieces(out);
   int64_t done = 0;  // bytes of the shard
-  for_each_run(layout, part.slices, [&](int64_t element, int64_t place, int64_t run) {
+  for_each_run(layout, part.slices, [&](int64_t element, int64_t /*shard*/, int64_t place, int64_t run) {
     int64_t from = 0;  // of the run in the region
-    int64_t rest = element;
-    tensor::Dims index(part_dims.size());
-    for (size_t d = part_dims.size(); d-- > 0;) {
-      index[d] = rest % part_dims[d];
-      rest /= part_dims[d];
-    }
+    const tensor::Dims index = unravel(element, part_dims);
     for (size_t d = 0; d < part_dims.size(); ++d) from = from * region_dims[d] + part.first[d] + index[d];
     pieces.take(before, done, place * element_bytes - done);
     pieces.take(region, from * element_bytes, run * element_bytes);

@@ -47,12 +47,10 @@ int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices
   return run;
 }
 
-tensor::Dims unravel(int64_t element, std::span<const int64_t> dims) {
-  tensor::Dims index(dims.size());
-  for (size_t d = dims.size(); d-- > 0;) {
-    index[d] = element % dims[d];
-    element /= dims[d];
-  }
+// Where an element of a region is in the array.
+tensor::Dims array_index(std::span<const Slice> slices, std::span<const int64_t> region_index) {
+  tensor::Dims index(region_index.size());
+  for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
   return index;
 }
 
@@ -95,6 +93,15 @@ Slice parse_field(std::string_view field, int64_t size) {
 }
 
 }  // namespace
+
+tensor::Dims unravel(int64_t element, std::span<const int64_t> dims) {
+  tensor::Dims index(dims.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    index[d] = element % dims[d];
+    element /= dims[d];
+  }
+  return index;
+}
 
 std::vector<Slice> whole_slices(std::span<const int64_t> dims) {
   std::vector<Slice> out;
@@ -175,34 +182,24 @@ void ScatterWriter::write(std::span<const std::byte> bytes) {
   }
 }
 
-void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
-                  const ByteSource& bytes, const std::function<std::byte*(int64_t)>& shard) {
+void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices, const RunVisitor& visit) {
   const tensor::Dims dims = slice_dims(slices);
   const int64_t count = tensor::element_count(dims);
   for (int64_t done = 0; done < count;) {
     const tensor::Dims region_index = unravel(done, dims);
-    tensor::Dims index(region_index.size());
-    for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
+    const tensor::Dims index = array_index(slices, region_index);
     const Place place = locate_index(layout, index);
     const int64_t run = run_length(layout, slices, index, region_index);
-    bytes(done * element_bytes,
-          {shard(place.shard) + place.element * element_bytes, static_cast<size_t>(run * element_bytes)});
+    visit(done, place.shard, place.element, run);
     done += run;
   }
 }
 
-void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices,
-                  const std::function<void(int64_t element, int64_t place, int64_t run)>& visit) {
-  const tensor::Dims dims = slice_dims(slices);
-  const int64_t count = tensor::element_count(dims);
-  for (int64_t done = 0; done < count;) {
-    const tensor::Dims region_index = unravel(done, dims);
-    tensor::Dims index(region_index.size());
-    for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
-    const int64_t run = run_length(layout, slices, index, region_index);
-    visit(done, locate_index(layout, index).element, run);
-    done += run;
-  }
+void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
+                  const ByteSource& bytes, const std::function<std::byte*(int64_t)>& shard) {
+  for_each_run(layout, slices, [&](int64_t element, int64_t number, int64_t place, int64_t run) {
+    bytes(element * element_bytes, {shard(number) + place * element_bytes, static_cast<size_t>(run * element_bytes)});
+  });
 }
 
 GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ReadableShards shards,
@@ -229,8 +226,7 @@ int64_t GatherReader::page_memory() const { return static_cast<int64_t>(most_pag
 
 GatherReader::Run GatherReader::run_at(int64_t element) const {
   const tensor::Dims region_index = unravel(element, dims_);
-  tensor::Dims index(region_index.size());
-  for (size_t d = 0; d < index.size(); ++d) index[d] = slices_[d].start + region_index[d] * slices_[d].step;
+  const tensor::Dims index = array_index(slices_, region_index);
   const Place place = locate_index(*layout_, index);
   return {static_cast<size_t>(place.shard), place.element * element_bytes_,
           run_length(*layout_, slices_, index, region_index) * element_bytes_};

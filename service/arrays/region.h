@@ -29,6 +29,8 @@ struct Slice {
 std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims);
 /// Everything.
 std::vector<Slice> whole_slices(std::span<const int64_t> dims);
+/// The index of an element by its number in row-major order. Example: 5 of dims {2, 3}: {1, 2}.
+tensor::Dims unravel(int64_t element, std::span<const int64_t> dims);
 /// Sizes of what the slices leave.
 tensor::Dims slice_dims(std::span<const Slice> slices);
 
@@ -132,10 +134,11 @@ using ByteSource = std::function<void(int64_t offset, std::span<std::byte> out)>
 void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
                   const ByteSource& bytes, const std::function<std::byte*(int64_t)>& shard);
 
-/// Calls `visit(element, place, run)` for each run of the region in row-major order: `run` elements of the region from
-/// `element` on that follow each other in one shard from its element `place` on.
-void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices,
-                  const std::function<void(int64_t element, int64_t place, int64_t run)>& visit);
+/// `run` elements of a region from its element `element` on that follow each other in `shard`, from its element `place`
+/// on.
+using RunVisitor = std::function<void(int64_t element, int64_t shard, int64_t place, int64_t run)>;
+/// Calls `visit` for each run of the region, in row-major order.
+void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices, const RunVisitor& visit);
 
 /// The elements of a column-major value (Fortran order, first index fastest) in row-major order: `out` and `columns`
 /// are byte_count(type) bytes each. Example: int8[2, 3], columns 1 4 2 5 3 6: out 1 2 3 4 5 6.

@@ -1,12 +1,14 @@
 #include "service/arrays/row_major.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "service/arrays/region.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::arrays {
+
 void write_row_major(const tensor::TensorType& type, const std::shared_ptr<const storage::BlobReader>& columns,
                      const std::function<void(std::span<const std::byte>)>& out, int64_t most_in_piece) {
   const int64_t element_bytes = tensor::size_bytes(type.dtype);
@@ -35,12 +37,9 @@ void write_row_major(const tensor::TensorType& type, const std::shared_ptr<const
   if (rank == 0) return write_piece();
   int64_t leading = 1;
   for (size_t d = 0; d < cut; ++d) leading *= type.dims[d];
-  for (int64_t at = 0; at < leading; ++at) {
-    int64_t rest = at;
-    for (size_t d = cut; d-- > 0;) {
-      slices[d] = {rest % type.dims[d], rest % type.dims[d] + 1, 1};
-      rest /= type.dims[d];
-    }
+  for (int64_t n = 0; n < leading; ++n) {
+    const tensor::Dims at = unravel(n, std::span(type.dims).first(cut));
+    for (size_t d = 0; d < cut; ++d) slices[d] = {at[d], at[d] + 1, 1};
     for (int64_t row = 0; row < type.dims[cut]; row += rows) {
       slices[cut] = {row, std::min(row + rows, type.dims[cut]), 1};
       write_piece();
