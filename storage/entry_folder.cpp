@@ -256,7 +256,7 @@ void EntryFolder::drop(const std::string& name, const std::string& reason) {
 
 void EntryFolder::remove(const std::string& name, const std::string& reason) { drop(name, reason); }
 
-void EntryFolder::save_order() {
+void EntryFolder::save_order() noexcept try {
   if (!is_on()) return;
   const std::optional<std::string> order = state_.with([](State& state) -> std::optional<std::string> {
     if (std::exchange(state.is_saved, true)) return std::nullopt;
@@ -265,6 +265,8 @@ void EntryFolder::save_order() {
     return out;
   });
   if (order) write_file(kOrderName, *order);
+} catch (const std::bad_alloc&) {
+  // The order is written when it changes again.
 }
 
 EntryFolder::Stats EntryFolder::stats() const {

@@ -22,7 +22,7 @@
 
 namespace meshd::storage {
 
-/// Any thread. No function throws: what the disk refuses is not kept.
+/// Any thread. No function throws but std::bad_alloc: what the disk refuses is not kept.
 class EntryFolder {
  public:
   /// Told of each entry that is removed because it cannot be used, with the reason; must not throw. Called under no
@@ -56,7 +56,7 @@ class EntryFolder {
   /// Removes an entry and reports it.
   void remove(const std::string& name, const std::string& reason);
   /// Writes the order of use, if it has changed.
-  void save_order();
+  void save_order() noexcept;
 
   struct Stats {
     int64_t entries = 0;

@@ -209,13 +209,15 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
 }
 
 // A run that another build or processor began may differ in the last bits of what it logs.
-std::string JobRunner::why_it_differs(const Job& job, const core::Error& error) const {
+std::string JobRunner::why_it_differs(const Job& job, const core::Error& error) const try {
   const auto before = job.row.environment;
   if (error.code() != core::ErrorCode("nondeterministic_job") || !before || *before == environment_) return {};
   return store_.catalog().read([&](storage::Reader& reader) {
     return "; it was accepted by '" + reader.environment(*before) + "', and ran again with '" +
            reader.environment(environment_) + "'";
   });
+} catch (const core::Error&) {
+  return {};  // storage fails: the job ends all the same
 }
 
 void JobRunner::fail(Job& job, const core::Error& error) {

@@ -114,6 +114,10 @@ void Warmup::compile_one(const std::string& name) {
     const std::lock_guard held(mutex_);
     ++stats_.compiled;
     unused_.insert(lowered->id);
+  } catch (const std::bad_alloc&) {
+    is_warming = false;
+    records_.resume(name);  // nothing is wrong with it
+    throw;
   } catch (const core::Error& error) {
     failure = error.detail();
   } catch (const std::exception& error) {
