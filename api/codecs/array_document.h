@@ -13,10 +13,11 @@
 
 namespace meshd::api {
 
-inline const std::vector<std::string_view> kDurabilities{"durable", "memory"};
+inline const std::vector<std::string_view> kDurabilities{to_string(storage::Durability::kDurable),
+                                                         to_string(storage::Durability::kMemory)};
 /// What one of these words means.
 inline storage::Durability durability_of(std::string_view word) {
-  return word == "memory" ? storage::Durability::kMemory : storage::Durability::kDurable;
+  return storage::durability_from(word).value_or(storage::Durability::kDurable);
 }
 
 /// Parts that a pending array waits for.

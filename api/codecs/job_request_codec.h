@@ -20,10 +20,11 @@
 
 namespace meshd::api {
 
-inline const std::vector<std::string_view> kEffectModes{"atomic", "streaming"};
+inline const std::vector<std::string_view> kEffectModes{to_string(storage::EffectMode::kAtomic),
+                                                        to_string(storage::EffectMode::kStreaming)};
 /// What one of these words means.
 inline storage::EffectMode effect_mode_of(std::string_view word) {
-  return word == "streaming" ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic;
+  return storage::effect_mode_from(word).value_or(storage::EffectMode::kAtomic);
 }
 
 /// What decoding a job looks things up in.

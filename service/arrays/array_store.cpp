@@ -22,6 +22,7 @@ namespace meshd::arrays {
 namespace {
 
 constexpr std::string_view kNewData = "the new version";
+constexpr std::string_view kSpooled = "a body that waits on the disk";
 
 using storage::ArrayState;
 using storage::Durability;
@@ -219,7 +220,7 @@ Spool ArrayStore::spool(const Array& array, int64_t bytes) {
     throw core::Error("disk_full", "the disk that keeps the data has no room for " + std::to_string(bytes) +
                                        " bytes while they are put into order");
   return {store_, blob_name(array, array.next_version(), 0), bytes,
-          ledger_.charge_bytes(array.info().principal, bytes, kNewData)};
+          ledger_.charge_bytes(array.info().principal, bytes, kSpooled)};
 }
 
 storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {

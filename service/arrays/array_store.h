@@ -302,8 +302,7 @@ class ArrayStore {
   /// Bytes of a new version, as long as it is beside the old one. Throws quota_exceeded.
   quotas::ArrayCharge charge_beside(const Array& array, int64_t bytes);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
-  int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
-  /// The same where `next` has blobs for the shards `changed` alone.
+  /// `changed`: the shards that the blobs of `next` are of, if it has blobs.
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next,
                         std::vector<size_t> changed);
   int64_t update_in_memory(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,

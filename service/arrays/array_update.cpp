@@ -37,8 +37,10 @@ void require_free(const Next& next, const Array::State& state, const std::string
   const auto own = state.jobs_of_session.find(session);
   const int64_t others = state.job_count - next.own_jobs - (own == state.jobs_of_session.end() ? 0 : own->second);
   if (others > 0) {
-    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(others) +
-                                          " accepted jobs or models elsewhere; run the job again when they are over");
+    throw core::Error("array_in_use",
+                      "array '" + id + "' has still to be read by " + std::to_string(others) +
+                          " accepted jobs or models elsewhere; run the job again when those jobs are over and "
+                          "those models are deleted");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <numeric>
 
 #include "service/arrays/array_store.h"
 #include "service/arrays/array_text.h"
@@ -44,7 +45,9 @@ int64_t ArrayStore::replace(const ArrayRef& array, NewShards shards, const Versi
   require_usable(array);
   const int64_t version = array->version();
   check(version);
-  return write_version(array, version, nullptr, std::move(shards));
+  std::vector<size_t> all(shards.blobs ? static_cast<size_t>(array->layout().shard_count) : 0);
+  std::iota(all.begin(), all.end(), size_t{0});
+  return write_version(array, version, nullptr, std::move(shards), std::move(all));
 }
 
 int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices, const ByteSource& region,
@@ -98,13 +101,7 @@ int64_t ArrayStore::update_in_memory(const ArrayRef& array, std::span<const Slic
     }
     return next[s]->data();
   });
-  return write_version(array, now.version, &now.shards, std::move(next));
-}
-
-int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next) {
-  std::vector<size_t> changed;
-  for (int64_t s = 0; next.blobs && s < array->layout().shard_count; ++s) changed.push_back(static_cast<size_t>(s));
-  return write_version(array, version, before, std::move(next), std::move(changed));
+  return write_version(array, now.version, &now.shards, std::move(next), {});
 }
 
 int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next,

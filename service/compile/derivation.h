@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <variant>
 #include <vector>
@@ -30,5 +31,16 @@ struct SpecialiseStep {
 using DerivationStep = std::variant<TraceStep, StaticStep, SpecialiseStep>;
 /// In order; empty: the program as its text has it.
 using Derivation = std::vector<DerivationStep>;
+
+/// Bytes of the values of static arguments; the rest is small beside them.
+inline int64_t static_bytes(const Derivation& derivation) {
+  int64_t total = 0;
+  for (const DerivationStep& step : derivation) {
+    const auto* constants = std::get_if<StaticStep>(&step);
+    if (constants == nullptr) continue;
+    for (const auto& [position, value] : constants->values) total += static_cast<int64_t>(value.bytes().size());
+  }
+  return total;
+}
 
 }  // namespace meshd::compile

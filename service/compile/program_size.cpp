@@ -112,18 +112,6 @@ int64_t plan_bytes(const Plan& plan) {
   return total;
 }
 
-// Values of static arguments; types and texts are small beside the modules that were made of them.
-int64_t derivation_bytes(const Derivation& derivation) {
-  int64_t total = bytes_of(derivation);
-  for (const DerivationStep& step : derivation) {
-    const auto* constants = std::get_if<StaticStep>(&step);
-    if (constants == nullptr) continue;
-    for (const auto& [position, value] : constants->values)
-      total += kTypeBytes + static_cast<int64_t>(value.bytes().size());
-  }
-  return total;
-}
-
 }  // namespace
 
 int64_t size_bytes(const ParsedProgram& parsed) {
@@ -134,7 +122,7 @@ int64_t size_bytes(const ParsedProgram& parsed) {
   constexpr int64_t kSyntaxBytes = 64;
   const int64_t syntax = parsed.needs_trace() ? kSyntaxBytes * static_cast<int64_t>(parsed.text.size()) : 0;
   return syntax + static_cast<int64_t>(sizeof(parsed)) + bytes_of(parsed.text) + bytes_of(parsed.arguments) +
-         bytes_of(parsed.results) + derivation_bytes(parsed.derivation) + modules.total();
+         bytes_of(parsed.results) + bytes_of(parsed.derivation) + static_bytes(parsed.derivation) + modules.total();
 }
 
 int64_t size_bytes(const LoweredProgram& lowered) {

@@ -8,10 +8,11 @@
 
 namespace meshd::jobs {
 
-/// Of this process. `build`: what names it. Equal lines mean equal bits. Any thread.
+/// Of this process. `build`: what names it. Lines differ where version, processor or choices of kernels do; builds of
+/// one version between releases are not told apart. Any thread.
 ///
-/// Example: "meshd 0.9.0; AMD EPYC 9B45; avx512; products f32 onednn, f32 small packed, f64 openblas, bf16 onednn, int8
-/// onednn; openblas SkylakeX"
+/// Example: "meshd 0.9.0; AMD EPYC 9B45; avx512; products f32 onednn, f32 small packed, f64 openblas, bf16 onednn, f16
+/// converted, int8 onednn; openblas SkylakeX"
 std::string environment_text(const std::string& build, const compile::PlanSettings& settings);
 
 }  // namespace meshd::jobs

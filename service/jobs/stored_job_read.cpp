@@ -244,8 +244,9 @@ class StoredJobReader {
       out.infeeds.push_back(std::move(entry));
     });
     if (in.contains("effects")) {
-      const bool streams = in.at("effects").get<std::string>() == storage::to_string(storage::EffectMode::kStreaming);
-      out.effects = streams ? storage::EffectMode::kStreaming : storage::EffectMode::kAtomic;
+      const auto word = in.at("effects").get<std::string>();
+      out.effects = storage::effect_mode_from(word);
+      if (!out.effects) throw unreadable("effects: " + word);
     }
   }
 
@@ -254,8 +255,11 @@ class StoredJobReader {
     const auto found = std::find(kResultModes.begin(), kResultModes.end(), word);
     if (found == kResultModes.end()) throw unreadable("results: " + word);
     out.results = static_cast<ResultMode>(found - kResultModes.begin());
-    if (in.value("durability", std::string()) == storage::to_string(storage::Durability::kMemory))
-      out.durability = storage::Durability::kMemory;
+    if (const auto durability = optional<std::string>(in, "durability")) {
+      const auto known = storage::durability_from(*durability);
+      if (!known) throw unreadable("durability: " + *durability);
+      out.durability = *known;
+    }
     out.result_names = in.value("result_names", std::vector<std::string>());
     out.form.base64 = in.value("answer_base64", false);
     out.form.result_tree = in.value("answer_tree", std::string());

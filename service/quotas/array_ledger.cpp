@@ -15,8 +15,8 @@ constexpr std::string_view kAnArray = "an array";
 void require_room(std::string_view what, int64_t bytes, int64_t held, int64_t most, const std::string& principal) {
   if (most == 0 || bytes <= most - held) return;
   throw core::Error("quota_exceeded", std::string(what) + " of " + std::to_string(bytes) +
-                                          " bytes does not fit: principal '" + display_name(principal) +
-                                          "' has arrays of " + std::to_string(held) + " bytes, at most " +
+                                          " bytes does not fit: principal '" + display_name(principal) + "' has " +
+                                          std::to_string(held) + " bytes of arrays and of values that wait, at most " +
                                           std::to_string(most) + " are allowed");
 }
 

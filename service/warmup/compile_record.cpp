@@ -155,13 +155,7 @@ CompileRecord record_of(const compile::ParsedProgram& parsed, const compile::Low
 }
 
 int64_t record_bytes(const compile::ParsedProgram& parsed) {
-  auto total = static_cast<int64_t>(parsed.text.size());
-  for (const compile::DerivationStep& step : parsed.derivation) {
-    const auto* constants = std::get_if<compile::StaticStep>(&step);
-    if (constants == nullptr) continue;
-    for (const auto& [position, value] : constants->values) total += static_cast<int64_t>(value.bytes().size());
-  }
-  return total;
+  return static_cast<int64_t>(parsed.text.size()) + compile::static_bytes(parsed.derivation);
 }
 
 std::string encode(CompileRecord record) {

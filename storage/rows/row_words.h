@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,19 @@ inline constexpr std::array<std::string_view, 2> kOnErrors = {"continue", "halt"
 inline constexpr std::array<std::string_view, 2> kEffectModes = {"atomic", "streaming"};
 inline constexpr std::array<std::string_view, 5> kJobStates = {"queued", "running", "done", "failed", "cancelled"};
 
-/// The enumerator of a word in one of the tables above; the CHECK of the column leaves no other.
+/// The enumerator of a word in one of the tables above; nothing for others.
 template <typename Enum, size_t kCount>
-Enum from_word(const std::array<std::string_view, kCount>& words, std::string_view word) {
+std::optional<Enum> find_word(const std::array<std::string_view, kCount>& words, std::string_view word) {
   for (size_t i = 0; i < kCount; ++i) {
     if (words[i] == word) return static_cast<Enum>(i);
   }
+  return std::nullopt;
+}
+
+/// The same of a column, whose CHECK leaves no other word.
+template <typename Enum, size_t kCount>
+Enum from_word(const std::array<std::string_view, kCount>& words, std::string_view word) {
+  if (const auto found = find_word<Enum>(words, word)) return *found;
   throw core::Error("storage_failed", "the database is damaged")
       .with_internal("unknown word in a column: " + std::string(word));
 }

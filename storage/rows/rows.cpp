@@ -14,11 +14,8 @@ std::string_view to_string(OnError on_error) { return kOnErrors[static_cast<size
 std::string_view to_string(EffectMode mode) { return kEffectModes[static_cast<size_t>(mode)]; }
 std::string_view to_string(JobState state) { return kJobStates[static_cast<size_t>(state)]; }
 
-std::optional<JobState> job_state_from(std::string_view word) {
-  for (size_t i = 0; i < kJobStates.size(); ++i) {
-    if (kJobStates[i] == word) return static_cast<JobState>(i);
-  }
-  return std::nullopt;
-}
+std::optional<Durability> durability_from(std::string_view word) { return find_word<Durability>(kDurabilities, word); }
+std::optional<EffectMode> effect_mode_from(std::string_view word) { return find_word<EffectMode>(kEffectModes, word); }
+std::optional<JobState> job_state_from(std::string_view word) { return find_word<JobState>(kJobStates, word); }
 
 }  // namespace meshd::storage

@@ -224,7 +224,9 @@ std::string_view to_string(SessionState state);
 std::string_view to_string(OnError on_error);
 std::string_view to_string(EffectMode mode);
 std::string_view to_string(JobState state);
-/// The state of a word of to_string(); nothing for others.
+/// What a word of to_string() names; nothing for others.
+std::optional<Durability> durability_from(std::string_view word);
+std::optional<EffectMode> effect_mode_from(std::string_view word);
 std::optional<JobState> job_state_from(std::string_view word);
 
 }  // namespace meshd::storage
