@@ -86,7 +86,9 @@ void Connection::set_state(State state) {
   add(after, 1);
 }
 
-void Connection::start() {
+void Connection::start() { attempt(&Connection::begin); }
+
+void Connection::begin() {
   if (transport_->is_open()) {
     begin_idle();
     return;
@@ -362,13 +364,7 @@ bool Connection::body_can_be_left() const {
   return body->raw_left().value_or(0) <= reactor_.context().options.drain_bytes;
 }
 
-void Connection::sweep(Time now) {
-  try {
-    look_at_deadlines(now);
-  } catch (...) {
-    abort();  // no memory
-  }
-}
+void Connection::sweep(Time now) { attempt(&Connection::look_at_deadlines, now); }
 
 void Connection::look_at_deadlines(Time now) {
   switch (state_) {

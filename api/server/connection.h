@@ -68,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void set_state(State state);
+  void begin();
   void look_at_deadlines(Time now);
   void begin_idle();
   /// Opens the stream, a step at a time, each on a thread for handshakes.
@@ -139,16 +140,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   class StreamPort;
 
-  /// A handler for the reactor: where `call` throws (out of memory, as a rule) this connection ends alone.
+  /// Calls `call` with this connection, which ends alone where that throws (out of memory, as a rule).
+  template <typename Call, typename... Arguments>
+  void attempt(const Call& call, const Arguments&... arguments) {
+    try {
+      std::invoke(call, *this, arguments...);
+    } catch (...) {
+      abort();
+    }
+  }
+  /// The same as a handler for the reactor, which keeps the connection.
   template <typename Call>
   auto guarded(Call call) {
-    return [self = shared_from_this(), call](const auto&... arguments) {
-      try {
-        std::invoke(call, *self, arguments...);
-      } catch (...) {
-        self->abort();
-      }
-    };
+    return [self = shared_from_this(), call](const auto&... arguments) { self->attempt(call, arguments...); };
   }
 
   Reactor& reactor_;

@@ -31,13 +31,13 @@ class Connection::StreamPort final : public EventStream::Port {
     if (flushing_->exchange(true)) return;
     post_surely(*io_, [flushing = flushing_, weak = connection_] {
       flushing->store(false);
-      if (const auto connection = weak.lock()) connection->guarded (&Connection::flush_events)();
+      if (const auto connection = weak.lock()) connection->attempt(&Connection::flush_events);
     });
   }
 
   void schedule_refill() override {
     post_surely(*io_, [weak = connection_] {
-      if (const auto connection = weak.lock()) connection->guarded (&Connection::refill_events)();
+      if (const auto connection = weak.lock()) connection->attempt(&Connection::refill_events);
     });
   }
 

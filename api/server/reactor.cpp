@@ -83,7 +83,7 @@ void Reactor::run() {
   while (!io_->stopped()) {
     try {
       sweep_later();
-      watch_later();
+      watch_clients();
       io_->run();
     } catch (...) {
       // A handler that threw (out of memory, as a rule) is skipped; the others continue. What it was to wait for next
@@ -222,11 +222,7 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
     std::lock_guard held(quiet_mutex_);
     is_quiet_ = false;
   }
-  try {
-    connection->start();
-  } catch (...) {
-    connection->abort();
-  }
+  connection->start();
 }
 
 void Reactor::forget(const std::shared_ptr<Connection>& connection) {
@@ -247,17 +243,17 @@ void Reactor::forget(const std::shared_ptr<Connection>& connection) {
 }
 
 void Reactor::sweep_later() {
-  if (sweeping_) return;
+  if (sweep_waiting_) return;
   const ServerOptions& options = context_.options;
   const auto shortest = std::min({options.head_deadline, options.idle_deadline, options.rate_grace, options.heartbeat});
   sweep_timer_.expires_after(std::clamp(shortest / 8, kSweepLeast, kSweepMost));
   sweep_timer_.async_wait([this](const boost::system::error_code& error) {
-    sweeping_ = false;
+    sweep_waiting_ = false;
     if (error) return;
     sweep();
     sweep_later();
   });
-  sweeping_ = true;
+  sweep_waiting_ = true;
 }
 
 void Reactor::sweep() {
@@ -278,26 +274,17 @@ bool Reactor::has_time_for(const Connection& connection) {
 }
 
 void Reactor::watch_clients() {
-  watching_ = true;
-  watch_later();
-}
-
-void Reactor::watch_later() {
-  if (!watching_ || watch_waiting_) return;
+  if (watch_waiting_) return;
   try {
-    wait_to_watch();
+    watch_timer_.expires_after(kWatchEvery);
+    watch_timer_.async_wait([this](const boost::system::error_code& error) {
+      watch_waiting_ = false;
+      if (!error) look_at_clients();
+    });
+    watch_waiting_ = true;
   } catch (const std::bad_alloc&) {
     // The next handler that begins tries again.
   }
-}
-
-void Reactor::wait_to_watch() {
-  watch_timer_.expires_after(kWatchEvery);
-  watch_timer_.async_wait([this](const boost::system::error_code& error) {
-    watch_waiting_ = false;
-    if (!error) look_at_clients();
-  });
-  watch_waiting_ = true;
 }
 
 // One call for all of them: readiness alone would not do, since a client may have sent its next request and then left.
@@ -310,14 +297,13 @@ void Reactor::look_at_clients() {
     sockets.push_back({fd, POLLRDHUP, 0});
     working.push_back(connection.get());
   }
-  watching_ = !sockets.empty();
-  if (!watching_) return;
+  if (sockets.empty()) return;
   if (::poll(sockets.data(), sockets.size(), 0) > 0) {
     for (size_t i = 0; i < sockets.size(); ++i) {
       if ((sockets[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) working[i]->client_left();
     }
   }
-  watch_later();
+  watch_clients();
 }
 
 void Reactor::begin_drain() {

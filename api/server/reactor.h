@@ -79,8 +79,6 @@ class Reactor {
   void close_listener();
   void sweep_later();
   void sweep();
-  void watch_later();
-  void wait_to_watch();
   /// Tells handlers whose clients have left.
   void look_at_clients();
 
@@ -105,8 +103,7 @@ class Reactor {
   int spare_fd_ = -1;  ///< used to refuse clients when there is no descriptor left
   bool accept_waiting_ = false;
   bool accept_paused_ = false;
-  bool sweeping_ = false;
-  bool watching_ = false;  ///< a handler has begun, and none was seen to have ended
+  bool sweep_waiting_ = false;
   bool watch_waiting_ = false;
   const Connection* last_brief_ = nullptr;  ///< compared only
   std::chrono::steady_clock::time_point last_brief_time_{};
