@@ -1,14 +1,12 @@
 // Preloaded into the real binary (LD_PRELOAD) by allocations_test.py: the Nth allocation from now on fails, once, as on
 // a machine without memory. Which one it is the test writes to a file: three int64, see Allocations. What the file says
 // is about all threads of the process.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+
+#include "tests/system/shim_words.h"
 
 extern "C" {
 // glibc's own, below the names that this file takes.
@@ -28,14 +26,7 @@ struct Allocations {
 
 std::atomic<Allocations*> shared{nullptr};
 
-__attribute__((constructor)) void map_file() {
-  const char* path = std::getenv("ALLOCATION_SHIM");
-  const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
-  void* mapped = ::mmap(nullptr, sizeof(Allocations), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  ::close(fd);
-  if (mapped != MAP_FAILED) shared.store(static_cast<Allocations*>(mapped));
-}
+__attribute__((constructor)) void map_words() { shared.store(meshd::tests::map_shim_words<Allocations>()); }
 
 bool fails() {
   Allocations* const all = shared.load(std::memory_order_relaxed);

@@ -3,44 +3,31 @@
 alone: it is answered, or its connection ends; the server goes on or, where a library ends the process, starts again; what it had
 acknowledged is there, and no memory stays taken in its ledger. MESHD_LONG=1 (./dev check-long): 2,000 failures; LONG=1: every allocation that a request makes."""
 import http.client
-import mmap
 import os
 import random
-import struct
 import subprocess
 import sys
-import tempfile
 
-from server import Meshd, ok, until
+from server import Meshd, logging, ok, until
+from shim import Shim
 
 BINARY, SHIM = sys.argv[1:3]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
 RAW = {"Content-Type": "application/octet-stream"}
 NUMPY = "def f(x, w):\n    for i in range({n}):\n        x = jnp.tanh(x @ w) + {n}\n    return x, x.sum()"
-LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
-  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
-  return %u, %n : !stablehlo.token, tensor<i32>
-}"""
 
 
-class Shim:
-    """What allocation_shim.cpp does to a server."""
+class Allocations(Shim):
+    """Of a server: allocation_shim.cpp."""
 
     def __init__(self):
-        self.file = tempfile.NamedTemporaryFile(prefix="meshd-allocations-")
-        self.file.write(bytes(24))
-        self.file.flush()
-        self.shared = mmap.mmap(self.file.fileno(), 24)
-
-    def launcher(self):
-        return ["env", f"LD_PRELOAD={SHIM}", f"ALLOCATION_SHIM={self.file.name}"]
+        super().__init__(SHIM, 3)
 
     def fail(self, number):
-        self.shared[:8] = struct.pack("<q", number)
+        self.put(0, number)
 
-    def seen(self):
-        """(all allocations, those that failed)"""
-        return struct.unpack("<2q", self.shared[8:24])
+    def count(self):
+        return self.get(1)
 
 
 class Paths:
@@ -66,8 +53,7 @@ class Paths:
         return self.server.ask("POST", "/v1/run", body)
 
     def job(self, number):
-        return self.server.ask("POST", f"/v1/sessions/{self.session}/jobs",
-                               {"program": {"text": LOG}, "arguments": [number], "callbacks": {"0": {"effect": "log", "name": "n"}}})
+        return self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", logging(number))
 
     def lists(self, _):
         return self.server.ask("GET", "/v1/arrays?limit=50")
@@ -103,9 +89,9 @@ class Failures:
         """Of a request when all is warm."""
         for number in range(3):
             assert self.ask(number)[0] in (200, 201), self.ask(number)
-        before, _ = self.shim.seen()
+        before = self.shim.count()
         self.ask(3)
-        return self.shim.seen()[0] - before
+        return self.shim.count() - before
 
     def one(self, number, nth):
         what = f"{self.name}: allocation {nth}"
@@ -161,7 +147,7 @@ def main():
     for name, count in PATHS.items():
         if sys.argv[3:] and name not in sys.argv[3:]:
             continue
-        shim = Shim()
+        shim = Allocations()
         with Meshd(BINARY, "--devices", "4", "--log-level", os.environ.get("ALLOCATION_LOG", "off"), launcher=shim.launcher()) as server:
             failures = Failures(name, server, shim)
             most = failures.allocations()

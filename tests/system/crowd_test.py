@@ -1,6 +1,5 @@
 """A thousand clients that connect at once; and a crowd that waits: 64 clients of every kind that waits for something, and 48 uploads that trickle. Everybody else is served as if they
 were not there. Under MESHD_LONG=1 (./dev check-long) the figures are judged, else only that there is an answer."""
-import http.client
 import json
 import os
 import resource

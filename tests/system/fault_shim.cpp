@@ -1,9 +1,7 @@
 // Preloaded into the real binary (LD_PRELOAD) by faults_test.py: slow syncs and writes, a wall clock that is wrong, no
 // new threads. What it does is read at each call from a file that the test writes: four int64, see Faults.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -11,8 +9,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
+
+#include "tests/system/shim_words.h"
 
 namespace {
 
@@ -27,12 +26,8 @@ Faults none;
 
 Faults& faults() {
   static Faults* const kShared = [] {
-    const char* path = std::getenv("FAULT_SHIM");
-    const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return &none;
-    void* shared = ::mmap(nullptr, sizeof(Faults), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ::close(fd);
-    return shared == MAP_FAILED ? &none : static_cast<Faults*>(shared);
+    Faults* const shared = meshd::tests::map_shim_words<Faults>();
+    return shared == nullptr ? &none : shared;
   }();
   return *kShared;
 }

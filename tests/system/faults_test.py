@@ -5,7 +5,6 @@ that is told to end under load or is stopped for a while, a disk that stalls, a 
 import email.utils
 import http.client
 import itertools
-import mmap
 import os
 import pathlib
 import random
@@ -13,7 +12,6 @@ import shutil
 import signal
 import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,8 @@ import time
 import traceback
 
 from server import COUNT as SPIN_TO_N
-from server import SPIN, Meshd, ok, until
+from server import SPIN, Meshd, logging, ok, until
+from shim import Shim
 
 BINARY, SHIM = sys.argv[1:3]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
@@ -37,27 +36,21 @@ LOG = "func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>)
 }"""
 
 
-def logging(number):
-    return {"program": {"text": LOG}, "arguments": [number], "callbacks": {"0": {"effect": "log", "name": "n"}}}
+def logged_count(number):
+    return logging(number, LOG)
 
 
-class Shim:
+class Faults(Shim):
     """What fault_shim.cpp does to a server, from the next call on."""
 
     def __init__(self):
-        self.file = tempfile.NamedTemporaryFile(prefix="meshd-faults-")
-        self.file.write(bytes(32))
-        self.file.flush()
-        self.shared = mmap.mmap(self.file.fileno(), 32)
-
-    def launcher(self):
-        return ["env", f"LD_PRELOAD={SHIM}", f"FAULT_SHIM={self.file.name}"]
+        super().__init__(SHIM, 4)
 
     def set(self, stall=0.0, clock=0, no_threads=False):
-        self.shared[:24] = struct.pack("<3q", int(stall * 1e6), int(clock), int(no_threads))
+        self.put(0, int(stall * 1e6), int(clock), int(no_threads))
 
     def hits(self):
-        return struct.unpack("<q", self.shared[24:32])[0]
+        return self.get(3)
 
 
 def cpu_seconds(server):
@@ -142,7 +135,7 @@ def _answer(server, *request):
 
 def no_threads_left():
     """A server that gets no more threads works with those that it has."""
-    shim = Shim()
+    shim = Faults()
     with Meshd(BINARY, "--devices", "8", launcher=shim.launcher()) as server:
         session = new_session(server)
         shim.set(no_threads=True)
@@ -151,7 +144,7 @@ def no_threads_left():
         def client(place):
             for _ in range(10):
                 number = next(numbers)
-                status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number), ASYNC if number % 2 else {})
+                status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), ASYNC if number % 2 else {})
                 assert status in (200, 202) or (status == 503 and headers["Retry-After"]), (status, document)
                 statuses.append(status)
 
@@ -170,7 +163,7 @@ def date_of(server):
 
 def clock_jumps():
     """Ten years on and back, and backwards every second: times of waiting are right, order is kept, nothing is lost."""
-    shim, year = Shim(), 31_557_600
+    shim, year = Faults(), 31_557_600
     with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
         session = new_session(server)
         rounds = 60 if LONG else 6
@@ -181,7 +174,7 @@ def clock_jumps():
             until(lambda: abs(date_of(server) - time.time() - offsets[n % len(offsets)]) < 2, "the server has this clock", 60)
             for _ in range(3):
                 sent += 1
-                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(sent), {"Idempotency-Key": f"k{sent}"}))
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(sent), {"Idempotency-Key": f"k{sent}"}))
             began = time.monotonic()
             answer = {}
 
@@ -207,8 +200,8 @@ def clock_jumps():
             shim.set(clock=offset)
             server.start()
             sent += 1
-            ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(sent)))
-            again = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(1), {"Idempotency-Key": "k1"})
+            ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(sent)))
+            again = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(1), {"Idempotency-Key": "k1"})
             assert ok(again)["effects"][0]["sequence"] == 1 and again[1]["Idempotency-Replayed"] == "true"
         assert values_of_log(server, session) == list(range(1, sent + 1))
         numbers = [row["number"] for row in ok(server.ask("GET", f"/v1/sessions/{session}/jobs?limit=1000"))["items"]]
@@ -237,7 +230,7 @@ def told_to_end_under_load():
                         return  # it accepts no more
                     connection.close()
                     try:
-                        status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number), {**key, **(ASYNC if number % 3 == 0 else {})})
+                        status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), {**key, **(ASYNC if number % 3 == 0 else {})})
                     except ConnectionRefusedError:
                         return
                     except (OSError, http.client.HTTPException):
@@ -258,7 +251,7 @@ def told_to_end_under_load():
             together(end, *(lambda place=place: client(place) for place in range(1, 9)))
             server.start()
             for number in open_:
-                status, headers, _ = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number), {"Idempotency-Key": f"{session}-{number}"})
+                status, headers, _ = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), {"Idempotency-Key": f"{session}-{number}"})
                 assert status == 200 and headers["Idempotency-Replayed"] is None, f"job {number} got no answer and has happened"
             ok(server.ask("POST", f"/v1/sessions/{session}/barrier"))
             logged = values_of_log(server, session)
@@ -282,7 +275,7 @@ def stopped_for_a_while():
             while not stopping.is_set():
                 number += 1
                 began = time.monotonic()
-                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number)))
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number)))
                 times.append((began, time.monotonic()))
                 done.append(number)
 
@@ -308,7 +301,7 @@ def stopped_for_a_while():
 
 def stalled_disk():
     """Syncs and writes that take 500 ms each: writers wait for them; /livez and runs that write nothing do not."""
-    shim = Shim()
+    shim = Faults()
     with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
         session = new_session(server)
         shim.set(stall=0.5)
@@ -318,7 +311,7 @@ def stalled_disk():
             number = 1000 * place
             while not stopping.is_set():
                 number += 1
-                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number)))
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number)))
                 ok(server.ask("POST", "/v1/arrays?dtype=float32&shape=2", bytes(8), {"Content-Type": "application/octet-stream"}), 201)
                 done.append(number)
 

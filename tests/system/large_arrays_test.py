@@ -5,11 +5,10 @@ import hashlib
 import http.client
 import json
 import os
-import pathlib
 import sys
 import time
 
-from server import Meshd, ok
+from server import Meshd, memory_of, ok
 
 BINARY = sys.argv[1]
 MIB = 1 << 20
@@ -17,12 +16,6 @@ TOTAL = (1024 if os.environ.get("LONG") else 256) * MIB
 MOST = 64 * MIB
 ROWS = TOTAL // (4 * 4096)  # of 4,096 numbers of four bytes
 RAW = {"Content-Type": "application/octet-stream"}
-
-
-def peak(server):
-    """VmHWM, in bytes."""
-    lines = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def row(i):
@@ -141,9 +134,9 @@ def main():
             array = stored(server) if needs else None
             if not needs:  # the first use of everything is not the operation's
                 send(server, "POST", "/v1/arrays?dtype=uint8&shape=8388608", (bytes(MIB) for _ in range(8)), 8 * MIB)
-            before, began = peak(server), time.monotonic()
+            before, began = memory_of(server, "VmHWM"), time.monotonic()
             operation(server, array)
-            more = peak(server) - before
+            more = memory_of(server, "VmHWM") - before
             print(f"{operation.__name__}: {TOTAL // MIB} MiB in {time.monotonic() - began:.1f} s, {more / MIB:.0f} MiB of memory more", flush=True)
             if more > MOST:
                 print(f"{operation.__name__} takes more than {MOST // MIB} MiB")

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 
-from server import Meshd, ok, until
+from server import Meshd, logging, memory_of, ok, status_of, until
 
 BINARY = sys.argv[1]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
@@ -36,19 +36,10 @@ def spread(values):
     return tuple(round(values[min(len(values) - 1, int(len(values) * part))] * 1000, 1) for part in (0.5, 0.99, 1))
 
 
-def process(server, name):
-    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith(name + ":")).split()[1])
-
-
 def descriptors(server):
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
-LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
-  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
-  return %u, %n : !stablehlo.token, tensor<i32>
-}"""
 RUN = {"program": {"format": "numpy", "text": "def f(x, w):\n    return jnp.tanh(x @ w).sum()"}, "arguments": [[[0.5] * 32] * 32, [[0.25] * 32] * 32]}
 
 
@@ -124,8 +115,7 @@ class Client(threading.Thread):
         self.ask("run", "POST", "/v1/run", RUN)
 
     def log(self):
-        body = {"program": {"text": LOG}, "arguments": [self.effects], "callbacks": {"0": {"effect": "log", "name": "n"}}}
-        if self.ask("job", "POST", f"/v1/sessions/{self.session}/jobs", body)[0] == 200:
+        if self.ask("job", "POST", f"/v1/sessions/{self.session}/jobs", logging(self.effects))[0] == 200:
             self.effects += 1
 
     def look(self):
@@ -244,7 +234,7 @@ class Probe(threading.Thread):
                 answer.read()
                 took.append(time.monotonic() - began)
                 assert answer.status == 200, answer.status
-            self.peak = max(self.peak, process(self.server, "VmRSS") // 1024)
+            self.peak = max(self.peak, memory_of(self.server, "VmRSS") // MIB)
             time.sleep(0.02)
 
     def end(self):
@@ -321,7 +311,7 @@ def soak():
                 client.connection.close()
             time.sleep(0.5)
             wal = max((path.stat().st_size for path in pathlib.Path(server.folder).rglob("*-wal")), default=0)
-            samples.append((process(server, "VmRSS"), descriptors(server), process(server, "Threads"), wal))
+            samples.append((memory_of(server, "VmRSS") // 1024, descriptors(server), status_of(server, "Threads"), wal))
         print("  resident KiB, descriptors, threads, bytes of the WAL: " + "; ".join(map(str, samples)))
         until(lambda: descriptors(server) <= samples[0][1] + 8, "descriptors are given back")
         assert samples[-1][3] <= 64 * MIB

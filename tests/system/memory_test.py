@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from server import Meshd, ok, until
+from server import Meshd, memory_of, ok, until
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -68,12 +68,6 @@ class Group:
         if self.path is not None:
             until(lambda: not (self.path / "cgroup.procs").read_text(), "the group is empty")
             self.path.rmdir()
-
-
-def memory_of(server, field):
-    """VmRSS or VmHWM of the server, in bytes."""
-    lines = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
 
 
 def held_by(server, account):

@@ -4,17 +4,10 @@ import http.client
 import struct
 import sys
 
-from server import ok, refused, run_stories, until
+from server import memory_of, ok, refused, run_stories, until
 
 RAW = {"Content-Type": "application/octet-stream"}
 MIB = 1 << 20
-
-
-def resident(s):
-    for line in open(f"/proc/{s.process.pid}/status"):
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("the process has no VmRSS")
 
 
 def mesh(s):
@@ -48,9 +41,9 @@ def listed(s, **query):
 def four_gibibytes_that_never_come_cost_nothing(s):
     """Even shards, uneven ones (whose buffers are padded), and parts of which only the head comes."""
     pending(s)
-    base = resident(s)
+    base = memory_of(s, "VmRSS")
     made = [pending(s, [(1 << 30) - number % 2 * 3], name="huge", durability=("durable", "memory")[number % 2])["id"] for number in range(64)]
-    assert resident(s) - base < 64 * MIB, f"{(resident(s) - base) / MIB} MiB more"
+    assert memory_of(s, "VmRSS") - base < 64 * MIB, f"{(memory_of(s, 'VmRSS') - base) / MIB} MiB more"
     waiting = []
     for number in range(0, 64, 8):
         connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=60)
@@ -60,7 +53,7 @@ def four_gibibytes_that_never_come_cost_nothing(s):
         connection.endheaders()
         waiting.append(connection)
     ok(s.ask("GET", "/readyz"))
-    assert resident(s) - base < 64 * MIB, f"{(resident(s) - base) / MIB} MiB more with heads of parts"
+    assert memory_of(s, "VmRSS") - base < 64 * MIB, f"{(memory_of(s, 'VmRSS') - base) / MIB} MiB more with heads of parts"
     for connection in waiting:
         connection.close()
     shown = listed(s, name="huge")
@@ -69,7 +62,7 @@ def four_gibibytes_that_never_come_cost_nothing(s):
     for one in made:
         until(lambda one=one: s.ask("DELETE", f"/v1/arrays/{one}")[0] in (204, 404), "a part on its way keeps the array")
     assert not listed(s, name="huge")
-    assert resident(s) - base < 64 * MIB
+    assert memory_of(s, "VmRSS") - base < 64 * MIB
 
 
 def a_pending_array_says_what_is_missing(s):

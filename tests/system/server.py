@@ -120,6 +120,29 @@ COUNT = """  %c = stablehlo.constant dense<0> : tensor<i32>
 SPIN = "func.func @main(%n: tensor<i32>) -> tensor<i32> {\n" + COUNT + "  return %0 : tensor<i32>\n}"
 
 
+# Logs %n in the order of its session, and gives it.
+LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
+  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
+  return %u, %n : !stablehlo.token, tensor<i32>
+}"""
+
+
+def logging(number, text=LOG):
+    """A job that logs the number."""
+    return {"program": {"text": text}, "arguments": [number], "callbacks": {"0": {"effect": "log", "name": "n"}}}
+
+
+def memory_of(server, field):
+    """VmRSS or VmHWM of the server, in bytes."""
+    return status_of(server, field) * 1024
+
+
+def status_of(server, field):
+    """A number of the server's process, as the kernel's status file has it."""
+    lines = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
+
+
 def run_stories(stories, always=(), options=(), log=None, teller=lambda server: server):
     """Runs all stories, or those that the command line names (and those of `always`), against one server; the exit code. `options` are
     the server's beside its eight devices, `log` is where it writes; stories are told what `teller` makes of the server."""

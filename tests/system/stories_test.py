@@ -10,16 +10,12 @@ import xml.dom.minidom
 
 import numpy as np
 
-from server import SPIN, ok, run_stories, until
+from server import LOG, SPIN, ok, run_stories, until
 
 TEXT = {"Content-Type": "text/plain"}
 RAW = {"Content-Type": "application/octet-stream"}
 ADD = "func.func @main(%a: tensor<8x2xf32>, %b: tensor<8x2xf32>) -> tensor<8x2xf32> { %0 = stablehlo.add %a, %b : tensor<8x2xf32> return %0 : tensor<8x2xf32> }"
 DOUBLE_DONATED = "func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> { %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"
-LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
-  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
-  return %u, %n : !stablehlo.token, tensor<i32>
-}"""
 MESH = {"axis_names": ["x", "y"], "devices": [[0, 1], [2, 3], [4, 5], [6, 7]]}
 
 

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from server import Meshd, ok, refused, run_stories, until
+from server import memory_of, ok, refused, run_stories, until
 
 RAW = {"Content-Type": "application/octet-stream"}
 PART = {"Content-Type": "application/partial-upload"}
@@ -320,20 +320,13 @@ def killed_while_it_ends(s):
         assert bytes_of(s, array) == data
 
 
-def resident(s):
-    for line in open(f"/proc/{s.process.pid}/status"):
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("the process has no VmHWM")
-
-
 def memory_stays_small(s):
     """256 MiB through one upload in two requests: at most 64 MiB of memory more."""
     size, piece = 256 * MIB, data_of(8 * MIB, 11)
     # The first use of everything is not the upload's.
     warm = begin(s, "/v1/arrays:upload?dtype=uint8&shape=16", bytes(8))
     ok(append(s, warm, 8, bytes(8), last=True), 201)
-    before = resident(s)
+    before = memory_of(s, "VmHWM")
     upload = begin(s, f"/v1/arrays:upload?dtype=uint8&shape={size}")
     for at, last in ((0, False), (size // 2, True)):
         cut = Cut(s, "PATCH", upload, {**PART, "Upload-Offset": at, "Upload-Complete": "?1" if last else "?0", "Connection": "close"}, size // 2, b"")
@@ -341,7 +334,7 @@ def memory_stays_small(s):
             cut.socket.sendall(piece)
         assert re.match(r"HTTP/1.1 20[14] ", cut.read_until(b"\r\n\r\n")), cut.got
         cut.close()
-    assert resident(s) - before < 64 * MIB, (before, resident(s))
+    assert memory_of(s, "VmHWM") - before < 64 * MIB, (before, memory_of(s, "VmHWM"))
 
 
 def blobs(s):
