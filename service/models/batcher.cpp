@@ -330,6 +330,7 @@ compile::ParsedRef Batcher::program_of(const std::vector<DenseValue>& inputs) {
   std::vector<TensorType> types;
   for (const DenseValue& input : inputs) types.push_back(input.type);
   compile::ParsedRef program = program_for(*spec_, types, services_.compiler);
+  check_results(*spec_, *program, types);  // the results are divided by rows, and sent by the number of the output
   const std::lock_guard held(mutex_);
   return programs_.insert(key, std::move(program));
 }

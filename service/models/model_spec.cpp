@@ -136,12 +136,15 @@ std::vector<TensorType> input_types(const ModelSpec& spec, int64_t batch, int64_
   return out;
 }
 
+compile::ParsedRef without_effects(compile::ParsedRef program) {
+  if (compile::find_callbacks(*program).empty() && program->logs.empty()) return program;
+  throw core::Error("unsupported_effect",
+                    "the program has effects, which models do not have: leave log and "
+                    "callbacks away, or run it as a job");
+}
+
 std::vector<TensorType> result_types(const ModelSpec& spec, int64_t batch, int64_t free, compile::Compiler& compiler) {
   const compile::ParsedRef program = program_for(spec, input_types(spec, batch, free), compiler);
-  if (!compile::find_callbacks(*program).empty() || !program->logs.empty())
-    throw core::Error("unsupported_effect",
-                      "the program has effects, which models do not have: leave log and "
-                      "callbacks away, or run it as a job");
   std::vector<TensorType> out;
   for (size_t i = 0; i < program->results.size(); ++i) out.push_back(program->result(i).type.tensor);
   return out;
@@ -245,7 +248,7 @@ compile::ParsedRef program_for(const ModelSpec& spec, const std::vector<TensorTy
   if (is_numpy(spec)) {
     numpy::Inputs traced;
     for (TensorType& type : types) traced.positional.push_back({numpy::Input::ArrayType{std::move(type)}});
-    return compiler.trace(spec.program, traced, std::nullopt);
+    return without_effects(compiler.trace(spec.program, traced, std::nullopt));
   }
   core::Diagnostics wrong;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -255,7 +258,35 @@ compile::ParsedRef program_for(const ModelSpec& spec, const std::vector<TensorTy
                                                            tensor::to_string(declared), tensor::to_string(types[i])));
   }
   wrong.throw_if_any("invalid_argument");
-  return compiler.specialise(spec.program, types);
+  return without_effects(compiler.specialise(spec.program, types));
+}
+
+void check_results(const ModelSpec& spec, const compile::ParsedProgram& program,
+                   const std::vector<TensorType>& inputs) {
+  if (program.results.size() != spec.outputs.size()) {
+    throw core::Error("invalid_request", fmt::format("the program has {} results for inputs of this size, '{}' has {} "
+                                                     "outputs",
+                                                     program.results.size(), spec.name, spec.outputs.size()));
+  }
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const TensorType& result = program.result(i).type.tensor;
+    TensorType declared{spec.outputs[i].dtype, spec.outputs[i].dims};
+    if (spec.max_batch_size > 0) {
+      const int64_t batch = inputs.front().dims.front();
+      if (result.dims.empty() || result.dims.front() != batch) {
+        throw core::Error(
+            "invalid_request",
+            "the results of the program do not have one row for each row of a batch of this size: " +
+                fmt::format("result {} is tensor<{}> for a batch of {}", i, tensor::to_string(result), batch));
+      }
+      declared.dims.insert(declared.dims.begin(), batch);
+    }
+    if (compile::fits(result, declared)) continue;
+    throw core::Error("invalid_request", fmt::format("result {} of the program is tensor<{}> for inputs of this size, "
+                                                     "output '{}' of '{}' is tensor<{}>",
+                                                     i, tensor::to_string(result), spec.outputs[i].name, spec.name,
+                                                     tensor::to_string(declared)));
+  }
 }
 
 void complete(ModelSpec& spec, const std::vector<DeclaredInput>& inputs, compile::Compiler& compiler) {

@@ -82,9 +82,15 @@ struct DeclaredInput {
 /// unsupported_effect for programs with effects, and what the program throws for these types.
 void complete(ModelSpec& spec, const std::vector<DeclaredInput>& inputs, compile::Compiler& compiler);
 
-/// The program for inputs of these types. Throws what Compiler::trace and specialise throw.
+/// The program for inputs of these types. Throws what Compiler::trace and specialise throw, unsupported_effect for one
+/// that has effects for these types.
 compile::ParsedRef program_for(const ModelSpec& spec, const std::vector<tensor::TensorType>& inputs,
                                compile::Compiler& compiler);
+
+/// Holds the results of program_for() to what the model declares: a program may look at the sizes of its arguments, and
+/// complete() has seen two of them. Throws invalid_request where their number, a type, or the rows of a batch differ.
+void check_results(const ModelSpec& spec, const compile::ParsedProgram& program,
+                   const std::vector<tensor::TensorType>& inputs);
 
 /// Letters, digits, '_', '-' and '.': what KServe's clients put into a path without escapes.
 bool is_model_name(std::string_view name);

@@ -130,6 +130,37 @@ TEST_F(Models, mistakes_of_a_model_are_named) {
   EXPECT_EQ(server_.ask("GET", "/v1/models").json().at("items").size(), 0U);
 }
 
+// A program may look at the sizes of its arguments: what it gives for another batch than those that registering looks
+// at may be less than rows are sent from.
+TEST_F(Models, programs_whose_results_depend_on_the_batch_are_refused) {
+  const Json x = input("x", {-1, 2});
+  const char* kMoreThanThree[] = {
+      "def f(x): return x[:3]",
+      "def f(x):\n  if x.shape[0] > 3: return x\n  return x, x",
+      "def f(x):\n  if x.shape[0] > 3: return x.astype('int8')\n  return x",
+      "def f(x):\n  if x.shape[0] > 3: return x[:, :1]\n  return x",
+      "def f(x):\n  if x.shape[0] > 3: return x, x, x\n  return x, x",
+  };
+  for (const char* text : kMoreThanThree) {
+    Json document = numpy_model(text, Json::array({x}), 8);
+    EXPECT_EQ(put("m", document).problem(), "422 invalid_request") << text;
+    EXPECT_EQ(server_.ask("GET", "/v1/models/m").status, 404) << text;
+    document["warm_up"] = false;
+    ASSERT_EQ(put("cold", document).status, 201) << text;
+    EXPECT_EQ(infer("cold", std::vector<int>(6, 1), {3, 2}).problem(), "422 invalid_request")
+        << text << ": three rows are padded to four";
+    EXPECT_EQ(infer("cold", std::vector<int>(8, 1), {4, 2}).problem(), "422 invalid_request") << text;
+    EXPECT_EQ(infer("cold", std::vector<int>(4, 1), {2, 2}).status, 200) << text;
+  }
+  Json logs = numpy_model("def f(x):\n  if x.shape[0] > 3: log('{}', x)\n  return x", Json::array({x}), 8);
+  EXPECT_EQ(put("m", logs).problem(), "422 unsupported_effect");
+  // Without a batch a request has all of its sizes.
+  const Json free = numpy_model("def f(x):\n  if x.shape[0] == 5: return x, x\n  return x", Json::array({x}), 0);
+  ASSERT_EQ(put("free", free).status, 201);
+  EXPECT_EQ(infer("free", std::vector<int>(12, 1), {6, 2}).status, 200);
+  EXPECT_EQ(infer("free", std::vector<int>(10, 1), {5, 2}).problem(), "422 invalid_request");
+}
+
 TEST_F(Models, arrays_that_a_model_binds_stay_as_they_are) {
   const auto make = [&](const std::string& query) {
     const std::string value = R"({"dtype": "float32", "shape": [2], "data": [10, 20]})";
