@@ -51,13 +51,10 @@ std::vector<arrays::ArrayRef> ModelStore::bound_arrays(const ModelSpec& spec) {
 
 const ModelStore::Versions* ModelStore::find_versions(const Table& table, std::string_view name,
                                                       std::string_view principal) const {
-  auto found = table.models.find({std::string(principal), std::string(name)});
-  if (found == table.models.end()) {
-    const auto shared = table.shared.find(name);
-    if (shared == table.shared.end()) return nullptr;
-    found = table.models.find({shared->second, std::string(name)});
-  }
-  return found == table.models.end() || found->second.empty() ? nullptr : &found->second;
+  const auto own = table.models.find({std::string(principal), std::string(name)});
+  if (own != table.models.end()) return &own->second;
+  const auto shared = table.shared.find(name);
+  return shared == table.shared.end() || shared->second.versions.empty() ? nullptr : &shared->second.versions;
 }
 
 ModelRef ModelStore::find(std::string_view name, std::optional<int64_t> version, std::string_view principal) const {
@@ -95,10 +92,7 @@ std::vector<ModelRef> ModelStore::versions(std::string_view name, std::string_vi
 std::vector<ModelRef> ModelStore::visible(std::string_view principal) const {
   return table_.with([&](const Table& table) {
     std::map<std::string, const Versions*> by_name;
-    for (const auto& [name, owner] : table.shared) {
-      const auto found = table.models.find({owner, name});
-      if (found != table.models.end()) by_name[name] = &found->second;
-    }
+    for (const auto& [name, shared] : table.shared) by_name[name] = &shared.versions;
     for (auto own = table.models.lower_bound({std::string(principal), ""});
          own != table.models.end() && own->first.first == principal; ++own) {
       by_name[own->first.second] = &own->second;
@@ -131,17 +125,33 @@ ModelStore::Page ModelStore::list(std::string_view principal, const storage::Pag
 void ModelStore::claim_name(const ModelSpec& spec) {
   table_.with([&](Table& table) {
     if (!spec.is_shared) return;
-    const auto [place, is_new] = table.shared.try_emplace(spec.name, spec.principal);
-    if (!is_new && place->second != spec.principal)
+    Shared& shared = table.shared.try_emplace(spec.name, Shared{spec.principal, {}}).first->second;
+    if (shared.principal != spec.principal)
       throw core::Error("name_taken", "another principal shares a model '" + spec.name + "'");
+    ++shared.puts;
   });
+}
+
+void ModelStore::end_claim(const ModelSpec& spec) {
+  table_.with([&](Table& table) {
+    if (!spec.is_shared) return;
+    const auto shared = table.shared.find(spec.name);
+    --shared->second.puts;
+    erase_if_free(table, shared);
+  });
+}
+
+void ModelStore::erase_if_free(Table& table, SharedPlace shared) {
+  if (shared->second.versions.empty() && shared->second.puts == 0) table.shared.erase(shared);
 }
 
 void ModelStore::insert(const ModelRef& model) {
   table_.with([&](Table& table) {
     const ModelSpec& spec = model->spec();
     table.models[{spec.principal, spec.name}][spec.version] = model;
-    if (spec.is_shared) table.shared.try_emplace(spec.name, spec.principal);
+    if (!spec.is_shared) return;
+    Shared& shared = table.shared.try_emplace(spec.name, Shared{spec.principal, {}}).first->second;
+    if (shared.principal == spec.principal) shared.versions[spec.version] = model;
   });
 }
 
@@ -151,11 +161,11 @@ void ModelStore::drop(const ModelRef& model) {
     const auto found = table.models.find({spec.principal, spec.name});
     if (found == table.models.end()) return;
     found->second.erase(spec.version);
-    const bool any_shared = std::any_of(found->second.begin(), found->second.end(),
-                                        [](const auto& version) { return version.second->spec().is_shared; });
-    const auto shared = table.shared.find(spec.name);
-    if (!any_shared && shared != table.shared.end() && shared->second == spec.principal) table.shared.erase(shared);
     if (found->second.empty()) table.models.erase(found);
+    const auto shared = table.shared.find(spec.name);
+    if (shared == table.shared.end() || shared->second.principal != spec.principal) return;
+    shared->second.versions.erase(spec.version);
+    erase_if_free(table, shared);
   });
 }
 
@@ -198,13 +208,13 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
       }
     });
   } catch (...) {
-    if (spec.is_shared && own_versions(spec.name, spec.principal).empty())
-      table_.with([&](Table& table) { table.shared.erase(spec.name); });
+    end_claim(spec);
     throw;
   }
   auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(spec)), services_);
   model->set_status({ModelState::kReady, ""});
   insert(model);
+  end_claim(model->spec());
   return {model, true};
 }
 

@@ -69,7 +69,8 @@ class ModelStore {
   /// give that one, and false. Throws limit_reached, name_taken (a shared name of another principal's), invalid_request
   /// for arrays that a restart would lose, and what warming up throws.
   std::pair<ModelRef, bool> put(ModelSpec spec, const core::WaiterRef& waiter);
-  /// The principal's own model, or else a shared one; without a version the latest. Throws not_found.
+  /// The principal's own model, or else the shared versions of another's; without a version the latest. Throws
+  /// not_found.
   ModelRef find(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
   /// The same for a request to run: throws model_not_loaded where it is not ready.
   ModelRef find_ready(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
@@ -102,16 +103,26 @@ class ModelStore {
  private:
   using Versions = std::map<int64_t, ModelRef>;
   using Key = std::pair<std::string, std::string>;  ///< principal and name
+  /// What other principals see of a name.
+  struct Shared {
+    std::string principal;  ///< whose name it is
+    Versions versions;      ///< the shared ones of its versions
+    int64_t puts = 0;       ///< that want to share a version and have not ended
+  };
   struct Table {
     std::map<Key, Versions> models;
-    std::map<std::string, std::string, std::less<>> shared;  ///< principal by name
+    std::map<std::string, Shared, std::less<>> shared;  ///< by name; none that has neither versions nor puts
   };
+  using SharedPlace = std::map<std::string, Shared, std::less<>>::iterator;
 
   [[nodiscard]] const Versions* find_versions(const Table& table, std::string_view name,
                                               std::string_view principal) const;
   Versions own_versions(std::string_view name, std::string_view principal) const;
   static std::vector<arrays::ArrayRef> bound_arrays(const ModelSpec& spec);
+  /// For a put: until end_claim() no other principal can share a version of this name. Throws name_taken.
   void claim_name(const ModelSpec& spec);
+  void end_claim(const ModelSpec& spec);
+  static void erase_if_free(Table& table, SharedPlace shared);
   void insert(const ModelRef& model);
   void drop(const ModelRef& model);
   void warm(const ModelRef& model, const core::WaiterRef& waiter) const;

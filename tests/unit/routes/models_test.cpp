@@ -200,6 +200,56 @@ TEST_F(Models, are_their_principals_own_unless_they_are_shared) {
   EXPECT_EQ(index[0].at("name"), "shared");
 }
 
+// Each version is shared, or is not.
+TEST_F(Models, other_principals_see_shared_versions_alone) {
+  const auto times = [&](int factor, bool is_shared) {
+    Json out = numpy_model("def f(x): return x * " + std::to_string(factor), Json::array({input("x", {-1, 2})}), 8);
+    out["shared"] = is_shared;
+    return out;
+  };
+  const auto versions_for = [&](const std::string& name, const std::string& who) {
+    const Answer answer = server_.ask("GET", "/v2/models/" + name, "", {"X-Principal: " + who});
+    return answer.status == 200 ? answer.json().at("versions") : Json(answer.status);
+  };
+  ASSERT_EQ(put("m", times(2, false)).status, 201);
+  ASSERT_EQ(put("m", times(3, true)).status, 201);
+  EXPECT_EQ(versions_for("m", "bob"), Json::parse(R"(["2"])")) << "the first version is private";
+  EXPECT_EQ(infer("m/versions/1", {1, 2}, {1, 2}, "bob").problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", "/v1/models/m?version=1", "", {"X-Principal: bob"}).problem(), "404 not_found");
+  ASSERT_EQ(put("m", times(4, false)).status, 201);
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}, "bob").json().at("outputs")[0].at("data"), Json::parse("[3.0, 6.0]"))
+      << "the latest version is private";
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}).json().at("outputs")[0].at("data"), Json::parse("[4.0, 8.0]"));
+  EXPECT_EQ(versions_for("m", "ann"), Json::parse(R"(["1", "2", "3"])"));
+  const Json index = server_.ask("POST", "/v2/repository/index", "", {"X-Principal: bob"}).json();
+  ASSERT_EQ(index.size(), 1U);
+  EXPECT_EQ(index[0].at("version"), "2");
+  const Json all = server_.ask("GET", "/v2/models/stats", "", {"X-Principal: bob"}).json().at("model_stats");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].at("version"), "2");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m?version=2", "", {"X-Principal: bob"}).problem(), "403 forbidden");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m?version=1", "", {"X-Principal: bob"}).problem(), "404 not_found");
+  // The name is free again once no version is shared.
+  EXPECT_EQ(put("m", times(5, true), "bob").problem(), "409 name_taken");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m?version=2").status, 204);
+  EXPECT_EQ(versions_for("m", "cid"), 404);
+  ASSERT_EQ(put("m", times(5, true), "bob").status, 201);
+  EXPECT_EQ(versions_for("m", "cid"), Json::parse(R"(["1"])"));
+  EXPECT_EQ(versions_for("m", "ann"), Json::parse(R"(["1", "3"])"));
+}
+
+TEST_F(Models, a_shared_version_that_is_refused_shares_nothing) {
+  ASSERT_EQ(put("m", twice()).status, 201);
+  Json broken = numpy_model("def f(x): return x[:3]", Json::array({input("x", {-1, 2})}), 8);
+  broken["shared"] = true;
+  EXPECT_EQ(put("m", broken).problem(), "422 invalid_request");
+  EXPECT_EQ(infer("m", {1, 2}, {1, 2}, "bob").problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/index", "", {"X-Principal: bob"}).json(), Json::array());
+  Json shared = twice();
+  shared["shared"] = true;
+  EXPECT_EQ(put("m", shared, "bob").status, 201) << "the name is nobody's";
+}
+
 TEST_F(Models, bodies_are_of_the_protocols_types) {
   put("m", twice());
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a"})
