@@ -30,4 +30,12 @@ void require_json_or_form(const Headers& headers) {
     require_json(headers);
 }
 
+void require_protocol_media(const Headers& headers) {
+  const std::string type = media_type_of(headers);
+  if (type.empty() || type == "application/json" || type == "application/octet-stream") return;
+  throw core::Error(
+      "unsupported_media_type",
+      "this operation takes application/json, application/octet-stream or no Content-Type, got '" + type + "'");
+}
+
 }  // namespace meshd::api

@@ -16,6 +16,9 @@ std::string media_type_of(const Headers& headers);
 void require_json(const Headers& headers);
 /// The same for JSON or a form (multipart/form-data), whose handler holds the part that is a document to its type.
 void require_json_or_form(const Headers& headers);
+/// The same for a POST of the Open Inference Protocol, whose clients name application/json, application/octet-stream or
+/// no type at all.
+void require_protocol_media(const Headers& headers);
 /// The media type of a form with files.
 inline constexpr std::string_view kFormMedia = "multipart/form-data";
 

@@ -19,12 +19,13 @@ namespace meshd::api {
 /// Which bodies a route takes. All but kBulk are limited by a number; small ones are taken in before the handler runs,
 /// so that a slow client holds no thread.
 enum class BodyPolicy {
-  kNone,     ///< no body; one that comes is refused with 413 when it is not empty
-  kJson,     ///< control document, at most 4 MiB
-  kProgram,  ///< program text, at most 64 MiB
-  kInline,   ///< documents with inline arrays, at most 256 MiB
-  kForm,     ///< the same, or a form (multipart/form-data) with such a document and files
-  kBulk,     ///< array bytes, limited by what the handler sets (quota)
+  kNone,       ///< no body; one that comes is refused with 413 when it is not empty
+  kJson,       ///< control document, at most 4 MiB
+  kProgram,    ///< program text, at most 64 MiB
+  kInline,     ///< documents with inline arrays, at most 256 MiB
+  kForm,       ///< the same, or a form (multipart/form-data) with such a document and files
+  kInference,  ///< of the Open Inference Protocol: JSON, or JSON with tensors behind it, at most 256 MiB
+  kBulk,       ///< array bytes, limited by what the handler sets (quota)
 };
 
 /// Where the handler runs.

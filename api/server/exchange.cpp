@@ -44,6 +44,7 @@ int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
       return options.program_bytes;
     case BodyPolicy::kInline:
     case BodyPolicy::kForm:
+    case BodyPolicy::kInference:
       return options.inline_bytes;
     case BodyPolicy::kNone:
     case BodyPolicy::kBulk:
@@ -256,6 +257,7 @@ Exchange::Plan Exchange::plan_route() {
   if (route.access != Access::kOpen && context_.hooks.authenticate) context_.hooks.authenticate(request_);
   if (route.body == BodyPolicy::kJson || route.body == BodyPolicy::kInline) require_json(request_.headers);
   if (route.body == BodyPolicy::kForm) require_json_or_form(request_.headers);
+  if (route.body == BodyPolicy::kInference) require_protocol_media(request_.headers);
   return plan_body(route);
 }
 
@@ -288,7 +290,8 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue should be refused before it sends: only the handler of a stream can do that.
   const bool stream = route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline ||
-                      route.body == BodyPolicy::kForm || route.body == BodyPolicy::kProgram;
+                      route.body == BodyPolicy::kForm || route.body == BodyPolicy::kInference ||
+                      route.body == BodyPolicy::kProgram;
   return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;
 }
 

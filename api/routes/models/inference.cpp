@@ -18,7 +18,6 @@ bool is_ready(Services& services, const ProcessFacts& facts) {
 }
 
 Response infer(Request& request, Services& services) {
-  require_protocol_media(request);
   std::string_view version;
   for (const auto& [name, text] : request.captures) {
     if (name == "version") version = text;
@@ -27,7 +26,7 @@ Response infer(Request& request, Services& services) {
       services.models.find_ready(request.capture("name"), version_of(version), request.principal);
   DecodedInference decoded;
   {
-    const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline), request.memory);
+    const std::string body = body_text(request, BodyPolicy::kInference);
     decoded = decode_inference(body, head_length_of(request.headers.get(kHeadLength)), model->spec(), services.pool,
                                &request.memory);
   }
@@ -80,8 +79,8 @@ std::vector<Route> inference_routes(Services& services, const ProcessFacts& fact
       {"GET", "/v2/models/{name}/ready", "getModelReady", BodyPolicy::kNone, RunOn::kReactor, Access::kReader, look},
       {"GET", "/v2/models/{name}/versions/{version}/ready", "getModelVersionReady", BodyPolicy::kNone, RunOn::kReactor,
        Access::kReader, look},
-      {"POST", "/v2/models/{name}/infer", "infer", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser, run},
-      {"POST", "/v2/models/{name}/versions/{version}/infer", "inferVersion", BodyPolicy::kBulk, RunOn::kWorker,
+      {"POST", "/v2/models/{name}/infer", "infer", BodyPolicy::kInference, RunOn::kWorker, Access::kUser, run},
+      {"POST", "/v2/models/{name}/versions/{version}/infer", "inferVersion", BodyPolicy::kInference, RunOn::kWorker,
        Access::kUser, run},
   };
 }

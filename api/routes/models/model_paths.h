@@ -14,11 +14,6 @@ namespace meshd::api {
 std::optional<int64_t> version_of(std::string_view text);
 /// The model of a path with {name}, and {version} where the row has it. Throws not_found.
 models::ModelRef model_of(const Request& request, Services& services);
-/// The JSON of a POST whose type clients do not name, or name application/octet-stream; {} for an empty body. What a
-/// page of another site can send without being asked first is refused.
-Json protocol_body(Request& request);
-void require_protocol_media(const Request& request);
-
 /// The rows by file.
 std::vector<Route> inference_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> model_metadata_routes(Services& services, const ProcessFacts& facts);

@@ -3,7 +3,6 @@
 
 #include "api/codecs/inference_codec.h"
 #include "api/codecs/model_codec.h"
-#include "api/http/media_type.h"
 #include "api/routes/models/model_paths.h"
 #include "api/routes/routes.h"
 
@@ -21,20 +20,6 @@ models::ModelRef model_of(const Request& request, Services& services) {
     if (name == "version") version = text;
   }
   return services.models.find(request.capture("name"), version_of(version), request.principal);
-}
-
-void require_protocol_media(const Request& request) {
-  const std::string type = media_type_of(request.headers);
-  if (type.empty() || type == "application/json" || type == "application/octet-stream") return;
-  throw core::Error("unsupported_media_type", fmt::format("this operation takes application/json, "
-                                                          "application/octet-stream or no Content-Type, got {}",
-                                                          quote(type)));
-}
-
-Json protocol_body(Request& request) {
-  require_protocol_media(request);
-  std::string text = request.body().read_all(body_limit(BodyPolicy::kJson), request.memory);
-  return parse_body(request, text.empty() ? "{}" : std::move(text), BodyPolicy::kJson);
 }
 
 namespace {

@@ -50,7 +50,7 @@ const Schema<LoadRequest>& schema() {
 namespace {
 
 Response index_of(Request& request, Services& services) {
-  const auto wanted = read_json<IndexRequest>(protocol_body(request), "invalid_request");
+  const auto wanted = read_json<IndexRequest>(optional_body_json(request, BodyPolicy::kJson), "invalid_request");
   std::vector<IndexEntry> out;
   for (const models::ModelRef& model : services.models.visible(request.principal)) {
     const models::ModelSpec& spec = model->spec();
@@ -63,7 +63,7 @@ Response index_of(Request& request, Services& services) {
 
 // The client of Triton sends unload_dependents, which concerns ensembles; there are none.
 void read_load_request(Request& request) {
-  const Json body = protocol_body(request);
+  const Json body = optional_body_json(request, BodyPolicy::kJson);
   const auto wanted = read_json<LoadRequest>(body, "invalid_request");
   core::Diagnostics wrong;
   const JsonObject* parameters =
@@ -94,9 +94,9 @@ Schemas model_schemas() {
 
 std::vector<Route> repository_routes(Services& services) {
   return {
-      {"POST", "/v2/repository/index", "getRepositoryIndex", BodyPolicy::kBulk, RunOn::kWorker, Access::kReader,
+      {"POST", "/v2/repository/index", "getRepositoryIndex", BodyPolicy::kInference, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return index_of(request, services); }},
-      {"POST", "/v2/repository/models/{name}/load", "loadModel", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+      {"POST", "/v2/repository/models/{name}/load", "loadModel", BodyPolicy::kInference, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string& name = request.capture("name");
          static_cast<void>(services.models.find(name, std::nullopt, request.principal));
@@ -104,7 +104,8 @@ std::vector<Route> repository_routes(Services& services) {
          services.models.load(name, request.principal, request.waiter);
          return empty();
        }},
-      {"POST", "/v2/repository/models/{name}/unload", "unloadModel", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+      {"POST", "/v2/repository/models/{name}/unload", "unloadModel", BodyPolicy::kInference, RunOn::kWorker,
+       Access::kUser,
        [&services](Request& request) {
          const std::string& name = request.capture("name");
          static_cast<void>(services.models.find(name, std::nullopt, request.principal));

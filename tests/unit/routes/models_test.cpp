@@ -269,6 +269,24 @@ TEST_F(Models, bodies_are_of_the_protocols_types) {
             "400 malformed_request");
 }
 
+// They are no array bytes, which come in several requests and are limited by a quota alone.
+TEST_F(Models, bodies_of_the_protocol_are_no_uploads) {
+  ASSERT_EQ(put("m", twice()).status, 201);
+  for (const char* path : {"/v2/logging", "/v2/trace/setting", "/v2/systemsharedmemory/status", "/v2/models/m/infer",
+                           "/v2/models/m/versions/1/infer", "/v2/repository/index", "/v2/repository/models/m/load"}) {
+    const Answer options = server_.ask("OPTIONS", path);
+    EXPECT_EQ(options.status, 204) << path;
+    EXPECT_EQ(options.header("Accept-Patch"), "") << path;
+    EXPECT_EQ(options.header("Upload-Limit"), "") << path;
+    EXPECT_EQ(server_.ask("POST", path, "", {"Content-Length: 268435457"}).problem(), "413 body_too_large") << path;
+  }
+  EXPECT_EQ(server_.ask("POST", "/v2/logging", "{}", {"Upload-Complete: ?0"}).problem(), "422 unsupported_extension");
+  EXPECT_EQ(server_.ask("POST", "/v2/logging", "a=1", {"Content-Type: text/plain"}).problem(),
+            "415 unsupported_media_type");
+  const std::string large = R"({"ready": )" + std::string(5 << 20, ' ') + "true}";
+  EXPECT_EQ(server_.ask("POST", "/v2/repository/index", large).problem(), "413 body_too_large");
+}
+
 TEST_F(Models, batches_of_any_size_give_what_single_requests_give) {
   const Json document = numpy_model("def f(x): return jnp.exp(x) / (1 + x * x)", Json::array({input("x", {-1, 3})}), 7);
   ASSERT_EQ(put("m", document).status, 201);
