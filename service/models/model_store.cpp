@@ -190,6 +190,7 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
   claim_name(spec);
   // Warmed up as a version that nobody sees, which finds what is wrong with it before anything is stored.
   spec.created = clock_.wall();
+  bool is_bound = false;
   try {
     warm(std::make_shared<Model>(std::make_shared<const ModelSpec>(spec), services_), waiter);
     catalog_.write([&](storage::Transaction& transaction) {
@@ -199,15 +200,12 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
         throw core::Error("not_found", "there is no program '" + spec.program_id + "'");
       spec.version = transaction.last_model_version(spec.principal, spec.name) + 1;
       arrays_.keep_for_job(bound, "");
-      try {
-        transaction.insert_model(
-            {spec.principal, spec.name, spec.version, spec.program_id, spec.document, true, spec.created});
-      } catch (...) {
-        arrays_.job_has_read(bound, "");
-        throw;
-      }
+      is_bound = true;
+      transaction.insert_model(
+          {spec.principal, spec.name, spec.version, spec.program_id, spec.document, true, spec.created});
     });
   } catch (...) {
+    if (is_bound) arrays_.job_has_read(bound, "");  // the commit may have failed behind all of that
     end_claim(spec);
     throw;
   }

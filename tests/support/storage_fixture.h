@@ -66,10 +66,10 @@ inline storage::EffectRow effect_row(std::string job, int64_t step, std::string 
 /// Opens a store in `folder` that must not fail fatally.
 class OpenStore {
  public:
-  explicit OpenStore(const std::string& folder)
+  explicit OpenStore(const std::string& folder, const std::string& vfs = {})
       : files_(storage::real_file_system()),
         store_(std::make_unique<storage::Store>(
-            storage::StoreOptions{folder, {}, [this](const std::string& reason) { fatal_ = reason; }}, *files_,
+            storage::StoreOptions{folder, vfs, [this](const std::string& reason) { fatal_ = reason; }}, *files_,
             clock_)) {}
   storage::Store* operator->() { return store_.get(); }
   storage::Store& operator*() { return *store_; }

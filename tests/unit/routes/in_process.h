@@ -43,8 +43,11 @@ struct Answer {
 class InProcess {
  public:
   /// `run_bytes`: what running runs may plan together, and arrays in memory with them three quarters; 0: any number.
-  explicit InProcess(int64_t json_bytes = 4LL << 20, jobs::RunnerOptions runner = {}, int64_t run_bytes = 0)
+  /// `vfs`: the name of SQLite's.
+  explicit InProcess(int64_t json_bytes = 4LL << 20, jobs::RunnerOptions runner = {}, int64_t run_bytes = 0,
+                     const std::string& vfs = {})
       : run_bytes_(run_bytes),
+        store_(folder_.path(), vfs),
         runner_options_(std::move(runner)),
         context_{options(json_bytes),
                  api::SitePolicy("127.0.0.1", {{"t"}, {}, false}),
@@ -137,7 +140,7 @@ class InProcess {
   const int64_t run_bytes_;
   TempFolder folder_{TempFolder::Where::kMemory};
   core::SystemClock clock_;
-  OpenStore store_{folder_.path()};
+  OpenStore store_;
   core::MemoryLedgerRef memory_ = core::MemoryLedger::create(int64_t{1} << 30);
   std::shared_ptr<tensor::BufferPool> pool_ = tensor::BufferPool::create(0);
   device::Engine engine_{{.device_count = 8, .threads = 1, .memory_limit_bytes = run_bytes_}, pool_};

@@ -5,6 +5,8 @@
 #include <set>
 #include <thread>
 
+#include "tests/support/fault_plan.h"
+#include "tests/support/watched_vfs.h"
 #include "tests/unit/routes/in_process.h"
 
 namespace meshd::testing {
@@ -177,6 +179,26 @@ TEST_F(Models, arrays_that_a_model_binds_stay_as_they_are) {
   EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").status, 204);
   EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).status, 204);
   EXPECT_EQ(put("m", model(make("?durability=memory"))).problem(), "422 invalid_request");
+}
+
+TEST(ModelsOnAFullDisk, an_array_is_not_in_use_once_its_model_was_refused) {
+  FaultPlan faults;
+  const WatchedVfs vfs(faults);
+  InProcess server(4LL << 20, {}, 0, vfs.name());
+  const std::string array =
+      server.ask("POST", "/v1/arrays", R"({"dtype": "float32", "shape": [2], "data": [10, 20]})").json().at("id");
+  const Json program = {{"format", "numpy"}, {"text", "def f(x, w): return x + w"}};
+  const std::string id = server.ask("POST", "/v1/programs", program.dump()).json().at("id");
+  const Json x = {{"input", "x"}, {"dtype", "float32"}, {"shape", {-1, 2}}};
+  const Json model = {{"program", {{"id", id}}}, {"arguments", {x, {{"array", array}}}}, {"max_batch_size", 2}};
+  faults.arm(1, FaultReach::kOnce, FaultKind::kNoSpace, "sql_write");
+  EXPECT_EQ(server.ask("PUT", "/v1/models/m", model.dump()).problem(), "507 disk_full");
+  EXPECT_TRUE(faults.fired());
+  EXPECT_EQ(server.ask("GET", "/v1/models/m").problem(), "404 not_found");
+  ASSERT_EQ(server.ask("PUT", "/v1/models/m", model.dump()).status, 201);
+  EXPECT_EQ(server.ask("DELETE", "/v1/arrays/" + array).problem(), "409 array_in_use");
+  EXPECT_EQ(server.ask("DELETE", "/v1/models/m").status, 204);
+  EXPECT_EQ(server.ask("DELETE", "/v1/arrays/" + array).status, 204);
 }
 
 TEST_F(Models, are_their_principals_own_unless_they_are_shared) {
