@@ -219,7 +219,7 @@ struct App::Parts {
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, memory, log_lines)),
-        models(store.catalog(), arrays, compiler, *pool, runner, clock),
+        models(store.catalog(), arrays, compiler, *pool, runner, clock, memory),
         services{clock,
                  memory,
                  *pool,

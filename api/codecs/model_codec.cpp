@@ -20,6 +20,7 @@ constexpr int64_t kMostInstances = 64;
 constexpr int64_t kLongestDelay = 10'000'000;     // ten seconds
 constexpr int64_t kLongestTimeout = 600'000'000;  // ten minutes
 constexpr size_t kMostLabels = 64;
+constexpr size_t kMostPreferredSizes = 16;  // each is compiled, and run when the model is registered
 
 struct ModelProgram {
   std::optional<std::string> id, text, base64;
@@ -212,6 +213,10 @@ models::ModelSpec decode_model(const std::string& body, const std::string& princ
   std::vector<models::DeclaredInput> inputs;
   if (in.labels && in.labels->size() > kMostLabels)
     wrong.add("/labels", fmt::format("at most {}, got {}", kMostLabels, in.labels->size()));
+  if (in.batching && in.batching->preferred && in.batching->preferred->size() > kMostPreferredSizes) {
+    wrong.add("/batching/preferred_batch_sizes",
+              fmt::format("at most {}, got {}", kMostPreferredSizes, in.batching->preferred->size()));
+  }
   wrong.throw_if_any("invalid_request");
   read_arguments(*in.arguments, context, spec, inputs, wrong);
   wrong.throw_if_any("invalid_request");

@@ -28,6 +28,11 @@ std::string key_of(const std::vector<DenseValue>& inputs, bool with_batch) {
   return out;
 }
 
+DenseValue held_buffer(const TensorType& type, tensor::BufferPool& pool, core::MemoryReservation& memory) {
+  memory.grow(tensor::byte_count(type));
+  return tensor::new_dense(type, pool);
+}
+
 // Row-major bytes of a result.
 InferOutput output_of(jobs::JobValue& value, tensor::BufferPool& pool) {
   InferOutput out{value.type, {}, nullptr};
@@ -275,7 +280,8 @@ void Batcher::run_together(const std::vector<CallRef>& calls, const core::Waiter
   for (const CallRef& call : calls) rows += call->rows;
   const int64_t size = sizes_.empty() ? rows : *std::lower_bound(sizes_.begin(), sizes_.end(), rows);
   const core::SteadyTime begun = services_.clock.steady();
-  std::vector<DenseValue> inputs = join(calls, size);
+  core::MemoryReservation memory(services_.memory, core::MemoryAccount::kRequests);
+  std::vector<DenseValue> inputs = join(calls, size, memory);
   const core::SteadyTime joined = services_.clock.steady();
   std::vector<InferOutput> whole = run(std::move(inputs), waiter);
   const core::SteadyTime ran = services_.clock.steady();
@@ -301,14 +307,15 @@ void Batcher::run_together(const std::vector<CallRef>& calls, const core::Waiter
   end(calls, outputs, times);
 }
 
-std::vector<DenseValue> Batcher::join(const std::vector<CallRef>& calls, int64_t size) {
+std::vector<DenseValue> Batcher::join(const std::vector<CallRef>& calls, int64_t size,
+                                      core::MemoryReservation& memory) {
   const CallRef& first = calls.front();
   if (calls.size() == 1 && first->rows == size) return first->request.inputs;
   std::vector<DenseValue> out;
   for (size_t i = 0; i < spec_->inputs.size(); ++i) {
     TensorType type = first->request.inputs[i].type;
     type.dims.front() = size;
-    DenseValue joined = tensor::new_dense(type, services_.pool);
+    DenseValue joined = held_buffer(type, services_.pool, memory);
     std::byte* to = joined.buffer->data();
     for (const CallRef& call : calls) {
       const std::span<const std::byte> bytes = call->request.inputs[i].bytes();
@@ -388,12 +395,13 @@ void Batcher::fail(const CallRef& call, const core::Error& error) {
 void Batcher::warm_up(const core::WaiterRef& waiter) {
   const std::vector<int64_t> sizes = sizes_.empty() ? std::vector<int64_t>{1} : sizes_;
   for (const int64_t size : sizes) {
+    core::MemoryReservation memory(services_.memory, core::MemoryAccount::kRequests);
     std::vector<DenseValue> inputs;
     for (const TensorSpec& spec : spec_->inputs) {
       if (std::find(spec.dims.begin(), spec.dims.end(), kDynamicDim) != spec.dims.end()) return;
       TensorType type{spec.dtype, spec.dims};
       if (!sizes_.empty()) type.dims.insert(type.dims.begin(), size);
-      DenseValue& value = inputs.emplace_back(tensor::new_dense(type, services_.pool));
+      DenseValue& value = inputs.emplace_back(held_buffer(type, services_.pool, memory));
       std::fill(value.buffer->bytes().begin(), value.buffer->bytes().end(), std::byte{0});
     }
     run(std::move(inputs), waiter);

@@ -19,6 +19,7 @@
 #include "service/core/clock.h"
 #include "service/core/error.h"
 #include "service/core/lru_cache.h"
+#include "service/core/memory_ledger.h"
 #include "service/core/waiter.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_runner.h"
@@ -54,6 +55,7 @@ struct BatchServices {
   tensor::BufferPool& pool;
   jobs::FiberPool& fibers;
   const core::Clock& clock;
+  core::MemoryLedgerRef memory;  ///< batches count as requests
 };
 
 /// Any thread. Held by shared_ptr: what it has begun ends even if nobody else holds it.
@@ -62,10 +64,11 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   Batcher(std::shared_ptr<const ModelSpec> spec, const BatchServices& services);
 
   /// Waits for a batch and its run. Throws queue_full (429) when too many requests of the principal wait, queue_timeout
-  /// (503) when its time in the queue is up, cancelled when the client has left, invalid_argument, and what the run
-  /// throws.
+  /// (503) when its time in the queue is up, cancelled when the client has left, memory_full (503), invalid_argument,
+  /// and what the run throws.
   std::vector<InferOutput> infer(InferRequest request, const core::WaiterRef& waiter);
-  /// Runs every batch size once with zeros. Inputs with free dimensions have no sizes to run.
+  /// Runs every batch size once with zeros. Inputs with free dimensions have no sizes to run. Throws memory_full when
+  /// others hold the memory of a batch, body_too_large when there is not so much, and what the runs throw.
   void warm_up(const core::WaiterRef& waiter);
   [[nodiscard]] ModelStatistics statistics() const;
 
@@ -89,7 +92,9 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
            const BatchTimes& times);
   void fail(const CallRef& call, const core::Error& error);
   compile::ParsedRef program_of(const std::vector<tensor::DenseValue>& inputs);
-  std::vector<tensor::DenseValue> join(const std::vector<CallRef>& calls, int64_t size);
+  /// `memory` holds the buffers that it makes: it is to live as long as they do.
+  std::vector<tensor::DenseValue> join(const std::vector<CallRef>& calls, int64_t size,
+                                       core::MemoryReservation& memory);
   std::vector<InferOutput> run(std::vector<tensor::DenseValue> inputs, const core::WaiterRef& waiter);
 
   const std::shared_ptr<const ModelSpec> spec_;

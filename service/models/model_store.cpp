@@ -3,13 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <chrono>
+#include <utility>
 
 #include "service/core/error.h"
 
 namespace meshd::models {
 namespace {
 
+constexpr std::chrono::seconds kMemoryWait{1};  // between tries to load a model whose memory others hold
+constexpr const char* kOurFault = "it could not be loaded on our side";
 constexpr int kThreads = 2;  // batches wait for the engine on fibers; threads join and divide rows
 
 core::Error no_model(std::string_view name, std::optional<int64_t> version) {
@@ -32,12 +35,11 @@ std::string_view to_string(ModelState state) {
 }
 
 ModelStore::ModelStore(storage::Catalog& catalog, arrays::ArrayStore& arrays, compile::Compiler& compiler,
-                       tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock)
-    : catalog_(catalog),
-      arrays_(arrays),
-      clock_(clock),
-      fibers_(kThreads),
-      services_{runner, compiler, pool, fibers_, clock} {}
+                       tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock,
+                       core::MemoryLedgerRef memory)
+    : catalog_(catalog), arrays_(arrays), clock_(clock), fibers_(kThreads), services_{runner, compiler,
+                                                                                      pool,   fibers_,
+                                                                                      clock,  std::move(memory)} {}
 
 ModelStore::~ModelStore() = default;
 
@@ -287,16 +289,26 @@ void ModelStore::recover(const Decoder& decode) {
     model->set_status(status);
     insert(model);
     if (status.state != ModelState::kLoading) continue;
-    fibers_.start([this, model](const core::WaiterRef& waiter) {
-      try {
-        warm(model, waiter);
-        if (model->status().state == ModelState::kLoading) model->set_status({ModelState::kReady, ""});
-      } catch (const core::Error& error) {
-        model->set_status({ModelState::kUnavailable, error.detail()});
-      } catch (const std::exception&) {
-        model->set_status({ModelState::kUnavailable, "it could not be loaded; the log has more"});
-      }
-    });
+    fibers_.start([this, model](const core::WaiterRef& waiter) { finish_loading(model, waiter); });
+  }
+}
+
+void ModelStore::finish_loading(const ModelRef& model, const core::WaiterRef& waiter) const {
+  while (model->status().state == ModelState::kLoading) {
+    if (auto status = try_to_load(model, waiter)) return model->end_loading(std::move(*status));
+    waiter->wait(clock_.steady() + kMemoryWait);
+  }
+}
+
+std::optional<Model::Status> ModelStore::try_to_load(const ModelRef& model, const core::WaiterRef& waiter) const {
+  try {
+    warm(model, waiter);
+    return Model::Status{ModelState::kReady, ""};
+  } catch (const core::Error& error) {
+    if (error.code() == core::ErrorCode("memory_full")) return std::nullopt;
+    return Model::Status{ModelState::kUnavailable, error.detail()};
+  } catch (const std::exception&) {
+    return Model::Status{ModelState::kUnavailable, kOurFault};
   }
 }
 

@@ -15,6 +15,7 @@
 #include "service/arrays/array_store.h"
 #include "service/core/clock.h"
 #include "service/core/locked.h"
+#include "service/core/memory_ledger.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_runner.h"
 #include "service/models/batcher.h"
@@ -49,6 +50,12 @@ class Model {
   void set_status(Status status) {
     status_.with([&](Status& own) { own = std::move(status); });
   }
+  /// The same for one that is loading; another has been loaded, unloaded or deleted meanwhile and stays so.
+  void end_loading(Status status) {
+    status_.with([&](Status& own) {
+      if (own.state == ModelState::kLoading) own = std::move(status);
+    });
+  }
 
  private:
   const std::shared_ptr<const ModelSpec> spec_;
@@ -61,7 +68,7 @@ using ModelRef = std::shared_ptr<Model>;
 class ModelStore {
  public:
   ModelStore(storage::Catalog& catalog, arrays::ArrayStore& arrays, compile::Compiler& compiler,
-             tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock);
+             tensor::BufferPool& pool, jobs::JobRunner& runner, const core::Clock& clock, core::MemoryLedgerRef memory);
   ~ModelStore();
 
   /// Registers the next version of a model, holding the arrays that it binds: they are neither replaced nor deleted
@@ -126,6 +133,10 @@ class ModelStore {
   void insert(const ModelRef& model);
   void drop(const ModelRef& model);
   void warm(const ModelRef& model, const core::WaiterRef& waiter) const;
+  /// After a restart: warms it up, in the background, until it is ready or unavailable.
+  void finish_loading(const ModelRef& model, const core::WaiterRef& waiter) const;
+  /// What ended its loading; nothing while others hold the memory for it.
+  std::optional<Model::Status> try_to_load(const ModelRef& model, const core::WaiterRef& waiter) const;
 
   storage::Catalog& catalog_;
   arrays::ArrayStore& arrays_;

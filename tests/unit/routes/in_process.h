@@ -92,6 +92,10 @@ class InProcess {
   [[nodiscard]] bool is_loaded(const std::string& array) { return arrays_.is_loaded(arrays_.find(array, "ann")); }
   [[nodiscard]] int64_t queued_runs() const { return engine_.stats().queued; }
   storage::Catalog& catalog() { return store_->catalog(); }
+  models::ModelStore& models() { return models_; }
+  [[nodiscard]] core::MemoryLedger::Stats memory(core::MemoryAccount account) const {
+    return memory_->stats()[static_cast<size_t>(account)];
+  }
   const api::Router& router() const { return context_.router; }
   /// Blobs that are left once those are removed that no row names and nobody writes.
   size_t blob_count() {
@@ -160,7 +164,7 @@ class InProcess {
   const jobs::RunnerOptions runner_options_;
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
-  models::ModelStore models_{store_->catalog(), arrays_, compiler_, *pool_, runner_, clock_};
+  models::ModelStore models_{store_->catalog(), arrays_, compiler_, *pool_, runner_, clock_, memory_};
   api::Services services_{
       clock_,  memory_,   *pool_,    compiler_, warmup_,  engine_,    arrays_, uploads_,
       meshes_, programs_, sessions_, log_,      infeeds_, callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),

@@ -114,6 +114,9 @@ TEST_F(Models, mistakes_of_a_model_are_named) {
   Json preferred = twice();
   preferred["batching"] = {{"preferred_batch_sizes", {4, 9}}};
   EXPECT_EQ(put("m", preferred).problem(), "422 invalid_request /batching/preferred_batch_sizes");
+  Json many = twice(64);
+  for (int size = 1; size <= 17; ++size) many["batching"]["preferred_batch_sizes"].push_back(size);
+  EXPECT_EQ(put("m", many).problem(), "422 invalid_request /batching/preferred_batch_sizes");
   EXPECT_EQ(put("m", numpy_model("def f(x): return x.sum(axis=0)", Json::array({x}), 8)).problem(),
             "422 invalid_request /program");
   EXPECT_EQ(put("m", numpy_model("def f(x): return x +", Json::array({x}), 8)).problem(),
@@ -327,6 +330,26 @@ TEST_F(Models, batches_of_any_size_give_what_single_requests_give) {
   }
   EXPECT_EQ(infer("m", Json::array(), {0, 3}).problem(), "422 invalid_argument /inputs/0/shape/0");
   EXPECT_EQ(infer("m", std::vector<float>(24, 1), {8, 3}).problem(), "422 invalid_argument /inputs/0/shape/0");
+}
+
+TEST_F(Models, buffers_of_batches_count_as_requests) {
+  const auto wide = [](int64_t width, int64_t most) {
+    return numpy_model("def f(x): return x[:, :1]", Json::array({input("x", {-1, width})}), most);
+  };
+  // A row of a GiB is more than all requests may have.
+  EXPECT_EQ(put("m", wide(int64_t{1} << 28, 1)).problem(), "413 body_too_large");
+  constexpr int64_t kRow = int64_t{1} << 20;
+  Json document = wide(kRow / 4, 4);
+  document["warm_up"] = false;
+  ASSERT_EQ(put("m", document).status, 201);
+  const auto before = server_.memory(core::MemoryAccount::kRequests);
+  EXPECT_LT(before.peak_bytes, 4 * kRow);
+  const Answer got = server_.ask("POST", "/v2/models/m/infer", std::string(3 * kRow, '\0'),
+                                 {"Content-Type: application/octet-stream", "Inference-Header-Content-Length: 0"});
+  ASSERT_EQ(got.status, 200) << got.body;
+  const auto after = server_.memory(core::MemoryAccount::kRequests);
+  EXPECT_GE(after.peak_bytes, 4 * kRow) << "three rows are padded to four";
+  EXPECT_EQ(after.held_bytes, before.held_bytes);
 }
 
 TEST_F(Models, requests_at_once_run_together_and_are_counted) {
