@@ -58,9 +58,9 @@ class BatchQueue {
     ++size_;
     ++counts_[entry.principal];
     Level& level = levels_[entry.priority];
-    for (Line& line : level) {
-      if (line.front().principal != entry.principal) continue;
-      line.push_back(std::move(entry));
+    for (PrincipalQueue& queue : level) {
+      if (queue.front().principal != entry.principal) continue;
+      queue.push_back(std::move(entry));
       return;
     }
     level.emplace_back().push_back(std::move(entry));
@@ -69,13 +69,13 @@ class BatchQueue {
   /// Takes a request out that need not run any more; false: it is not here.
   bool remove(const T& handle) {
     for (auto level = levels_.begin(); level != levels_.end(); ++level) {
-      for (auto line = level->second.begin(); line != level->second.end(); ++line) {
+      for (auto queue = level->second.begin(); queue != level->second.end(); ++queue) {
         const auto entry =
-            std::find_if(line->begin(), line->end(), [&](const Entry& other) { return other.handle == handle; });
-        if (entry == line->end()) continue;
+            std::find_if(queue->begin(), queue->end(), [&](const Entry& other) { return other.handle == handle; });
+        if (entry == queue->end()) continue;
         forget(*entry);
-        line->erase(entry);
-        if (line->empty()) level->second.erase(line);
+        queue->erase(entry);
+        if (queue->empty()) level->second.erase(queue);
         if (level->second.empty()) levels_.erase(level);
         return true;
       }
@@ -99,36 +99,42 @@ class BatchQueue {
   }
 
  private:
-  using Line = std::deque<Entry>;  // of one principal; never empty
-  using Level = std::list<Line>;   // the first line is served next
+  using PrincipalQueue = std::deque<Entry>;  // of one principal; never empty
+  using Level = std::list<PrincipalQueue>;   // the first one is served next
+  using Levels = std::map<int64_t, Level>;
+  // Where an entry is: at the front of its queue once those that were picked before it are taken.
+  struct Place {
+    typename Levels::iterator level;
+    typename Level::iterator queue;
+  };
   struct Picked {
-    std::vector<const Entry*> entries;
+    std::vector<Place> entries;
     size_t preferred = 0;  // so many of them have a preferred size together, the largest there is; 0: none
     bool is_full = false;  // waiting longer makes the batch no larger
   };
 
   // What would run next if nothing else came. A request that does not fit lets those behind it of its principal wait.
-  [[nodiscard]] Picked pick() const {
+  [[nodiscard]] Picked pick() {
     Picked out;
     int64_t rows = 0;
     const std::string& key = levels_.begin()->second.front().front().shape_key;
-    for (const auto& [priority, level] : levels_) {
-      std::vector<std::pair<const Line*, size_t>> places;
-      for (const Line& line : level) places.emplace_back(&line, 0);
+    for (auto level = levels_.begin(); level != levels_.end(); ++level) {
+      std::vector<std::pair<typename Level::iterator, size_t>> places;
+      for (auto queue = level->second.begin(); queue != level->second.end(); ++queue) places.emplace_back(queue, 0);
       for (bool any = true; any && !out.is_full;) {
         any = false;
-        for (auto& [line, next] : places) {
-          if (next == line->size()) continue;
-          const Entry& entry = (*line)[next];
+        for (auto& [queue, next] : places) {
+          if (next == queue->size()) continue;
+          const Entry& entry = (*queue)[next];
           if (entry.shape_key != key || rows + entry.rows > rules_.most_rows) {
             out.is_full |= entry.shape_key == key;
-            next = line->size();
+            next = queue->size();
             continue;
           }
           any = true;
           ++next;
           rows += entry.rows;
-          out.entries.push_back(&entry);
+          out.entries.push_back({level, queue});
           const auto& preferred = rules_.preferred_rows;
           if (std::binary_search(preferred.begin(), preferred.end(), rows)) out.preferred = out.entries.size();
         }
@@ -141,20 +147,19 @@ class BatchQueue {
 
   Batch take_first(const Picked& picked, size_t count) {
     Batch out;
-    std::vector<std::pair<int64_t, std::string>> served;
     for (size_t i = 0; i < count; ++i) {
-      out.handles.push_back(picked.entries[i]->handle);
-      out.rows += picked.entries[i]->rows;
-      served.emplace_back(picked.entries[i]->priority, picked.entries[i]->principal);
-    }
-    for (const T& handle : out.handles) remove(handle);
-    // Those who were served last move behind the others.
-    for (const auto& [priority, principal] : served) {
-      const auto level = levels_.find(priority);
-      if (level == levels_.end()) continue;
-      const auto line = std::find_if(level->second.begin(), level->second.end(),
-                                     [&](const Line& other) { return other.front().principal == principal; });
-      if (line != level->second.end()) level->second.splice(level->second.end(), level->second, line);
+      const auto [level, queue] = picked.entries[i];
+      out.rows += queue->front().rows;
+      forget(queue->front());
+      out.handles.push_back(std::move(queue->front().handle));
+      queue->pop_front();
+      // Those who were served last move behind the others.
+      if (!queue->empty()) {
+        level->second.splice(level->second.end(), level->second, queue);
+        continue;
+      }
+      level->second.erase(queue);
+      if (level->second.empty()) levels_.erase(level);
     }
     return out;
   }
@@ -162,7 +167,7 @@ class BatchQueue {
   [[nodiscard]] core::SteadyTime oldest() const {
     core::SteadyTime out = core::SteadyTime::max();
     for (const auto& [priority, level] : levels_) {
-      for (const Line& line : level) out = std::min(out, line.front().arrived);
+      for (const PrincipalQueue& queue : level) out = std::min(out, queue.front().arrived);
     }
     return out;
   }
@@ -174,7 +179,7 @@ class BatchQueue {
   }
 
   const BatchRules rules_;
-  std::map<int64_t, Level> levels_;
+  Levels levels_;
   std::map<std::string, int64_t> counts_;
   int64_t size_ = 0;
 };
