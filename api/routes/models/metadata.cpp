@@ -276,14 +276,14 @@ std::vector<Route> model_metadata_routes(Services& services, const ProcessFacts&
        config},
       {"GET", "/v2/models/{name}/versions/{version}/config", "getModelVersionConfig", BodyPolicy::kNone,
        RunOn::kReactor, Access::kReader, config},
-      {"GET", "/v2/models/stats", "getStatistics", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
+      {"GET", "/v2/models/stats", "getStatistics", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return statistics_of(services.models.visible(request.principal)); }},
-      {"GET", "/v2/models/{name}/stats", "getModelStatistics", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
+      {"GET", "/v2/models/{name}/stats", "getModelStatistics", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          return statistics_of(services.models.versions(request.capture("name"), request.principal));
        }},
       {"GET", "/v2/models/{name}/versions/{version}/stats", "getModelVersionStatistics", BodyPolicy::kNone,
-       RunOn::kReactor, Access::kReader,
+       RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return statistics_of({model_of(request, services)}); }},
   };
 }
