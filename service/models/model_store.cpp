@@ -175,12 +175,16 @@ void ModelStore::warm(const ModelRef& model, const core::WaiterRef& waiter) cons
   if (model->spec().warms_up) model->batcher().warm_up(waiter);
 }
 
-std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef& waiter) {
-  const Versions known = own_versions(spec.name, spec.principal);
+std::pair<ModelRef, bool> ModelStore::put(ModelSpec given, const core::WaiterRef& waiter) {
+  const Versions known = own_versions(given.name, given.principal);
   if (!known.empty()) {
     const ModelRef& last = known.rbegin()->second;
-    if (last->spec().document == spec.document && last->spec().program_id == spec.program_id) return {last, false};
+    if (last->spec().document == given.document && last->spec().program_id == given.program_id) return {last, false};
   }
+  given.created = clock_.wall();
+  // Nobody but this knows of it until it is inserted: only then its version is known.
+  const auto shared_spec = std::make_shared<ModelSpec>(std::move(given));
+  ModelSpec& spec = *shared_spec;
   const std::vector<arrays::ArrayRef> bound = bound_arrays(spec);
   for (const arrays::ArrayRef& array : bound) {
     arrays_.require_usable(array);
@@ -189,12 +193,11 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
                                                "' is in memory only, and a model outlives the "
                                                "server: bind a durable one");
   }
+  auto model = std::make_shared<Model>(shared_spec, services_);
   claim_name(spec);
-  // Warmed up as a version that nobody sees, which finds what is wrong with it before anything is stored.
-  spec.created = clock_.wall();
   bool is_bound = false;
   try {
-    warm(std::make_shared<Model>(std::make_shared<const ModelSpec>(spec), services_), waiter);
+    warm(model, waiter);  // finds what is wrong with it before anything is stored
     catalog_.write([&](storage::Transaction& transaction) {
       if (transaction.count_of(storage::Counted::kModels, spec.principal) >= kMostVersions)
         throw core::Error("limit_reached", fmt::format("a principal has at most {} versions of models", kMostVersions));
@@ -211,10 +214,9 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec spec, const core::WaiterRef&
     end_claim(spec);
     throw;
   }
-  auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(spec)), services_);
   model->set_status({ModelState::kReady, ""});
   insert(model);
-  end_claim(model->spec());
+  end_claim(spec);
   return {model, true};
 }
 
