@@ -235,11 +235,12 @@ std::optional<tensor::DType> dtype_of(const std::string& datatype, const std::st
     const std::string detail = "BYTES is not supported: arrays have numbers and booleans; encode texts before";
     throw core::Error("unsupported_dtype", detail, {{pointer, detail}});
   }
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (!row.oip.empty() && row.oip == datatype) return row.dtype;
+  }
   std::string known;
   for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
-    if (row.oip.empty()) continue;
-    if (row.oip == datatype) return row.dtype;
-    known += (known.empty() ? "" : ", ") + std::string(row.oip);
+    if (!row.oip.empty()) known += (known.empty() ? "" : ", ") + std::string(row.oip);
   }
   wrong.add(pointer, fmt::format("expected one of {}, got {}", known, quote(datatype)));
   return std::nullopt;
@@ -402,9 +403,8 @@ std::optional<int64_t> head_length_of(std::optional<std::string_view> field) {
       fmt::format("Inference-Header-Content-Length: expected the bytes of the JSON, got {}", quote(*field)));
 }
 
-DecodedInference decode_inference(const std::string& body, std::optional<int64_t> head_length,
-                                  const models::ModelSpec& spec, tensor::BufferPool& pool,
-                                  core::MemoryReservation* memory) {
+DecodedInference decode_inference(std::string body, std::optional<int64_t> head_length, const models::ModelSpec& spec,
+                                  tensor::BufferPool& pool, core::MemoryReservation* memory) {
   if (head_length == 0) return decode_raw(body, spec, pool);
   const auto head = static_cast<size_t>(head_length.value_or(static_cast<int64_t>(body.size())));
   if (head > body.size()) {
@@ -412,7 +412,11 @@ DecodedInference decode_inference(const std::string& body, std::optional<int64_t
                                                     "has {}",
                                                     head, body.size()));
   }
-  const Json document = Json::parse(body.substr(0, head), kInlineLimits, memory);
+  const bool is_all_json = head == body.size();
+  if (!is_all_json && memory != nullptr) memory->grow(static_cast<int64_t>(head));
+  const Json document =
+      Json::parse(is_all_json ? std::exchange(body, {}) : body.substr(0, head), kInlineLimits, memory);
+  const std::string_view tail = is_all_json ? std::string_view() : std::string_view(body).substr(head);
   core::Diagnostics wrong;
   const auto in = read_json<InferenceRequest>(document, "", wrong);
   wrong.throw_if_any("invalid_request");
@@ -423,7 +427,7 @@ DecodedInference decode_inference(const std::string& body, std::optional<int64_t
   if (parameters.timeout && *parameters.timeout > 0)
     out.request.timeout = std::chrono::microseconds(*parameters.timeout);
   read_outputs(in, parameters.binary_outputs.value_or(false), spec, out, wrong);
-  read_inputs(in.inputs, spec, BinaryTail(std::string_view(body).substr(head)), pool, out, wrong);
+  read_inputs(in.inputs, spec, BinaryTail(tail), pool, out, wrong);
   wrong.throw_if_any("invalid_request");
   return out;
 }

@@ -38,9 +38,8 @@ struct DecodedInference {
 /// body; 0: the body is the only input's bytes. Throws malformed_body for lengths that do not agree, malformed_json,
 /// invalid_request with every mistake, unsupported_dtype, unsupported_extension (classification, shared memory,
 /// sequences).
-DecodedInference decode_inference(const std::string& body, std::optional<int64_t> head_length,
-                                  const models::ModelSpec& spec, tensor::BufferPool& pool,
-                                  core::MemoryReservation* memory);
+DecodedInference decode_inference(std::string body, std::optional<int64_t> head_length, const models::ModelSpec& spec,
+                                  tensor::BufferPool& pool, core::MemoryReservation* memory);
 /// The number in a field Inference-Header-Content-Length. Throws malformed_request.
 std::optional<int64_t> head_length_of(std::optional<std::string_view> field);
 

@@ -24,12 +24,9 @@ Response infer(Request& request, Services& services) {
   }
   const models::ModelRef model =
       services.models.find_ready(request.capture("name"), version_of(version), request.principal);
-  DecodedInference decoded;
-  {
-    const std::string body = body_text(request, BodyPolicy::kInference);
-    decoded = decode_inference(body, head_length_of(request.headers.get(kHeadLength)), model->spec(), services.pool,
-                               &request.memory);
-  }
+  const auto head_length = head_length_of(request.headers.get(kHeadLength));
+  DecodedInference decoded = decode_inference(body_text(request, BodyPolicy::kInference), head_length, model->spec(),
+                                              services.pool, &request.memory);
   decoded.request.principal = request.principal;
   models::InferRequest wanted = std::move(decoded.request);
   auto outputs =
