@@ -50,13 +50,6 @@ struct ModelInput {
   std::optional<bool> shared, warm_up;
 };
 
-std::vector<int64_t> shape_of(const models::ModelSpec& spec, const tensor::Dims& dims) {
-  std::vector<int64_t> out;
-  if (spec.max_batch_size > 0) out.push_back(-1);
-  for (const int64_t dim : dims) out.push_back(dim == tensor::kDynamicDim ? -1 : dim);
-  return out;
-}
-
 /// An input or output of a model, as it is shown.
 struct ModelTensor {
   const models::TensorSpec& tensor;
@@ -241,7 +234,9 @@ const Schema<ModelTensor>& schema() {
       "ModelTensor",
       {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
        {"dtype", [](const Doc& doc) { return doc.tensor.dtype; }},
-       {"shape", [](const Doc& doc) { return shape_of(doc.spec, doc.tensor.dims); }, {.low = -1}}}};
+       {"shape",
+        [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
+        {.low = -1}}}};
   return kSchema;
 }
 

@@ -88,12 +88,10 @@ int64_t check_inputs(const ModelSpec& spec, const std::vector<TensorType>& input
     for (size_t d = 0; fits && d < dims.size(); ++d)
       fits = expected.dims[d] == kDynamicDim || expected.dims[d] == dims[d];
     if (fits) continue;
-    std::string shape = has_batch ? "-1" : "";
-    for (const int64_t dim : expected.dims)
-      shape += (shape.empty() ? "" : ",") + std::to_string(dim == kDynamicDim ? -1 : dim);
     wrong.add(pointer + "/shape",
-              fmt::format("unexpected shape for input '{}' for model '{}'. Expected [{}], got {}", expected.name,
-                          spec.name, shape, tensor::to_string(std::span<const int64_t>(inputs[i].dims))));
+              fmt::format("unexpected shape for input '{}' for model '{}'. Expected {}, got {}", expected.name,
+                          spec.name, tensor::to_string(shown_dims(expected.dims, has_batch)),
+                          tensor::to_string(std::span<const int64_t>(inputs[i].dims))));
   }
   wrong.throw_if_any("invalid_argument");
   if (!has_batch) return 1;

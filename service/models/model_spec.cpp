@@ -39,12 +39,6 @@ void check_argument_count(const ModelSpec& spec) {
                     {{"/arguments", fmt::format("expected {} entries, got {}", most, given)}});
 }
 
-std::string shape_text(const Dims& dims) {
-  std::string out;
-  for (const int64_t dim : dims) out += (out.empty() ? "" : ",") + std::to_string(dim == kDynamicDim ? -1 : dim);
-  return "[" + out + "]";
-}
-
 // The type of an input, with its batch, from what is declared and what a StableHLO text says.
 std::optional<TensorType> type_of_input(const DeclaredInput& declared, const TensorType* said,
                                         core::Diagnostics& wrong) {
@@ -65,7 +59,8 @@ std::optional<TensorType> type_of_input(const DeclaredInput& declared, const Ten
     out.dims = *declared.dims;
     if (!compile::fits(out, *said)) {
       wrong.add(declared.pointer + "/shape",
-                fmt::format("is {}, the program takes {}", shape_text(out.dims), shape_text(said->dims)));
+                fmt::format("is {}, the program takes {}", tensor::to_string(shown_dims(out.dims)),
+                            tensor::to_string(shown_dims(said->dims))));
       return std::nullopt;
     }
   }
@@ -213,6 +208,13 @@ void check_batching(ModelSpec& spec) {
 }
 
 }  // namespace
+
+Dims shown_dims(const Dims& dims, bool has_batch) {
+  Dims out = dims;
+  std::replace(out.begin(), out.end(), kDynamicDim, int64_t{-1});
+  if (has_batch) out.insert(out.begin(), -1);
+  return out;
+}
 
 bool is_model_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && name != "." && name != ".." && name != "stats" &&

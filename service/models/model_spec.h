@@ -25,6 +25,9 @@ struct TensorSpec {
   tensor::Dims dims;
 };
 
+/// Dimensions as clients see them: -1 where the size is free, and before them for the batch where there is one.
+tensor::Dims shown_dims(const tensor::Dims& dims, bool has_batch = false);
+
 /// An input of each request, by its number in ModelSpec::inputs.
 struct InputSource {
   size_t input = 0;

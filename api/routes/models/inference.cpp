@@ -18,12 +18,8 @@ bool is_ready(Services& services, const ProcessFacts& facts) {
 }
 
 Response infer(Request& request, Services& services) {
-  std::string_view version;
-  for (const auto& [name, text] : request.captures) {
-    if (name == "version") version = text;
-  }
   const models::ModelRef model =
-      services.models.find_ready(request.capture("name"), version_of(version), request.principal);
+      services.models.find_ready(request.capture("name"), version_in(request), request.principal);
   const auto head_length = head_length_of(request.headers.get(kHeadLength));
   DecodedInference decoded = decode_inference(body_text(request, BodyPolicy::kInference), head_length, model->spec(),
                                               services.pool, &request.memory);
@@ -52,11 +48,7 @@ Response infer(Request& request, Services& services) {
 }
 
 Response ready(Request& request, Services& services) {
-  std::string_view version;
-  for (const auto& [name, text] : request.captures) {
-    if (name == "version") version = text;
-  }
-  static_cast<void>(services.models.find_ready(request.capture("name"), version_of(version), request.principal));
+  static_cast<void>(services.models.find_ready(request.capture("name"), version_in(request), request.principal));
   return text(200, "ok");
 }
 

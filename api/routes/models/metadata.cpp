@@ -63,12 +63,6 @@ std::string_view platform_of(const models::ModelSpec& spec) {
   return spec.program != nullptr && spec.program->numpy != nullptr ? "meshd_numpy" : "meshd_stablehlo";
 }
 
-std::vector<int64_t> dims_of(const tensor::Dims& dims) {
-  std::vector<int64_t> out;
-  for (const int64_t dim : dims) out.push_back(dim == tensor::kDynamicDim ? -1 : dim);
-  return out;
-}
-
 template <typename Shown, typename... Before>
 std::vector<Shown> tensors_of(const std::vector<models::TensorSpec>& tensors, const Before&... before) {
   std::vector<Shown> out;
@@ -89,16 +83,13 @@ const Schema<ServerMetadata>& schema() {
 template <>
 const Schema<InferenceTensor>& schema() {
   using Doc = InferenceTensor;
-  static const Schema<Doc> kSchema{"InferenceTensor",
-                                   {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
-                                    {"datatype", [](const Doc& doc) { return tensor::row(doc.tensor.dtype).oip; }},
-                                    {"shape",
-                                     [](const Doc& doc) {
-                                       std::vector<int64_t> out = dims_of(doc.tensor.dims);
-                                       if (doc.spec.max_batch_size > 0) out.insert(out.begin(), -1);
-                                       return out;
-                                     },
-                                     {.low = -1}}}};
+  static const Schema<Doc> kSchema{
+      "InferenceTensor",
+      {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
+       {"datatype", [](const Doc& doc) { return tensor::row(doc.tensor.dtype).oip; }},
+       {"shape",
+        [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
+        {.low = -1}}}};
   return kSchema;
 }
 
@@ -122,7 +113,7 @@ const Schema<ConfigTensor>& schema() {
       "ConfigTensor",
       {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
        {"data_type", [](const Doc& doc) { return "TYPE_" + std::string(tensor::row(doc.tensor.dtype).oip); }},
-       {"dims", [](const Doc& doc) { return dims_of(doc.tensor.dims); }, {.low = -1}}}};
+       {"dims", [](const Doc& doc) { return models::shown_dims(doc.tensor.dims); }, {.low = -1}}}};
   return kSchema;
 }
 

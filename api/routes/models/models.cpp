@@ -14,12 +14,15 @@ std::optional<int64_t> version_of(std::string_view text) {
   throw core::Error("not_found", fmt::format("versions of models are numbers, got {}", quote(text)));
 }
 
-models::ModelRef model_of(const Request& request, Services& services) {
-  std::string_view version;
+std::optional<int64_t> version_in(const Request& request) {
   for (const auto& [name, text] : request.captures) {
-    if (name == "version") version = text;
+    if (name == "version") return version_of(text);
   }
-  return services.models.find(request.capture("name"), version_of(version), request.principal);
+  return std::nullopt;
+}
+
+models::ModelRef model_of(const Request& request, Services& services) {
+  return services.models.find(request.capture("name"), version_in(request), request.principal);
 }
 
 namespace {
