@@ -228,26 +228,27 @@ ModelStore::Versions ModelStore::own_versions(std::string_view name, std::string
   });
 }
 
-void ModelStore::remove(std::string_view name, std::optional<int64_t> version, std::string_view principal) {
-  const ModelRef any = find(name, version, principal);
-  if (any->spec().principal != principal)
+ModelStore::Versions ModelStore::versions_to_change(std::string_view name, std::optional<int64_t> version,
+                                                    std::string_view principal) const {
+  if (find(name, version, principal)->spec().principal != principal)
     throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
-  for (const auto& [number, model] : own_versions(name, principal)) {
+  return own_versions(name, principal);
+}
+
+void ModelStore::remove(std::string_view name, std::optional<int64_t> version, std::string_view principal) {
+  for (const auto& [number, model] : versions_to_change(name, version, principal)) {
     if (version && *version != number) continue;
     bool was_there = false;
     catalog_.write([&, n = number](storage::Transaction& t) { was_there = t.delete_model(principal, name, n); },
                    storage::Space::kFrees);
     model->set_status({ModelState::kUnavailable, "it was deleted"});
     drop(model);
-    const bool held = was_there;
-    if (held) arrays_.job_has_read(bound_arrays(model->spec()), "");
+    if (was_there) arrays_.job_has_read(bound_arrays(model->spec()), "");
   }
 }
 
 void ModelStore::unload(std::string_view name, std::string_view principal) {
-  if (find(name, std::nullopt, principal)->spec().principal != principal)
-    throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
-  const Versions versions = own_versions(name, principal);
+  const Versions versions = versions_to_change(name, std::nullopt, principal);
   catalog_.write([&](storage::Transaction& transaction) {
     for (const auto& [number, model] : versions) transaction.set_model_loaded(principal, name, number, false);
   });
@@ -255,9 +256,7 @@ void ModelStore::unload(std::string_view name, std::string_view principal) {
 }
 
 void ModelStore::load(std::string_view name, std::string_view principal, const core::WaiterRef& waiter) {
-  if (find(name, std::nullopt, principal)->spec().principal != principal)
-    throw core::Error("forbidden", fmt::format("'{}' is another principal's model", name));
-  const Versions versions = own_versions(name, principal);
+  const Versions versions = versions_to_change(name, std::nullopt, principal);
   for (const auto& [number, model] : versions) {
     if (model->spec().program == nullptr)
       throw core::Error("model_not_loaded", fmt::format("failed to load '{}': {}", name, model->status().reason));

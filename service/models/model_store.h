@@ -125,6 +125,8 @@ class ModelStore {
   [[nodiscard]] const Versions* find_versions(const Table& table, std::string_view name,
                                               std::string_view principal) const;
   Versions own_versions(std::string_view name, std::string_view principal) const;
+  /// The same for what changes them. Throws not_found; forbidden for another's shared ones.
+  Versions versions_to_change(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
   static std::vector<arrays::ArrayRef> bound_arrays(const ModelSpec& spec);
   /// For a put: until end_claim() no other principal can share a version of this name. Throws name_taken.
   void claim_name(const ModelSpec& spec);

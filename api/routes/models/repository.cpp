@@ -62,7 +62,9 @@ Response index_of(Request& request, Services& services) {
 }
 
 // The client of Triton sends unload_dependents, which concerns ensembles; there are none.
-void read_load_request(Request& request) {
+void read_load_request(Request& request, Services& services) {
+  // That there is no such model is said before what is wrong with the body, as for every id of a path.
+  static_cast<void>(services.models.find(request.capture("name"), std::nullopt, request.principal));
   const Json body = optional_body_json(request, BodyPolicy::kJson);
   const auto wanted = read_json<LoadRequest>(body, "invalid_request");
   core::Diagnostics wrong;
@@ -99,8 +101,7 @@ std::vector<Route> repository_routes(Services& services) {
       {"POST", "/v2/repository/models/{name}/load", "loadModel", BodyPolicy::kInference, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string& name = request.capture("name");
-         static_cast<void>(services.models.find(name, std::nullopt, request.principal));
-         read_load_request(request);
+         read_load_request(request, services);
          services.models.load(name, request.principal, request.waiter);
          return empty();
        }},
@@ -108,8 +109,7 @@ std::vector<Route> repository_routes(Services& services) {
        Access::kUser,
        [&services](Request& request) {
          const std::string& name = request.capture("name");
-         static_cast<void>(services.models.find(name, std::nullopt, request.principal));
-         read_load_request(request);
+         read_load_request(request, services);
          services.models.unload(name, request.principal);
          return empty();
        }},
