@@ -465,10 +465,12 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
   parts.warmup.start([&log](const warmup::WarmupStats& stats) {
     log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
   });
-  parts.models.recover([&parts](const storage::ModelRow& row) {
-    return decode_model(row.document, row.principal, row.name,
-                        {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
-  });
+  parts.models.recover({[&parts](const storage::ModelRow& row) {
+                          return decode_model(
+                              row.document, row.principal, row.name,
+                              {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
+                        },
+                        [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
 }
 
 App::~App() = default;

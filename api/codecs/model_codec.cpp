@@ -227,6 +227,15 @@ models::ModelSpec decode_model(const std::string& body, const std::string& princ
   return spec;
 }
 
+bool is_shared_model(const std::string& document) {
+  try {
+    core::Diagnostics wrong;
+    return read_json<ModelInput>(Json::parse(document), "", wrong).shared.value_or(false);
+  } catch (const std::exception&) {
+    return false;  // it is no JSON
+  }
+}
+
 template <>
 const Schema<ModelTensor>& schema() {
   using Doc = ModelTensor;

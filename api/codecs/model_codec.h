@@ -26,6 +26,8 @@ struct ModelContext {
 /// every mistake, not_found for ids, and what programs and models::complete throw.
 models::ModelSpec decode_model(const std::string& body, const std::string& principal, const std::string& name,
                                const ModelContext& context);
+/// Whether a document shares its model, whatever else is wrong with it. Throws nothing.
+bool is_shared_model(const std::string& document);
 const SchemaBase& model_input_schema();
 
 /// A version of a model. `versions`: of all of its name, for a single model; empty: left out.

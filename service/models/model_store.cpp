@@ -268,25 +268,34 @@ void ModelStore::load(std::string_view name, std::string_view principal, const c
   for (const auto& [number, model] : versions) model->set_status({ModelState::kReady, ""});
 }
 
-void ModelStore::recover(const Decoder& decode) {
+ModelSpec ModelStore::spec_of_row(const storage::ModelRow& row, bool is_shared) {
+  ModelSpec out;
+  out.principal = row.principal;
+  out.name = row.name;
+  out.program_id = row.program;
+  out.document = row.document;
+  out.is_shared = is_shared;
+  return out;
+}
+
+void ModelStore::recover(const Decoder& decoder) {
   for (const storage::ModelRow& row : catalog_.read([](storage::Reader& reader) { return reader.models(); })) {
-    ModelSpec spec;
+    std::optional<ModelSpec> spec;
     Model::Status status{row.is_loaded ? ModelState::kLoading : ModelState::kUnavailable,
                          row.is_loaded ? "" : "unloaded"};
     try {
-      spec = decode(row);
-      arrays_.keep_for_job(bound_arrays(spec), "");
+      ModelSpec decoded = decoder.spec(row);
+      arrays_.keep_for_job(bound_arrays(decoded), "");
+      spec = std::move(decoded);
     } catch (const core::Error& error) {
-      spec = {};
       status = {ModelState::kUnavailable, error.detail()};
+    } catch (const std::exception&) {
+      status = {ModelState::kUnavailable, kOurFault};
     }
-    spec.principal = row.principal;
-    spec.name = row.name;
-    spec.version = row.version;
-    spec.program_id = row.program;
-    spec.document = row.document;
-    spec.created = row.created;
-    const auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(spec)), services_);
+    if (!spec) spec = spec_of_row(row, decoder.is_shared(row));
+    spec->version = row.version;
+    spec->created = row.created;
+    const auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(*spec)), services_);
     model->set_status(status);
     insert(model);
     if (status.state != ModelState::kLoading) continue;

@@ -97,10 +97,15 @@ class ModelStore {
   void load(std::string_view name, std::string_view principal, const core::WaiterRef& waiter);
   void unload(std::string_view name, std::string_view principal);
 
-  /// Versions that the last process left. `decode` gives their specs; one that cannot be decoded is unavailable, with
-  /// the reason. They are warmed up in the background. Once, at start.
-  using Decoder = std::function<ModelSpec(const storage::ModelRow&)>;
-  void recover(const Decoder& decode);
+  /// What knows the documents of clients.
+  struct Decoder {
+    std::function<ModelSpec(const storage::ModelRow&)>
+        spec;  ///< without version and time; throws when it cannot be made
+    std::function<bool(const storage::ModelRow&)> is_shared;  ///< of a version without a spec; throws nothing
+  };
+  /// Versions that the last process left. One that cannot be decoded is unavailable, with the reason, and still has its
+  /// name. They are warmed up in the background. Once, at start.
+  void recover(const Decoder& decoder);
   /// No model is still loading.
   [[nodiscard]] bool is_settled() const;
 
@@ -124,6 +129,8 @@ class ModelStore {
 
   [[nodiscard]] const Versions* find_versions(const Table& table, std::string_view name,
                                               std::string_view principal) const;
+  /// A version of which no more than its row is known.
+  static ModelSpec spec_of_row(const storage::ModelRow& row, bool is_shared);
   Versions own_versions(std::string_view name, std::string_view principal) const;
   /// The same for what changes them. Throws not_found; forbidden for another's shared ones.
   Versions versions_to_change(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;

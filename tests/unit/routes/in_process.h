@@ -92,7 +92,17 @@ class InProcess {
   [[nodiscard]] bool is_loaded(const std::string& array) { return arrays_.is_loaded(arrays_.find(array, "ann")); }
   [[nodiscard]] int64_t queued_runs() const { return engine_.stats().queued; }
   storage::Catalog& catalog() { return store_->catalog(); }
-  models::ModelStore& models() { return models_; }
+  /// The models as a process that starts now finds them, beside those of this one.
+  class Recovered {
+   public:
+    explicit Recovered(InProcess& server)
+        : models_(server.catalog(), server.arrays_, server.compiler_, *server.pool_, server.runner_, server.clock_,
+                  server.memory_) {}
+    models::ModelStore& models() { return models_; }
+
+   private:
+    models::ModelStore models_;
+  };
   [[nodiscard]] core::MemoryLedger::Stats memory(core::MemoryAccount account) const {
     return memory_->stats()[static_cast<size_t>(account)];
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "api/codecs/model_codec.h"
 #include "tests/support/fault_plan.h"
 #include "tests/support/watched_vfs.h"
 #include "tests/unit/routes/in_process.h"
@@ -421,6 +422,34 @@ TEST_F(Models, loading_and_unloading) {
   EXPECT_EQ(server_.ask("GET", "/v2/models/m/ready").status, 200);
   EXPECT_EQ(server_.ask("POST", "/v2/repository/models/m/load", R"({"parameters": {"config": "{}"}})").problem(),
             "422 unsupported_extension /parameters/config");
+}
+
+// A spec that cannot be made again, for whatever reason, ends neither the start nor the claim on a shared name.
+TEST_F(Models, what_cannot_be_recovered_is_unavailable_and_keeps_its_name) {
+  Json shared = twice();
+  shared["shared"] = true;
+  ASSERT_EQ(put("m", shared).status, 201);
+  ASSERT_EQ(put("own", twice()).status, 201);
+  shared["batching"]["nothing"] = 1;  // as a document of an older server may have it
+  EXPECT_TRUE(api::is_shared_model(shared.dump()));
+  EXPECT_FALSE(api::is_shared_model(twice().dump()));
+  EXPECT_FALSE(api::is_shared_model("{"));
+  InProcess::Recovered after(server_);
+  after.models().recover({[](const storage::ModelRow& row) -> models::ModelSpec {
+                            if (row.name == "own") throw core::Error("not_found", "there is no such program");
+                            throw std::length_error("vector::reserve");
+                          },
+                          [](const storage::ModelRow& row) { return api::is_shared_model(row.document); }});
+  const models::ModelRef model = after.models().find("m", std::nullopt, "bob");
+  EXPECT_EQ(model->status().state, models::ModelState::kUnavailable);
+  EXPECT_EQ(model->status().reason, "it could not be loaded on our side");
+  EXPECT_EQ(model->spec().version, 1);
+  EXPECT_EQ(model->spec().program_id.substr(0, 5), "prog_");
+  EXPECT_EQ(after.models().find("own", 1, "ann")->status().reason, "there is no such program");
+  EXPECT_THROW(after.models().find("own", std::nullopt, "bob"), core::Error);
+  models::ModelSpec taken = model->spec();
+  taken.principal = "bob";
+  EXPECT_EQ(error_word([&] { after.models().put(taken, std::make_shared<core::ThreadWaiter>()); }), "name_taken");
 }
 
 }  // namespace
