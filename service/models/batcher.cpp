@@ -230,7 +230,7 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
         statistics_.fail.add(now - call->arrived);
         throw core::Error(
             "queue_timeout",
-            fmt::format("Request timeout expired: '{}' had no turn for it in {} us", spec_->name,
+            fmt::format("Request timeout expired: '{}' did not start it in {} us", spec_->name,
                         std::chrono::duration_cast<std::chrono::microseconds>(call->expires - call->arrived).count()))
             .with_retry_after(1);
       }
@@ -246,30 +246,30 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
 
 std::vector<std::vector<Batcher::CallRef>> Batcher::run_batch(const std::vector<CallRef>& calls,
                                                               const core::WaiterRef& waiter) {
-  try {
-    run_together(calls, waiter);
-  } catch (const core::Error& error) {
+  if (const auto error = try_run(calls, waiter)) {
     if (calls.size() == 1) {
-      fail(calls.front(), error);
+      fail(calls.front(), *error);
     } else {
       // What is wrong with one of them, or with their number, does not end the others.
       for (const CallRef& call : calls) {
-        try {
-          run_together({call}, waiter);
-        } catch (const core::Error& own) {
-          fail(call, own);
-        } catch (const std::exception& own) {
-          fail(call, core::Error("internal", "the run failed on our side").with_internal(own.what()));
-        }
+        if (const auto own = try_run({call}, waiter)) fail(call, *own);
       }
     }
-  } catch (const std::exception& error) {
-    for (const CallRef& call : calls)
-      fail(call, core::Error("internal", "the run failed on our side").with_internal(error.what()));
   }
   const std::lock_guard held(mutex_);
   --running_;
   return take_batches();
+}
+
+std::optional<core::Error> Batcher::try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter) {
+  try {
+    run_together(calls, waiter);
+    return std::nullopt;
+  } catch (const core::Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return core::Error("internal", "the run failed on our side").with_internal(error.what());
+  }
 }
 
 void Batcher::run_together(const std::vector<CallRef>& calls, const core::WaiterRef& waiter) {

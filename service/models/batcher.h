@@ -86,6 +86,9 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   void start(std::vector<std::vector<CallRef>> batches);
   /// Runs a batch and frees its instance. Returns the batches that may start then.
   std::vector<std::vector<CallRef>> run_batch(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
+  /// What ended the run; nothing when it has given each call its outputs. The caller may wait again: it is in no catch
+  /// block.
+  std::optional<core::Error> try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
   void run_together(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
   void look_again();
   void end(const std::vector<CallRef>& calls, const std::vector<std::vector<InferOutput>>& outputs,
