@@ -325,7 +325,7 @@ void read_inputs(const std::vector<InferenceInput>& inputs, const models::ModelS
       wrong.add(pointer + "/name", fmt::format("unexpected inference input '{}' for model '{}'; it has {}",
                                                inputs[i].name, spec.name, names_of(spec.inputs)));
     } else if (values[*number]) {
-      wrong.add(pointer + "/name", "stands twice");
+      wrong.add(pointer + "/name", "is named twice");
     } else {
       values[*number] = std::move(value);
     }
@@ -353,7 +353,7 @@ void read_outputs(const InferenceRequest& in, bool is_binary, const models::Mode
     }
     const bool is_twice = std::any_of(out.outputs.begin(), out.outputs.end(),
                                       [&](const WantedOutput& other) { return other.number == *number; });
-    if (is_twice) wrong.add(pointer + "/name", "stands twice");
+    if (is_twice) wrong.add(pointer + "/name", "is named twice");
     out.outputs.push_back({*number, parameters.binary_data.value_or(is_binary)});
   }
 }

@@ -130,7 +130,7 @@ registry::StoredProgram program_of(ModelProgram in, const std::string& principal
   core::Diagnostics wrong;
   if (in.id) {
     for (const bool is_given : {in.text.has_value(), in.base64.has_value(), in.format.has_value()}) {
-      if (is_given) wrong.add("/program", "id stands alone: leave text, base64 and format away");
+      if (is_given) wrong.add("/program", "id excludes text, base64 and format");
     }
     wrong.throw_if_any("invalid_request");
     return context.programs.get(*in.id, principal);
@@ -172,7 +172,7 @@ void read_arguments(const Json& list, const ModelContext& context, models::Model
     if (in.input) return read_input(std::move(in), pointer, spec, inputs, wrong);
     if (in.array) {
       if (in.dtype || in.shape || in.data != nullptr || in.base64 != nullptr)
-        return wrong.add(pointer, "array stands alone: leave dtype, shape, data and base64 away");
+        return wrong.add(pointer, "array excludes dtype, shape, data and base64");
       spec.arguments.emplace_back(context.stored_program.empty() ? context.arrays.find(*in.array, spec.principal)
                                                                  : context.arrays.find_kept(*in.array, spec.principal));
       return;
