@@ -32,6 +32,14 @@ def documented_allow(path):
     return methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
 
 
+def refused_extensions():
+    """(method, path, operation, role) of api/routes/models/refused.cpp: a table of paths, and the rows that are made of each."""
+    text = (SOURCE / "api/routes/models/refused.cpp").read_text(encoding="utf-8")
+    made = re.findall(r'\{"(\w+)", path, "(\w+)" \+ name, [^{}]*?Access::k(\w+)', text)
+    table = re.findall(r'\{"(/v2/[^"]+)", "(\w+)", k\w+\}', text)
+    return [(method, path, verb + operation, access.lower()) for path, operation in table for method, verb, access in made]
+
+
 def words(header):
     return {word.strip() for word in (header or "").split(",")}
 
@@ -46,6 +54,7 @@ class Document(unittest.TestCase):
             sources |= set(re.findall(r'\{"(GET|POST|PUT|PATCH|DELETE)",\s*"([^"]+)",\s*"([^"]+)"', text))
             # documents.cpp writes its open routes with a helper.
             sources |= {("GET", *row) for row in re.findall(r'\bopen\("([^"]+)",\s*"([^"]+)"', text)}
+        sources |= {row[:3] for row in refused_extensions()}
         # A document has no word for a parameter that takes the rest of the path.
         sources = {(method, path.replace("...}", "}"), operation) for method, path, operation in sources}
         document = {(method, path, operation["operationId"]) for method, path, operation in CONTRACT.operations()}
@@ -59,6 +68,7 @@ class Document(unittest.TestCase):
             rows = re.findall(r'\{"(?:GET|POST|PUT|PATCH|DELETE)",\s*"[^"]+",\s*"([^"]+)"[^{]*?Access::k(\w+)', text)
             sources |= {operation: access.lower() for operation, access in rows}
             sources |= {operation: "open" for operation in re.findall(r'\bopen\("[^"]+",\s*"([^"]+)"', text)}
+        sources |= {operation: role for _, _, operation, role in refused_extensions()}
         document = {}
         for _, _, operation in CONTRACT.operations():
             is_open = operation.get("security") == []
