@@ -163,6 +163,10 @@ void check_baseline_types(const OpView& view) {
 
 void check_quantized_sum(const OpView& view) {
   check_baseline_types(view);
+  const auto is_quantized = [](const ir::Type& type) { return type.is_quantized(); };
+  if (!std::all_of(view.operands.begin(), view.operands.end(), is_quantized) ||
+      !std::all_of(view.results.begin(), view.results.end(), is_quantized))
+    return;  // one is boolean: infer refuses it
   const ir::Quantization& result = *view.results[0].quantization;
   const auto per_axis = [](const ir::Type& type) { return type.quantization->is_per_axis(); };
   if (std::any_of(view.operands.begin(), view.operands.end(), per_axis) != result.is_per_axis())

@@ -145,5 +145,19 @@ TEST(Quantized, constants_read_the_bits_of_unsigned_storage) {
             std::string::npos);
 }
 
+
+void expect_refused(const std::string& text, const std::string& part) {
+  const std::string message = refusal(text);
+  EXPECT_NE(message.find(part), std::string::npos) << message << "\n" << text;
+}
+
+TEST(Quantized, sums_with_booleans_are_refused) {
+  const std::string q = of("2", kByTensor);
+  const std::string i1 = "tensor<2xi1>";
+  expect_refused(program({q, q}, i1, "stablehlo.add"), "add C1");
+  expect_refused(program({q, i1}, q, "stablehlo.add"), "add C1");
+  expect_refused(program({i1, i1}, q, "stablehlo.add"), "add C1");
+}
+
 }  // namespace
 }  // namespace meshd::program
