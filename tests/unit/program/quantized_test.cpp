@@ -159,5 +159,34 @@ TEST(Quantized, sums_with_booleans_are_refused) {
   expect_refused(program({i1, i1}, q, "stablehlo.add"), "add C1");
 }
 
+TEST(Quantized, ops_that_lack_their_results_are_refused) {
+  const auto refused = [](size_t operands, const std::string& op, const std::string& attributes = "") {
+    std::string names = "%a";
+    std::string types = "tensor<2x!q>";
+    for (size_t i = 1; i < operands; ++i) names += ", %a", types += ", tensor<2x!q>";
+    const std::string message =
+        refusal("!q = " + std::string(kByTensor) + "\nfunc.func @main(%a: tensor<2x!q>) {\n  \"" + op + "\"(" + names +
+                ")" + attributes + " : (" + types + ") -> ()\n  return\n}\n");
+    EXPECT_NE(message, "none") << op;
+  };
+  refused(1, "stablehlo.concatenate", " <{dimension = 0 : i64}>");
+  refused(2, "stablehlo.add");
+  refused(2, "stablehlo.multiply");
+  refused(1, "stablehlo.tanh");
+  refused(1, "stablehlo.reshape");
+  refused(2, "stablehlo.dynamic_reshape");
+  refused(1, "stablehlo.transpose", " <{permutation = array<i64: 0>}>");
+  refused(1, "stablehlo.broadcast_in_dim", " <{broadcast_dimensions = array<i64: 0>}>");
+  refused(1, "stablehlo.reverse", " <{dimensions = array<i64: 0>}>");
+  refused(2, "stablehlo.dot_general",
+          " <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = "
+          "[0]>}>");
+  refused(2, "stablehlo.pad",
+          " <{edge_padding_high = array<i64: 0>, edge_padding_low = array<i64: 0>, interior_padding = array<i64: 0>}>");
+  refused(3, "stablehlo.select");
+  refused(1, "stablehlo.uniform_quantize");
+  refused(1, "stablehlo.uniform_dequantize");
+}
+
 }  // namespace
 }  // namespace meshd::program
