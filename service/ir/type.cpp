@@ -25,6 +25,12 @@ Type expressed_type(const Type& type) {
   return type.is_quantized() ? Type::of({type.quantization->expressed, type.dims()}) : type;
 }
 
+Type scalar_of(const Type& tensor) {
+  Type out = Type::of({tensor.dtype(), {}});
+  if (tensor.is_quantized() && !tensor.quantization->is_per_axis()) out.quantization = tensor.quantization;
+  return out;
+}
+
 bool has_quantized(const Type& type) {
   return type.is_quantized() || std::any_of(type.elements.begin(), type.elements.end(), has_quantized);
 }

@@ -36,6 +36,9 @@ struct Type {
 Type storage_type(Type type);
 /// A tensor of the floats that the elements stand for; other types themselves.
 Type expressed_type(const Type& type);
+/// The type of one element of a tensor. What is quantised per axis has no such type that is quantised: its parameters
+/// belong to a dimension, which a scalar lacks, so that the scalar is a plain integer.
+Type scalar_of(const Type& tensor);
 /// Whether the type is quantised, or a tuple with such an element.
 bool has_quantized(const Type& type);
 

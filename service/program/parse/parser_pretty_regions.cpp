@@ -2,16 +2,6 @@
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
-namespace {
-
-/// The type of one element, quantised if the tensor is.
-ir::Type scalar_of(ir::Type tensor) {
-  tensor.tensor.dims.clear();
-  return tensor;
-}
-
-}  // namespace
-
 void Parser::pretty_while(OperationState& state) {
   std::vector<BlockArgument> arguments;
   list('(', ')', "around the values of a loop", [&] {
@@ -82,7 +72,7 @@ void Parser::pretty_reduce(OperationState& state) {
   if (applied.is(TokenKind::kWord)) {
     const ir::Type& operand = function_->type_of(op.operands[0]);
     if (count != 1 || !operand.is_tensor()) fail("program_syntax", applied, "'applies' takes one operand");
-    op.regions.push_back(applied_region(state, applied, std::string(applied.text), scalar_of(operand)));
+    op.regions.push_back(applied_region(state, applied, std::string(applied.text), ir::scalar_of(operand)));
     return;
   }
   // reducer(%lhs0, %rhs0) (%lhs1, %rhs1): the region's arguments are all left sides, then all right sides.

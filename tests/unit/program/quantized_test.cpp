@@ -188,5 +188,16 @@ TEST(Quantized, ops_that_lack_their_results_are_refused) {
   refused(1, "stablehlo.uniform_dequantize");
 }
 
+TEST(Quantized, a_scalar_of_a_tensor_that_is_quantized_per_axis_is_not) {
+  const std::string axis = "!quant.uniform<i8:f32:0, {0.5,0.25}>";
+  const auto reduce = [&](const std::string& applied) {
+    return "!q = " + axis + "\nfunc.func @main(%a: tensor<2x!q>, %b: tensor<i8>) -> tensor<i8> {\n" +
+           "  %0 = stablehlo.reduce(%a init: %b) applies " + applied +
+           " across dimensions = [0] : (tensor<2x!q>, tensor<i8>) -> tensor<i8>\n  return %0 : tensor<i8>\n}\n";
+  };
+  EXPECT_NE(refusal(reduce("stablehlo.dynamic_reshape")), "none");
+  expect_refused(reduce("stablehlo.add"), "reduce: its tensors are quantized per tensor");
+}
+
 }  // namespace
 }  // namespace meshd::program
