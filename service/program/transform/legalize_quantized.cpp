@@ -101,7 +101,7 @@ class Legalizer {
   void constant(ir::Op& op) const {
     const DType storage = function_.type_of(op.results[0]).dtype();
     for (ir::NamedAttribute& entry : op.attributes) {
-      auto* dense = std::get_if<ir::DenseAttr>(&entry.value.value);
+      auto* dense = entry.name == "value" ? std::get_if<ir::DenseAttr>(&entry.value.value) : nullptr;
       if (dense == nullptr || dense->type.dtype == storage) continue;
       dense->type.dtype = storage;
       const int bits = tensor::row(storage).bits;

@@ -199,5 +199,18 @@ TEST(Quantized, a_scalar_of_a_tensor_that_is_quantized_per_axis_is_not) {
   expect_refused(reduce("stablehlo.add"), "reduce: its tensors are quantized per tensor");
 }
 
+TEST(Quantized, only_the_value_of_a_constant_is_read_as_storage) {
+  const ir::ModuleRef module = parse_stablehlo(
+      "!q = !quant.uniform<u4:f32, 0.5>\nfunc.func @main() -> tensor<2x!q> {\n"
+      "  %0 = stablehlo.constant() <{value = dense<[-1, 3]> : tensor<2xi4>}> {foo = dense<1> : tensor<i8>, "
+      "bar = dense<-1> : tensor<2xi4>} : () -> tensor<2x!q>\n  return %0 : tensor<2x!q>\n}\n");
+  const ir::AttributeList& attributes = module->main().body.ops[0].attributes;
+  const auto dtype = [&](std::string_view name) { return ir::find(attributes, name)->as<ir::DenseAttr>()->type.dtype; };
+  EXPECT_EQ(dtype("value"), tensor::DType::kUint4);
+  EXPECT_EQ(dtype("foo"), tensor::DType::kInt8);
+  EXPECT_EQ(dtype("bar"), tensor::DType::kInt4);
+  EXPECT_NE(print_generic(*module).find("foo = dense<1> : tensor<i8>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace meshd::program
