@@ -156,23 +156,30 @@ class FunctionVerifier {
 
   void infer(const ir::Op& op, const ops::OpDef& def) const {
     const ops::OpInstance instance(function_, op);
-    std::vector<ir::Type> declared = instance.results;
-    std::vector<ir::Type> operands = instance.operands;
+    if (has_quantized(instance.operands) || has_quantized(instance.results)) return infer_quantized(op, def, instance);
+    expect_declared(op, def.infer(instance.view), instance.results);
+  }
+
+  static void infer_quantized(const ir::Op& op, const ops::OpDef& def, const ops::OpInstance& instance) {
     ops::OpView view = instance.view;
     view.op = &op;
-    if (has_quantized(operands) || has_quantized(declared)) {
-      ops::check_quantized(view, def);
-      // What is computed on floats has the types of floats; what is stored keeps its own.
-      if (def.quantized.form == ops::QuantizedForm::kExpressed) {
-        for (auto* types : {&operands, &declared}) {
-          for (ir::Type& type : *types) type = ir::expressed_type(type);
-        }
-        view.operands = operands;
-        view.results = declared;
+    ops::check_quantized(view, def);
+    view.op = nullptr;
+    std::vector<ir::Type> operands = instance.operands;
+    std::vector<ir::Type> declared = instance.results;
+    // What is computed on floats has the types of floats; what is stored keeps its own.
+    if (def.quantized.form == ops::QuantizedForm::kExpressed) {
+      for (auto* types : {&operands, &declared}) {
+        for (ir::Type& type : *types) type = ir::expressed_type(type);
       }
     }
-    view.op = nullptr;
-    const std::vector<ir::Type> inferred = def.infer(view);
+    view.operands = operands;
+    view.results = declared;
+    expect_declared(op, def.infer(view), declared);
+  }
+
+  static void expect_declared(const ir::Op& op, const std::vector<ir::Type>& inferred,
+                              const std::vector<ir::Type>& declared) {
     if (inferred.size() != declared.size()) {
       ir::fail("invalid_program", op.location,
                "'" + op.name + "' has " + std::to_string(inferred.size()) + " results, got " +
