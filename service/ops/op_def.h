@@ -221,13 +221,14 @@ enum class QuantizedForm : uint8_t {
 /// Which of its tensors have the same quantised element type.
 enum class SameQuantized : uint8_t {
   kNone,     ///< any, or as `check` says
-  kEach,     ///< operand k and result k
-  kReduced,  ///< operand k, its initial value behind all inputs, and result k
-  kAll,      ///< every tensor but indices
+  kEach,     ///< operand k and result k; operands beyond are indices or shapes
+  kReduced,  ///< operand k, result k and the k-th of the last operands: its initial value or its updates
+  kAll,      ///< result 0 and the first `element_operands`, but for booleans; operands beyond are indices or shapes
 };
 struct QuantizedTypes {
   QuantizedForm form = QuantizedForm::kRefused;
   SameQuantized same = SameQuantized::kNone;
+  size_t element_operands = SIZE_MAX;      ///< of kAll
   bool per_axis = false;                   ///< also where slices of a dimension have parameters of their own
   void (*check)(const OpView&) = nullptr;  ///< labelled constraints beyond these (quantized.h); null: none
 };

@@ -1,6 +1,8 @@
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,39 +48,72 @@ void expect_same(const OpView& view, const ir::Type& a, const ir::Type& b) {
                    pair_text(a, b));
 }
 
-/// Whether an operand holds elements of the result: not an index, a predicate or a shape.
-bool holds_elements(const OpView& view, size_t operand) {
-  const ir::Type& type = view.operands[operand];
-  return type.is_quantized() ||
-         ((operand <= 1 || type.rank() == view.results[0].rank()) && type.dtype() == view.results[0].dtype());
+/// Booleans are never quantised: predicates, and what is asked of each element.
+bool is_boolean(const ir::Type& type) { return type.is_tensor() && type.dtype() == tensor::DType::kBool; }
+
+void expect_plain(const OpView& view, size_t operand) {
+  if (!view.operands[operand].is_quantized()) return;
+  reject(view, short_name(view) + ": operand " + std::to_string(operand) +
+                   " is an index or a shape, which is not quantized, got " + operand_text(view, operand));
 }
 
-void check_same(const OpView& view, SameQuantized same) {
-  const size_t pairs = std::min(view.operands.size(), view.results.size());
-  if (same == SameQuantized::kEach || same == SameQuantized::kReduced) {
+void check_same(const OpView& view, const QuantizedTypes& types) {
+  const size_t count = view.operands.size();
+  const size_t pairs = std::min(count, view.results.size());
+  if (types.same == SameQuantized::kEach || types.same == SameQuantized::kReduced) {
+    const size_t last = types.same == SameQuantized::kReduced ? count - pairs : count;
     for (size_t i = 0; i < pairs; ++i) expect_same(view, view.operands[i], view.results[i]);
+    for (size_t i = pairs; i < last; ++i) expect_plain(view, i);
+    for (size_t i = last; i < count; ++i) expect_same(view, view.operands[i], view.operands[i - last]);
   }
-  if (same == SameQuantized::kReduced) {
-    for (size_t i = pairs; i < view.operands.size(); ++i) expect_same(view, view.operands[i], view.operands[i - pairs]);
-  }
-  if (same == SameQuantized::kAll) {
-    for (size_t i = 0; i < view.operands.size(); ++i) {
-      if (holds_elements(view, i)) expect_same(view, view.operands[i], view.results[0]);
+  if (types.same == SameQuantized::kAll) {
+    for (size_t i = 0; i < count; ++i) {
+      if (i >= types.element_operands) {
+        expect_plain(view, i);
+      } else if (!is_boolean(view.operands[i])) {
+        expect_same(view, view.operands[i], view.results[0]);
+      }
     }
   }
 }
 
-/// Regions on scalars see elements of the operands, so that their arguments are quantised as one of them.
-void check_region_arguments(const OpView& view) {
-  for (const ir::Region& region : view.regions) {
-    for (const ir::Type& argument : argument_types(view, region)) {
-      const auto is_element = [&](const ir::Type& operand) {
-        return operand.dtype() == argument.dtype() && operand.quantization == argument.quantization;
-      };
-      if (std::any_of(view.operands.begin(), view.operands.end(), is_element)) continue;
-      reject(view, short_name(view) + ": an argument of its region is " + ir::to_string(argument) +
-                       ", which no operand has as elements");
+/// The operands whose elements value `index` of a region on scalars is one of.
+std::span<const ir::Type> operands_of(const OpView& view, RegionArguments arguments, size_t index) {
+  size_t operand = 0;
+  switch (arguments) {
+    case RegionArguments::kOther:
+    case RegionArguments::kFixed:
+      return view.operands;
+    case RegionArguments::kEach:
+      operand = index;
+      break;
+    case RegionArguments::kPairs:
+      operand = index / 2;
+      break;
+    case RegionArguments::kReduction:
+    case RegionArguments::kScatter:
+      operand = index % view.results.size();
+      break;
+  }
+  return operand < view.operands.size() ? view.operands.subspan(operand, 1) : std::span<const ir::Type>();
+}
+
+/// Regions on scalars take and return elements of the operands, quantised as these.
+void check_regions(const OpView& view, const OpDef& def) {
+  const auto check = [&](const std::vector<ir::Type>& values, std::string_view before, std::string_view behind) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is_boolean(values[i])) continue;
+      for (const ir::Type& operand : operands_of(view, def.region_arguments, i)) {
+        const ir::Type element = ir::scalar_of(operand);
+        if (values[i].dtype() == element.dtype() && values[i].quantization == element.quantization) continue;
+        reject(view, short_name(view) + ": " + std::string(before) + std::to_string(i) + std::string(behind) + " is " +
+                         ir::to_string(values[i]) + ", but elements of the operand are " + ir::to_string(element));
+      }
     }
+  };
+  for (const ir::Region& region : view.regions) {
+    check(argument_types(view, region), "argument ", " of its region");
+    check(returned_types(view, region), "value ", " that its region returns");
   }
 }
 
@@ -90,6 +125,7 @@ std::pair<const ir::Quantization*, const ir::Quantization*> moved(const OpView& 
       operand.quantization->is_per_axis() != result.quantization->is_per_axis()) {
     reject(view, std::string(label) + ": operand and result are quantized alike" + pair_text(operand, result));
   }
+  for (size_t i = 1; i < view.operands.size(); ++i) expect_plain(view, i);
   return {&*operand.quantization, &*result.quantization};
 }
 
@@ -143,8 +179,8 @@ void check_quantized(const OpView& view, const OpDef& def) {
     if (def.quantized.per_axis || !type->quantization->is_per_axis()) continue;
     reject(view, short_name(view) + ": its tensors are quantized per tensor, got " + ir::to_string(*type));
   }
-  check_same(view, def.quantized.same);
-  if (def.quantized.same != SameQuantized::kNone) check_region_arguments(view);
+  check_same(view, def.quantized);
+  if (def.quantized.same != SameQuantized::kNone) check_regions(view, def);
   if (def.quantized.check != nullptr) def.quantized.check(view);
 }
 
@@ -152,7 +188,7 @@ void check_baseline_types(const OpView& view) {
   const ir::Type* first = nullptr;
   for (const auto types : {view.operands, view.results}) {
     for (const ir::Type& type : types) {
-      if (!type.is_quantized() && type.is_tensor() && type.dtype() == tensor::DType::kBool) continue;
+      if (is_boolean(type)) continue;
       if (first == nullptr) first = &type;
       if (type.is_quantized() && first->is_quantized() && same_baseline(*first, type)) continue;
       reject(view, short_name(view) +

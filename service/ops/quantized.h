@@ -31,8 +31,11 @@ inline constexpr QuantizedTypes kQuantizedComputed{.form = QuantizedForm::kExpre
 inline constexpr QuantizedTypes kQuantizedMoved{.form = QuantizedForm::kStorage, .same = SameQuantized::kEach};
 /// Elements are combined by a region on quantised scalars.
 inline constexpr QuantizedTypes kQuantizedReduced{.form = QuantizedForm::kStorage, .same = SameQuantized::kReduced};
-/// Elements of several operands come to one result.
+/// Elements of several operands are joined in one result.
 inline constexpr QuantizedTypes kQuantizedJoined{.form = QuantizedForm::kStorage, .same = SameQuantized::kAll};
+/// Elements of the first two operands are joined, at places that the other operands say.
+inline constexpr QuantizedTypes kQuantizedInserted{
+    .form = QuantizedForm::kStorage, .same = SameQuantized::kAll, .element_operands = 2};
 /// Values pass through as they are: control flow, calls, tuples, shardings.
 inline constexpr QuantizedTypes kQuantizedHeld{.form = QuantizedForm::kStorage, .per_axis = true};
 

@@ -461,7 +461,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5},
                   .infer = infer_dynamic_pad,
-                  .quantized = kQuantizedJoined,
+                  .quantized = kQuantizedInserted,
                   .body = LocalKernel{prepare_dynamic_pad},
                   .expand = expand_dynamic_pad});
   rows.push_back({.name = "stablehlo.real_dynamic_slice",

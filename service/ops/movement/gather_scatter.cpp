@@ -120,7 +120,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
                                     {"indices_are_sorted", false, "a hint that nothing depends on"},
                                     {"unique_indices", false, "a hint that nothing depends on"}}},
        .infer = infer_scatter,
-       .quantized = kQuantizedMoved,
+       .quantized = kQuantizedReduced,
        .rule = scatter_rule,
        .body = LocalKernel{prepare_scatter},
        .combine = combine_scatter,

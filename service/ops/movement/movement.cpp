@@ -133,7 +133,7 @@ std::vector<OpDef> make_movement_rows() {
        .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
        .propagation = {.flow = Flow::kPassThroughForward},
        .infer = infer_dynamic_update_slice,
-       .quantized = kQuantizedJoined,
+       .quantized = kQuantizedInserted,
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice},
        .on_shard = dynamic_update_slice_on_shard,

@@ -2,6 +2,7 @@
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
+
 void Parser::pretty_while(OperationState& state) {
   std::vector<BlockArgument> arguments;
   list('(', ')', "around the values of a loop", [&] {

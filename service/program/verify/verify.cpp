@@ -156,8 +156,19 @@ class FunctionVerifier {
 
   void infer(const ir::Op& op, const ops::OpDef& def) const {
     const ops::OpInstance instance(function_, op);
-    if (has_quantized(instance.operands) || has_quantized(instance.results)) return infer_quantized(op, def, instance);
+    if (has_quantized(instance.operands) || has_quantized(instance.results) || has_quantized_scalars(op, def))
+      return infer_quantized(op, def, instance);
     expect_declared(op, def.infer(instance.view), instance.results);
+  }
+
+  /// Whether the op has regions on scalars that are quantised, whatever its operands are.
+  [[nodiscard]] bool has_quantized_scalars(const ir::Op& op, const ops::OpDef& def) const {
+    if (def.region_arguments == ops::RegionArguments::kOther) return false;
+    const auto is_quantized = [&](ir::ValueId id) { return function_.type_of(id).is_quantized(); };
+    return std::any_of(op.regions.begin(), op.regions.end(), [&](const ir::Region& region) {
+      return std::any_of(region.arguments.begin(), region.arguments.end(), is_quantized) ||
+             std::any_of(region.ops.back().operands.begin(), region.ops.back().operands.end(), is_quantized);
+    });
   }
 
   static void infer_quantized(const ir::Op& op, const ops::OpDef& def, const ops::OpInstance& instance) {

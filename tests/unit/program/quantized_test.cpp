@@ -145,7 +145,6 @@ TEST(Quantized, constants_read_the_bits_of_unsigned_storage) {
             std::string::npos);
 }
 
-
 void expect_refused(const std::string& text, const std::string& part) {
   const std::string message = refusal(text);
   EXPECT_NE(message.find(part), std::string::npos) << message << "\n" << text;
@@ -210,6 +209,93 @@ TEST(Quantized, only_the_value_of_a_constant_is_read_as_storage) {
   EXPECT_EQ(dtype("foo"), tensor::DType::kInt8);
   EXPECT_EQ(dtype("bar"), tensor::DType::kInt4);
   EXPECT_NE(print_generic(*module).find("foo = dense<1> : tensor<i8>"), std::string::npos);
+}
+
+constexpr std::string_view kOther = "!quant.uniform<i8:f32, 2.5e-01>";
+
+/// The body of a main that takes %q, quantised, %o, quantised otherwise, and %i, their plain integers.
+std::string in_main_of(const std::string& shape, const std::string& result, const std::string& body) {
+  const std::string prefix = shape.empty() ? "tensor<" : "tensor<" + shape + "x";
+  return "!q = " + std::string(kByTensor) + "\n!o = " + std::string(kOther) + "\nfunc.func @main(%q: " + prefix +
+         "!q>, %o: " + prefix + "!o>, %i: " + prefix + "i8>, %p: tensor<i1>, %n: tensor<i32>) -> " + result + " {\n" +
+         body + "\n  return %0 : " + result + "\n}\n";
+}
+
+TEST(Quantized, what_is_moved_together_has_the_same_parameters) {
+  const auto scatter = [](const std::string& updates, const std::string& type, const std::string& returned) {
+    return in_main_of("2", "tensor<2x!q>",
+                      "  %c = stablehlo.constant dense<0> : tensor<2x1xi32>\n"
+                      "  %0 = \"stablehlo.scatter\"(%q, %c, " +
+                          updates +
+                          ") <{scatter_dimension_numbers = "
+                          "#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+                          "index_vector_dim = 1>}> ({\n  ^bb0(%x: tensor<!q>, %y: tensor<!q>):\n" +
+                          returned + "  }) : (tensor<2x!q>, tensor<2x1xi32>, tensor<2x" + type + ">) -> tensor<2x!q>");
+  };
+  const std::string same = "    stablehlo.return %y : tensor<!q>\n";
+  EXPECT_EQ(refusal(scatter("%q", "!q", same)), "none");
+  expect_refused(scatter("%o", "!o", same), "scatter: tensors whose elements are moved");
+  expect_refused(scatter("%i", "i8", same), "scatter: tensors whose elements are moved");
+
+  const auto select_and_scatter = [](const std::string& init, const std::string& type) {
+    return in_main_of(
+        "", "tensor<2x!q>",
+        "  %a = stablehlo.broadcast_in_dim %q, dims = [] : (tensor<!q>) -> tensor<2x!q>\n"
+        "  %0 = \"stablehlo.select_and_scatter\"(%a, %a, " +
+            init +
+            ") <{window_dimensions = array<i64: "
+            "1>}> ({\n  ^bb0(%x: tensor<!q>, %y: tensor<!q>):\n    stablehlo.return %p : tensor<i1>\n  }, {\n"
+            "  ^bb0(%x: tensor<!q>, %y: tensor<!q>):\n    stablehlo.return %x : tensor<!q>\n"
+            "  }) : (tensor<2x!q>, tensor<2x!q>, tensor<" +
+            type + ">) -> tensor<2x!q>");
+  };
+  EXPECT_EQ(refusal(select_and_scatter("%q", "!q")), "none");
+  expect_refused(select_and_scatter("%i", "i8"), "select_and_scatter: tensors whose elements are moved");
+
+  // Operand 0 and result 0 have the parameters of %q, operand 1 and result 1 those of %o; regions must keep to them.
+  const auto reduce = [](const std::string& arguments, const std::string& returned) {
+    return in_main_of("", "tensor<!q>",
+                      "  %a = stablehlo.broadcast_in_dim %q, dims = [] : (tensor<!q>) -> tensor<2x!q>\n"
+                      "  %b = stablehlo.broadcast_in_dim %o, dims = [] : (tensor<!o>) -> tensor<2x!o>\n"
+                      "  %0, %1 = \"stablehlo.reduce\"(%a, %b, %q, %o) <{dimensions = array<i64: 0>}> ({\n  ^bb0(" +
+                          arguments + "):\n    stablehlo.return " + returned +
+                          "\n  }) : (tensor<2x!q>, tensor<2x!o>, tensor<!q>, tensor<!o>) -> (tensor<!q>, tensor<!o>)");
+  };
+  const std::string q = "tensor<!q>";
+  const std::string o = "tensor<!o>";
+  const std::string right = "%w: " + q + ", %x: " + o + ", %y: " + q + ", %z: " + o;
+  EXPECT_EQ(refusal(reduce(right, "%w, %x : " + q + ", " + o)), "none");
+  expect_refused(reduce(right, "%x, %w : " + o + ", " + q), "reduce: value 0 that its region returns");
+  expect_refused(reduce(right, "%w, %i : " + q + ", tensor<i8>"), "reduce: value 1 that its region returns");
+  expect_refused(reduce("%w: " + o + ", %x: " + q + ", %y: " + q + ", %z: " + o, "%x, %w : " + q + ", " + o),
+                 "reduce: argument 0 of its region");
+  const auto plain = [](const std::string& op, const std::string& operands, const std::string& attributes) {
+    return in_main_of("", "tensor<2xi8>",
+                      "  %a = stablehlo.constant dense<1> : tensor<2xi8>\n  %0 = \"" + op + "\"(" + operands + ") <{" +
+                          attributes +
+                          "}> ({\n  ^bb0(%x: tensor<!q>, %y: tensor<!q>):\n    %1 = stablehlo.add %x, %y : "
+                          "tensor<!q>\n    stablehlo.return %1 : tensor<!q>\n  }) : (tensor<2xi8>, " +
+                          (operands == "%a, %a" ? "tensor<2xi8>" : "tensor<i8>") + ") -> tensor<2xi8>");
+  };
+  expect_refused(plain("stablehlo.reduce_window", "%a, %i", "window_dimensions = array<i64: 1>"),
+                 "reduce_window: argument 0 of its region");
+  expect_refused(plain("stablehlo.map", "%a, %a", "dimensions = array<i64: 0>"),
+                 "'stablehlo.map' does not take quantized types");
+}
+
+TEST(Quantized, indices_and_shapes_are_plain_integers) {
+  const std::string index = "!quant.uniform<i32:f32, 0.5>";
+  const auto refused = [&](const std::vector<std::string>& operands, const std::string& result, const std::string& op,
+                           const std::string& attributes = "") {
+    expect_refused(program(operands, result, op, attributes), "is an index or a shape");
+  };
+  const std::string q = of("2", index);
+  const std::string scalar = "tensor<" + index + ">";
+  const std::string one = of("1", index);
+  refused({q, scalar}, one, "stablehlo.dynamic_slice", " <{slice_sizes = array<i64: 1>}>");
+  refused({q, one, scalar}, q, "stablehlo.dynamic_update_slice");
+  refused({q, one}, q, "stablehlo.dynamic_reshape");
+  refused({q, scalar, one, one, one}, q, "stablehlo.dynamic_pad");
 }
 
 }  // namespace
