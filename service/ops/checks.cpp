@@ -37,7 +37,7 @@ bool compatible_shapes(const tensor::Dims& a, const tensor::Dims& b) {
 
 bool compatible(const ir::Type& a, const ir::Type& b) {
   if (!a.is_tensor() || !b.is_tensor()) return a == b;
-  return a.dtype() == b.dtype() && compatible_shapes(a.dims(), b.dims());
+  return a.dtype() == b.dtype() && a.quantization == b.quantization && compatible_shapes(a.dims(), b.dims());
 }
 
 tensor::Dims merged(const tensor::Dims& a, const tensor::Dims& b) {

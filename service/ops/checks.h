@@ -22,7 +22,7 @@ const ir::AttributeList& attributes_of(const OpView& view);
 /// "tensor<2x3xf32>" of operand `index`; "nothing" when there is no such operand. For messages.
 std::string operand_text(const OpView& view, size_t index);
 
-/// Same dtype, same rank, and each dimension equal or dynamic on one side.
+/// Same dtype, quantised alike, same rank, and each dimension equal or dynamic on one side.
 bool compatible(const ir::Type& a, const ir::Type& b);
 /// Same rank, and each dimension equal or dynamic on one side.
 bool compatible_shapes(const tensor::Dims& a, const tensor::Dims& b);

@@ -184,6 +184,13 @@ void check_quantized(const OpView& view, const OpDef& def) {
   if (def.quantized.check != nullptr) def.quantized.check(view);
 }
 
+ir::Type type_for_infer(ir::Type type, const QuantizedTypes& types) {
+  if (types.form == QuantizedForm::kExpressed) return ir::expressed_type(type);
+  const bool is_compared = types.same != SameQuantized::kNone || types.check != nullptr;
+  if (types.form == QuantizedForm::kStorage && is_compared) return ir::storage_type(std::move(type));
+  return type;
+}
+
 void check_baseline_types(const OpView& view) {
   const ir::Type* first = nullptr;
   for (const auto types : {view.operands, view.results}) {

@@ -9,6 +9,11 @@ namespace meshd::ops {
 /// unsupported_type where the op takes no such types, invalid_program where they do not fit together.
 void check_quantized(const OpView& view, const OpDef& def);
 
+/// A type as infer gets it once check_quantized() has passed: floats where the op computes on them, integers where it
+/// moves what check_quantized() has compared. Where values pass through and where they are converted, the type itself:
+/// infer compares the parameters too. Regions keep their types.
+ir::Type type_for_infer(ir::Type type, const QuantizedTypes& types);
+
 /// Every operand and every result that is no boolean is quantised alike but for scales and zero points (baseline
 /// types).
 void check_baseline_types(const OpView& view);

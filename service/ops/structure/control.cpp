@@ -20,7 +20,7 @@ bool all_compatible(const std::vector<ir::Type>& a, const std::vector<ir::Type>&
 }
 
 bool is_scalar(const ir::Type& type, DType dtype) {
-  return type.is_tensor() && type.rank() == 0 && type.dtype() == dtype;
+  return type.is_tensor() && type.rank() == 0 && type.dtype() == dtype && !type.is_quantized();
 }
 
 void expect_types(const OpView& view, std::string_view what, const std::vector<ir::Type>& expected,

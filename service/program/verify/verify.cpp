@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
@@ -24,7 +25,7 @@ bool compatible(const ir::Type& a, const ir::Type& b) {
     }
     return true;
   }
-  if (a.dtype() != b.dtype() || a.rank() != b.rank()) return false;
+  if (a.dtype() != b.dtype() || a.rank() != b.rank() || a.quantization != b.quantization) return false;
   for (size_t i = 0; i < a.dims().size(); ++i) {
     const bool dynamic = a.dims()[i] == tensor::kDynamicDim || b.dims()[i] == tensor::kDynamicDim;
     if (!dynamic && a.dims()[i] != b.dims()[i]) return false;
@@ -178,11 +179,8 @@ class FunctionVerifier {
     view.op = nullptr;
     std::vector<ir::Type> operands = instance.operands;
     std::vector<ir::Type> declared = instance.results;
-    // What is computed on floats has the types of floats; what is stored keeps its own.
-    if (def.quantized.form == ops::QuantizedForm::kExpressed) {
-      for (auto* types : {&operands, &declared}) {
-        for (ir::Type& type : *types) type = ir::expressed_type(type);
-      }
+    for (auto* types : {&operands, &declared}) {
+      for (ir::Type& type : *types) type = ops::type_for_infer(std::move(type), def.quantized);
     }
     view.operands = operands;
     view.results = declared;

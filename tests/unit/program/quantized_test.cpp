@@ -298,5 +298,60 @@ TEST(Quantized, indices_and_shapes_are_plain_integers) {
   refused({q, scalar, one, one, one}, q, "stablehlo.dynamic_pad");
 }
 
+TEST(Quantized, held_values_keep_their_parameters) {
+  // Each op declares or returns %o's parameters, or plain integers, where %q's are held.
+  for (const auto& [given, type] : {std::pair("%o", "!o"), std::pair("%i", "i8")}) {
+    const std::string other = "tensor<4x" + std::string(type) + ">";
+    const std::string q = "tensor<4x!q>";
+    const auto refused = [&](const std::string& part, const std::string& result, const std::string& body) {
+      expect_refused("sdy.mesh @mesh = <[\"x\"=2]>\n" + in_main_of("4", result, body), part);
+    };
+    const std::string other_name = given;
+    refused("optimization_barrier C1", other,
+            "  %0 = \"stablehlo.optimization_barrier\"(%q) : (" + q + ") -> " + other);
+    refused("sharding_constraint", other,
+            "  %0 = \"sdy.sharding_constraint\"(%q) <{sharding = #sdy.sharding<@mesh, [{\"x\"}]>}> : (" + q + ") -> " +
+                other);
+    refused("reshard", other,
+            "  %0 = \"sdy.reshard\"(%q) <{sharding = #sdy.sharding<@mesh, [{\"x\"}]>}> : (" + q + ") -> " + other);
+    refused("if C2", q,
+            "  %0 = \"stablehlo.if\"(%p) ({ stablehlo.return %q : " + q + " }, { stablehlo.return " + other_name +
+                " : " + other + " }) : (tensor<i1>) -> " + q);
+    refused("if C3", other,
+            "  %0 = \"stablehlo.if\"(%p) ({ stablehlo.return %q : " + q + " }, { stablehlo.return %q : " + q +
+                " }) : (tensor<i1>) -> " + other);
+    refused("case C3", q,
+            "  %0 = \"stablehlo.case\"(%n) ({ stablehlo.return %q : " + q + " }, { stablehlo.return " + other_name +
+                " : " + other + " }) : (tensor<i32>) -> " + q);
+    refused("while C2", q,
+            "  %0 = stablehlo.while(%x = %q) : " + q +
+                " cond { stablehlo.return %p : tensor<i1> } do { stablehlo.return " + other_name + " : " + other +
+                " }");
+    refused("while C1", q,
+            "  %0 = \"stablehlo.while\"(%q) ({\n  ^bb0(%x: " + other +
+                "):\n    stablehlo.return %p : tensor<i1>\n  }, {\n"
+                "  ^bb0(%x: " +
+                q + "):\n    stablehlo.return %x : " + q + "\n  }) : (" + q + ") -> " + q);
+    refused("while C3", other,
+            "  %0 = \"stablehlo.while\"(%q) ({\n  ^bb0(%x: " + q +
+                "):\n    stablehlo.return %p : tensor<i1>\n  }, {\n"
+                "  ^bb0(%x: " +
+                q + "):\n    stablehlo.return %x : " + q + "\n  }) : (" + q + ") -> " + other);
+    refused("manual_computation", q,
+            "  %0 = sdy.manual_computation(%q) in_shardings=[<@mesh, [{\"x\"}]>] out_shardings=[<@mesh, [{\"x\"}]>] "
+            "manual_axes={\"x\"} (%x: tensor<2x" +
+                std::string(type) +
+                ">) {\n    %1 = stablehlo.constant() <{value = dense<1> : "
+                "tensor<2xi8>}> : () -> tensor<2x!q>\n    sdy.return %1 : tensor<2x!q>\n  } : (" +
+                q + ") -> " + q);
+  }
+  expect_refused(
+      "func.func @main(%n: tensor<!quant.uniform<i32:f32, 0.5>>) -> tensor<f32> {\n"
+      "  %c = stablehlo.constant dense<1.0> : tensor<f32>\n"
+      "  %0 = \"stablehlo.case\"(%n) ({ stablehlo.return %c : tensor<f32> }) : "
+      "(tensor<!quant.uniform<i32:f32, 0.5>>) -> tensor<f32>\n  return %0 : tensor<f32>\n}\n",
+      "case I1");
+}
+
 }  // namespace
 }  // namespace meshd::program
