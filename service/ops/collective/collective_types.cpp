@@ -1,5 +1,8 @@
 // Result types of collectives, with the specification's labels.
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "service/ops/checks.h"
 #include "service/ops/collective/collective_groups.h"
@@ -24,12 +27,18 @@ void expect_tensors(const OpView& view, const std::string& op) {
   for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, op, i);
 }
 
-/// The region must take two scalars and return one, all of one element type, which is the operands'.
+std::vector<ir::Type> as_stored(std::vector<ir::Type> types) {
+  for (ir::Type& type : types) type = ir::storage_type(std::move(type));
+  return types;
+}
+
+/// The region must take two scalars and return one, all of one element type, which is the operands'. Quantised ones are
+/// the integers that are stored here, as the operands are: check_quantized() has compared their parameters.
 void expect_reducer(const OpView& view, const std::string& op, std::string_view label) {
-  const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
-  const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
+  const std::vector<ir::Type> arguments = as_stored(argument_types(view, view.regions[0]));
+  const std::vector<ir::Type> returned = as_stored(returned_types(view, view.regions[0]));
   for (const ir::Type& operand : view.operands) {
-    const ir::Type scalar = ir::Type::of({operand.dtype(), {}});
+    const ir::Type scalar = ir::scalar_of(operand);
     if (arguments == std::vector<ir::Type>{scalar, scalar} && returned == std::vector<ir::Type>{scalar}) continue;
     reject(view, op + " " + std::string(label) + ": computation must be " + types_text({scalar, scalar}) + " -> " +
                      types_text({scalar}) + ", got " + types_text(arguments) + " -> " + types_text(returned));

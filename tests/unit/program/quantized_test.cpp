@@ -353,5 +353,24 @@ TEST(Quantized, held_values_keep_their_parameters) {
       "case I1");
 }
 
+TEST(Quantized, regions_of_collectives_are_on_quantized_scalars) {
+  const auto all_reduce = [](const std::string& element) {
+    return in_main_of("2", "tensor<2x!q>",
+                      "  %0 = \"stablehlo.all_reduce\"(%q) <{channel_handle = #stablehlo.channel_handle<handle = 1, "
+                      "type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({\n"
+                      "  ^bb0(%x: tensor<" +
+                          element + ">, %y: tensor<" + element +
+                          ">):\n"
+                          "    %1 = stablehlo.add %x, %y : tensor<" +
+                          element +
+                          ">\n"
+                          "    stablehlo.return %1 : tensor<" +
+                          element + ">\n  }) : (tensor<2x!q>) -> tensor<2x!q>");
+  };
+  EXPECT_EQ(refusal(all_reduce("!q")), "none");
+  expect_refused(all_reduce("!o"), "all_reduce: argument 0 of its region");
+  expect_refused(all_reduce("i8"), "all_reduce: argument 0 of its region");
+}
+
 }  // namespace
 }  // namespace meshd::program
