@@ -6,10 +6,10 @@
 
 #include "service/program/bytecode/dialect_encodings.h"
 #include "service/program/bytecode/sharding_printer.h"
+#include "service/program/parse/float_literal.h"
 #include "service/program/parse/hex.h"
 #include "service/program/parse/limits.h"
 #include "service/program/print.h"
-#include "service/tensor/half.h"
 
 namespace meshd::program {
 namespace {
@@ -26,13 +26,6 @@ using AttributeKind = AttributeNode::Kind;
 void check_depth(int depth) {
   if (depth > kMaxAttributeDepth)
     throw core::Error("program_syntax", "types or attributes of the bytecode nest too deeply");
-}
-
-/// A value of a floating type as a double.
-double float_value(tensor::DType dtype, uint64_t bits) {
-  if (dtype == tensor::DType::kFloat64) return std::bit_cast<double>(bits);
-  if (dtype == tensor::DType::kFloat32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  return tensor::decode_float(tensor::row(dtype).format, bits);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "service/program/parse/float_literal.h"
 
 #include <bit>
-#include <cmath>
 
 #include "service/tensor/half.h"
 
@@ -10,17 +9,8 @@ namespace {
 
 using tensor::DType;
 
-/// float8_e8m0fnu: powers of two alone, from 2^-127 to 2^127, and 0xFF for NaN.
-uint64_t power_of_two_bits(double value) {
-  constexpr int kBias = 127;
-  constexpr int64_t kNan = 0xFF;
-  if (std::isnan(value) || std::isinf(value) || value < 0) return kNan;
-  if (value == 0) return 0;
-  int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // in [0.5, 1)
-  const int64_t code = exponent - 1 + kBias + (fraction >= 0.75 ? 1 : 0);
-  if (code < 0) return 0;
-  return static_cast<uint64_t>(code > kNan - 1 ? kNan : code);
+bool is_power_of_two(DType dtype) {
+  return tensor::float_format(dtype).specials == tensor::FloatSpecials::kPowersOfTwo;
 }
 
 }  // namespace
@@ -28,9 +18,16 @@ uint64_t power_of_two_bits(double value) {
 uint64_t float_bits(DType dtype, double value) {
   if (dtype == DType::kFloat64) return std::bit_cast<uint64_t>(value);
   if (dtype == DType::kFloat32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  const tensor::FloatFormat& format = tensor::row(dtype).format;
-  if (format.specials == tensor::FloatSpecials::kPowersOfTwo) return power_of_two_bits(value);
-  return tensor::encode_float(format, value);
+  // MLIR writes 0 as the smallest power of two.
+  if (is_power_of_two(dtype)) return value == 0 ? 0 : tensor::encode_float8_e8m0(value);
+  return tensor::encode_float(tensor::float_format(dtype), value);
+}
+
+double float_value(DType dtype, uint64_t bits) {
+  if (dtype == DType::kFloat64) return std::bit_cast<double>(bits);
+  if (dtype == DType::kFloat32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  if (is_power_of_two(dtype)) return tensor::decode_float8_e8m0(static_cast<uint8_t>(bits));
+  return tensor::decode_float(tensor::float_format(dtype), static_cast<uint32_t>(bits));
 }
 
 }  // namespace meshd::program

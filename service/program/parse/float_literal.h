@@ -7,8 +7,10 @@
 
 namespace meshd::program {
 
-/// Bits of `value` in a floating type of at most 64 bits. What is too large becomes infinity, or NaN in types without
-/// one. Example: 1.0 in bfloat16 is 0x3F80.
+/// Bits of `value` in a floating type of at most 64 bits. What is too large becomes infinity, NaN in types without
+/// one, or the largest in types without both. Example: 1.0 in bfloat16 is 0x3F80.
 uint64_t float_bits(tensor::DType dtype, double value);
+/// The value of the bits of such a type; exact.
+double float_value(tensor::DType dtype, uint64_t bits);
 
 }  // namespace meshd::program

@@ -5,7 +5,6 @@
 
 #include "service/program/parse/float_literal.h"
 #include "service/program/parse/parser.h"
-#include "service/tensor/half.h"
 
 namespace meshd::program {
 namespace {
@@ -18,9 +17,7 @@ bool is_opaque_word(std::string_view word) {
 /// The value of a number as its type has it: 0.1 : f32 is 0.100000001490116.
 double rounded_to(double value, std::string_view type) {
   const auto dtype = tensor::dtype_from_stablehlo(type);
-  if (type == "f64" || !dtype || !tensor::is_float(*dtype)) return value;
-  if (type == "f32") return static_cast<float>(value);
-  return tensor::decode_float(tensor::row(*dtype).format, static_cast<uint32_t>(float_bits(*dtype, value)));
+  return dtype && tensor::is_float(*dtype) ? float_value(*dtype, float_bits(*dtype, value)) : value;
 }
 
 double float_from_bits(uint64_t bits, std::string_view type) {

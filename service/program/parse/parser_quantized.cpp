@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "service/program/parse/float_literal.h"
 #include "service/program/parse/parser.h"
-#include "service/tensor/half.h"
 
 namespace meshd::program {
 namespace {
@@ -23,15 +23,7 @@ std::optional<tensor::DType> storage_dtype(std::string_view word) {
 /// Whether the expressed type holds the scale as a positive finite number.
 bool is_in_range(double scale, tensor::DType expressed) {
   if (!(scale > 0)) return false;
-  if (expressed == tensor::DType::kFloat64) return std::isfinite(scale);
-  if (expressed == tensor::DType::kFloat32) {
-    const auto rounded = static_cast<float>(scale);
-    return rounded > 0 && std::isfinite(rounded);
-  }
-  const double rounded = tensor::float_format(expressed).specials == tensor::FloatSpecials::kPowersOfTwo
-                             ? tensor::decode_float8_e8m0(tensor::encode_float8_e8m0(scale))
-                             : tensor::decode_float(tensor::float_format(expressed),
-                                                    tensor::encode_float(tensor::float_format(expressed), scale));
+  const double rounded = float_value(expressed, float_bits(expressed, scale));
   return rounded > 0 && std::isfinite(rounded);
 }
 

@@ -179,6 +179,21 @@ TEST(Floats, round_to_nearest_even) {
   EXPECT_EQ(float_bits(DType::kFloat8E3M4, 15.5), 0x6FU);
   EXPECT_EQ(float_bits(DType::kFloat8E8M0FNU, 1.0), 127U);
   EXPECT_EQ(float_bits(DType::kFloat8E8M0FNU, 3.0), 129U);
+  EXPECT_EQ(float_bits(DType::kFloat8E8M0FNU, 1e300), 0xFFU) << "no infinity: not a number";
+}
+
+TEST(Floats, bits_are_decoded_as_their_type_says) {
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (!tensor::is_float(row.dtype)) continue;
+    EXPECT_EQ(float_value(row.dtype, float_bits(row.dtype, 2.0)), 2.0) << row.name;
+    EXPECT_EQ(float_value(row.dtype, float_bits(row.dtype, 0.5)), 0.5) << row.name;
+  }
+  EXPECT_EQ(float_value(DType::kFloat8E8M0FNU, 0), 0x1p-127);
+  EXPECT_TRUE(std::isnan(float_value(DType::kFloat8E8M0FNU, 0xFF)));
+  const ir::Op op = first_op("%a: tensor<i32>", "tensor<i32>",
+                             "    %0 = stablehlo.add %a, %a {foo = 0.0 : f8E8M0FNU} : tensor<i32>\n    return %0 : "
+                             "tensor<i32>");
+  EXPECT_EQ(ir::find(op.attributes, "foo")->as<ir::FloatAttr>()->value, 0x1p-127);
 }
 
 TEST(Hex, decodes_what_it_encodes) {
