@@ -1,17 +1,9 @@
 #include "service/ir/quantization.h"
 
-#include <charconv>
+#include "service/ir/float_text.h"
 
 namespace meshd::ir {
 namespace {
-
-std::string scale_text(double scale) {
-  char digits[40];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), scale, std::chars_format::scientific).ptr;
-  std::string out(digits, end);
-  if (out.find('.') == std::string::npos) out.insert(out.find('e'), ".0");
-  return out;
-}
 
 std::string storage_text(tensor::DType storage) {
   const bool is_signed = tensor::is_signed_integer(storage);
@@ -37,7 +29,7 @@ std::string to_string(const Quantization& of) {
   if (of.is_per_axis()) out += ":" + std::to_string(of.dimension);
   out += of.is_per_axis() ? ", {" : ", ";
   for (size_t i = 0; i < of.scales.size(); ++i) {
-    out += (i == 0 ? "" : ",") + scale_text(of.scales[i]);
+    out += (i == 0 ? "" : ",") + float_text(of.scales[i]);
     if (of.zero_points[i] != 0) out += ":" + std::to_string(of.zero_points[i]);
   }
   return out + (of.is_per_axis() ? "}>" : ">");

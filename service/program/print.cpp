@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "service/ir/float_text.h"
 #include "service/ops/op_def.h"
 #include "service/program/parse/hex.h"
 
@@ -40,16 +41,7 @@ std::string float_text(double value, std::string_view type) {
     const auto end = std::to_chars(bits, bits + sizeof(bits), raw, 16).ptr;
     return "0x" + std::string(bits, end);
   }
-  char digits[40];
-  // As few digits as tell the value from the next one of its type.
-  const auto end =
-      type == "f64"
-          ? std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::scientific).ptr
-          : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(value), std::chars_format::scientific)
-                .ptr;
-  std::string out(digits, end);
-  if (out.find('.') == std::string::npos) out.insert(out.find('e'), ".0");
-  return out;
+  return type == "f64" ? ir::float_text(value) : ir::float_text(static_cast<float>(value));
 }
 
 std::string list_text(const std::vector<int64_t>& values, const tensor::Dims& dims, size_t depth, size_t& next,

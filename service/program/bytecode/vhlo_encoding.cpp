@@ -2,8 +2,8 @@
 // dialect that they stand for.
 #include <array>
 #include <bit>
-#include <charconv>
 
+#include "service/ir/float_text.h"
 #include "service/program/bytecode/dialect_encodings.h"
 
 namespace meshd::program {
@@ -61,21 +61,9 @@ TypeNode integer_type(std::string_view name) {
   return out;
 }
 
-std::string double_text(uint64_t bits) {
-  std::array<char, 40> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::bit_cast<double>(bits),
-                                 std::chars_format::scientific)
-                       .ptr;
-  std::string out(digits.data(), end);
-  // A number of MLIR has a point.
-  const size_t exponent = out.find('e');
-  if (exponent != std::string::npos && out.find('.') == std::string::npos) out.insert(exponent, ".0");
-  return out;
-}
-
 /// Scales and zero points of a quantised type, as text behind the types.
 std::string scale_text(uint64_t scale, int64_t zero_point) {
-  return double_text(scale) + (zero_point == 0 ? "" : ":" + std::to_string(zero_point));
+  return ir::float_text(std::bit_cast<double>(scale)) + (zero_point == 0 ? "" : ":" + std::to_string(zero_point));
 }
 
 /// Whether stored values have a sign, and the least and largest of them.
