@@ -1,3 +1,4 @@
+#include "service/ops/quantized.h"
 
 #include <algorithm>
 #include <span>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "service/ops/checks.h"
-#include "service/ops/quantized.h"
 
 namespace meshd::ops {
 namespace {

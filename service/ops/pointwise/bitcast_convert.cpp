@@ -106,7 +106,7 @@ PreparedKernel prepare_bitcast_convert(const OpView& local) {
   PreparedKernel kernel;
   kernel.bytes = static_cast<double>(from_bytes + to_bytes);
   if (is_packed(from.dtype) && is_packed(to.dtype)) {
-    // 4 bits to 2 bits or back, through one byte for each element: never printed by JAX.
+    // Between elements of fewer than 8 bits, through one byte for each element: never printed by JAX.
     reject(local, "unsupported_type",
            "bitcast_convert between " + ir::to_string(local.operands[0]) + " and " + ir::to_string(local.results[0]) +
                " is not supported");

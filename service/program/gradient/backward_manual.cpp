@@ -79,8 +79,7 @@ ir::ValueId summed_over_replicas(ops::Writer& writer, ir::ValueId value, const T
   const int64_t count = replica_count(sharding, axes);
   if (count <= 1) return value;
   const ir::Type type = writer.type(value);
-  ir::Type scalar = type;
-  scalar.tensor.dims.clear();
+  const ir::Type scalar = ir::scalar_of(type);
   std::vector<ir::Region> regions;
   regions.push_back(writer.reducer("stablehlo.add", scalar));
   return writer
