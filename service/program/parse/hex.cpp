@@ -37,6 +37,17 @@ bool decode_hex(std::string_view text, std::vector<std::byte>& out) {
   return (seen & 0xF0) == 0;
 }
 
+void extend_narrow(tensor::DType dtype, std::span<std::byte> bytes) {
+  const int bits = tensor::row(dtype).bits;
+  if (bits >= 8) return;
+  const int mask = (1 << bits) - 1;
+  const int sign = tensor::is_signed_integer(dtype) ? 1 << (bits - 1) : 0;
+  for (std::byte& value : bytes) {
+    const int low = std::to_integer<int>(value) & mask;
+    value = static_cast<std::byte>((low & sign) != 0 ? low | ~mask : low);
+  }
+}
+
 bool adopt_stored_bytes(const tensor::TensorType& type, int64_t count, std::vector<std::byte>& bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   const int64_t element = tensor::size_bytes(type.dtype);
@@ -49,14 +60,8 @@ bool adopt_stored_bytes(const tensor::TensorType& type, int64_t count, std::vect
       bytes = std::move(wide);
     }
     for (std::byte& value : bytes) value = value == std::byte{0} ? std::byte{0} : std::byte{1};
-  } else if (const int bits = tensor::row(type.dtype).bits; bits < 8) {
-    // MLIR fills the rest of the byte with zeros, we with the sign.
-    const int mask = (1 << bits) - 1;
-    const int sign = tensor::is_signed_integer(type.dtype) ? 1 << (bits - 1) : 0;
-    for (std::byte& value : bytes) {
-      const int low = std::to_integer<int>(value) & mask;
-      value = static_cast<std::byte>((low & sign) != 0 ? low | ~mask : low);
-    }
+  } else {
+    extend_narrow(type.dtype, bytes);  // MLIR fills the rest of the byte with zeros
   }
   return static_cast<int64_t>(bytes.size()) == element && count != 1;
 }

@@ -9,6 +9,7 @@
 #include "service/ir/op_builder.h"
 #include "service/ops/op_def.h"
 #include "service/program/parse/float_literal.h"
+#include "service/program/parse/hex.h"
 
 namespace meshd::program {
 namespace {
@@ -32,7 +33,7 @@ std::vector<std::byte> float_bytes(double value, DType dtype) { return bytes_of(
 /// stored values have 32 themselves.
 DType integer_of(DType storage) { return tensor::row(storage).bits < kIntegerBits ? DType::kInt32 : DType::kInt64; }
 
-/// The functions of one module's function, rewritten in place.
+/// Rewrites one function in place.
 class Legalizer {
  public:
   explicit Legalizer(ir::Function& function) : function_(function), builder_(function, ops::code_of) {}
@@ -104,15 +105,9 @@ class Legalizer {
       auto* dense = entry.name == "value" ? std::get_if<ir::DenseAttr>(&entry.value.value) : nullptr;
       if (dense == nullptr || dense->type.dtype == storage) continue;
       dense->type.dtype = storage;
-      const int bits = tensor::row(storage).bits;
-      if (bits >= 8) continue;
+      if (tensor::row(storage).bits >= 8) continue;
       auto bytes = *dense->bytes;
-      const int unused = 8 - bits;
-      for (std::byte& byte : bytes) {
-        const auto high = static_cast<uint8_t>(static_cast<uint8_t>(byte) << unused);
-        byte = static_cast<std::byte>(tensor::is_signed_integer(storage) ? static_cast<int8_t>(high) >> unused
-                                                                         : high >> unused);
-      }
+      extend_narrow(storage, bytes);
       dense->bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
     }
   }
@@ -140,7 +135,8 @@ class Legalizer {
 
   /// round_nearest_even(clamp(min, floats / scale + zero point, max)). Defines `result`, whose type has the parameters.
   void quantize(ValueId floats, ValueId result, const ir::AttributeList& attributes) {
-    const Quantization of = *function_.type_of(result).quantization;
+    const ir::QuantizationRef parameters_of_result = function_.type_of(result).quantization;
+    const Quantization& of = *parameters_of_result;
     ValueId value = binary("chlo.broadcast_divide", floats, scales(of), of);
     if (has_zero_points(of)) value = binary("chlo.broadcast_add", value, zero_points(of, of.expressed), of);
     const ir::Type type = function_.type_of(floats);
@@ -199,18 +195,12 @@ class Legalizer {
   ir::OpBuilder builder_;
 };
 
-bool has_quantized_values(const ir::Function& function) {
-  return std::any_of(function.values.begin(), function.values.end(),
-                     [](const ir::Value& value) { return ir::has_quantized(value.type); });
-}
-
 }  // namespace
 
 bool has_quantized_types(const ir::Module& module) {
-  const auto in_signature = [](const ir::Parameter& parameter) { return ir::has_quantized(parameter.type); };
-  return std::any_of(module.functions.begin(), module.functions.end(), [&](const ir::Function& function) {
-    return has_quantized_values(function) ||
-           std::any_of(function.results.begin(), function.results.end(), in_signature);
+  return std::any_of(module.functions.begin(), module.functions.end(), [](const ir::Function& function) {
+    return std::any_of(function.values.begin(), function.values.end(),
+                       [](const ir::Value& value) { return ir::has_quantized(value.type); });
   });
 }
 
