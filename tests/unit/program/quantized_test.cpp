@@ -265,6 +265,8 @@ TEST(Quantized, what_is_moved_together_has_the_same_parameters) {
   const std::string o = "tensor<!o>";
   const std::string right = "%w: " + q + ", %x: " + o + ", %y: " + q + ", %z: " + o;
   EXPECT_EQ(refusal(reduce(right, "%w, %x : " + q + ", " + o)), "none");
+  expect_refused(reduce("%w: " + q + ", %x: " + o + ", %y: tensor<i1>, %z: " + o, "%w, %x : " + q + ", " + o),
+                 "reduce: argument 2 of its region");
   expect_refused(reduce(right, "%x, %w : " + o + ", " + q), "reduce: value 0 that its region returns");
   expect_refused(reduce(right, "%w, %i : " + q + ", tensor<i8>"), "reduce: value 1 that its region returns");
   expect_refused(reduce("%w: " + o + ", %x: " + q + ", %y: " + q + ", %z: " + o, "%x, %w : " + q + ", " + o),
