@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sharded equals unsharded: every case of tests/cases/ops and one conformance case of every JAX operation (of those with windows all
 that are told apart by their attributes), every dimension of every argument and of every result, cut over meshes of 2, 4, 2x2, 8 and 2x2x2, whether it divides or not. The unsharded answer is held to the results that the case lists, and is
-the measure of the sharded ones: the same bits, but for floating sums that are split.
+the measure of the sharded ones: the same bits, but for floating sums that are split. Cases with a mesh of their own run over that one alone.
 
 sharded_ops_test.py BINARY
 """
