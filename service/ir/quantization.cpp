@@ -12,18 +12,10 @@ std::string storage_text(tensor::DType storage) {
 
 }  // namespace
 
-int64_t least_value(tensor::DType storage) {
-  return tensor::is_signed_integer(storage) ? -(int64_t{1} << (tensor::row(storage).bits - 1)) : 0;
-}
-
-int64_t largest_value(tensor::DType storage) {
-  const int bits = tensor::row(storage).bits - (tensor::is_signed_integer(storage) ? 1 : 0);
-  return (int64_t{1} << bits) - 1;
-}
-
 std::string to_string(const Quantization& of) {
   std::string out = "!quant.uniform<" + storage_text(of.storage);
-  if (of.storage_min != least_value(of.storage) || of.storage_max != largest_value(of.storage))
+  if (of.storage_min != tensor::least_value(of.storage) ||
+      of.storage_max != static_cast<int64_t>(tensor::largest_value(of.storage)))
     out += "<" + std::to_string(of.storage_min) + ":" + std::to_string(of.storage_max) + ">";
   out += ":" + std::string(tensor::row(of.expressed).stablehlo);
   if (of.is_per_axis()) out += ":" + std::to_string(of.dimension);

@@ -25,10 +25,6 @@ struct Quantization {
   friend bool operator==(const Quantization&, const Quantization&) = default;
 };
 
-/// The range of a storage type: -128 and 127 of int8.
-int64_t least_value(tensor::DType storage);
-int64_t largest_value(tensor::DType storage);
-
 /// A shared Quantization, or none. Two are equal where their parameters are. Immutable; any thread.
 class QuantizationRef {
  public:

@@ -178,6 +178,13 @@ constexpr std::optional<uint64_t> infinity_bits(DType d) {
 /// The sign of a float's bits.
 constexpr uint64_t sign_bit(DType d) { return uint64_t{1} << (row(d).bits - 1); }
 
+/// The range of an integer type: -128 and 127 of int8. The largest as an unsigned number, for uint64's sake.
+constexpr int64_t least_value(DType d) { return is_signed_integer(d) ? INT64_MIN >> (64 - row(d).bits) : 0; }
+constexpr uint64_t largest_value(DType d) { return UINT64_MAX >> (64 - row(d).bits + (is_signed_integer(d) ? 1 : 0)); }
+static_assert(least_value(DType::kInt2) == -2 && largest_value(DType::kInt2) == 1);
+static_assert(least_value(DType::kInt64) == INT64_MIN && largest_value(DType::kInt64) == INT64_MAX);
+static_assert(least_value(DType::kUint64) == 0 && largest_value(DType::kUint64) == UINT64_MAX);
+
 /// visit(T{}) with the C++ integer that holds an element of an integer type or of bool (as uint8_t): int4 is an int8_t.
 /// Other types give `otherwise()`.
 template <typename Visit, typename Otherwise>

@@ -479,18 +479,14 @@ Array ArrayBuilder::dynamic_update_slice(const Array& array, const Array& update
 Value ArrayBuilder::highest(DType dtype) const {
   if (dtype == DType::kBool) return true;
   if (!tensor::is_integer(dtype)) return std::numeric_limits<double>::infinity();
-  const int bits = tensor::row(dtype).bits;
   if (dtype == DType::kUint64) unsupported("the minimum of uint64");
-  if (bits == 64) return INT64_MAX;
-  return (int64_t{1} << (tensor::is_signed_integer(dtype) ? bits - 1 : bits)) - 1;
+  return static_cast<int64_t>(tensor::largest_value(dtype));
 }
 
 Value ArrayBuilder::lowest(DType dtype) const {
   if (dtype == DType::kBool) return false;
   if (!tensor::is_integer(dtype)) return -std::numeric_limits<double>::infinity();
-  if (!tensor::is_signed_integer(dtype)) return int64_t{0};
-  const int bits = tensor::row(dtype).bits;
-  return bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1));
+  return tensor::least_value(dtype);
 }
 
 int64_t ArrayBuilder::axis_of(int64_t axis, int64_t rank) const {

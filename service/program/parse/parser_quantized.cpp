@@ -76,8 +76,8 @@ tensor::DType Parser::storage_type() {
 }
 
 void Parser::storage_range(ir::Quantization& out) {
-  out.storage_min = ir::least_value(out.storage);
-  out.storage_max = ir::largest_value(out.storage);
+  out.storage_min = tensor::least_value(out.storage);
+  out.storage_max = static_cast<int64_t>(tensor::largest_value(out.storage));
   const Token start = token_;
   if (!accept('<')) return;
   const int64_t least = signed_integer("the least storage value");
