@@ -40,17 +40,25 @@ def main() -> None:
 
 
 def hint_lines(text: str) -> str:
-    """The assignment of the hint, as several literals where it is long."""
+    """The assignment of the hint as ruff formats it: one literal where it fits the line, else several."""
+    whole = f"    hint = {literal(text)}\n"
+    if len(whole) <= 121:
+        return whole
     parts, line = [], ""
     for word in text.split(" "):
         if line and len(line) + len(word) > 100:
             parts.append(line)
             line = ""
         line += word + " "
-    literals = [json.dumps(part, ensure_ascii=False) for part in [*parts, line[:-1]]]
-    if len(literals) == 1:
-        return f"    hint = {literals[0]}\n"
-    return "    hint = (\n" + "".join(f"        {literal}\n" for literal in literals) + "    )\n"
+    parts.append(line[:-1])
+    return "    hint = (\n" + "".join(f"        {literal(part)}\n" for part in parts) + "    )\n"
+
+
+def literal(text: str) -> str:
+    """In double quotes, but where only single ones need no escapes."""
+    if '"' in text and "'" not in text and "\\" not in text:
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=False)
 
 
 if __name__ == "__main__":

@@ -142,10 +142,7 @@ class UploadInUse(Error):
     """
 
     code = "upload_in_use"
-    hint = (
-        "Send one request at a time; HEAD of the upload ends one whose connection was lost, and says where to "
-        "go on."
-    )
+    hint = "Send one request at a time; HEAD of the upload ends one whose connection was lost, and says where to go on."
 
 
 class UploadOffsetMismatch(Error):
@@ -166,14 +163,14 @@ class DeviceMismatch(Error):
     """Devices do not agree (409). Name the mesh that the arrays lie on, reshard them, or send "reshard": true."""
 
     code = "device_mismatch"
-    hint = "Name the mesh that the arrays lie on, reshard them, or send \"reshard\": true."
+    hint = 'Name the mesh that the arrays lie on, reshard them, or send "reshard": true.'
 
 
 class ShardingMismatch(Error):
     """Shardings do not agree (409). Reshard the array (POST :reshard), or send "reshard": true."""
 
     code = "sharding_mismatch"
-    hint = "Reshard the array (POST :reshard), or send \"reshard\": true."
+    hint = 'Reshard the array (POST :reshard), or send "reshard": true.'
 
 
 class ArrayInUse(Error):
@@ -214,10 +211,7 @@ class SessionHalted(Error):
     """
 
     code = "session_halted"
-    hint = (
-        "Read the job that failed (halted_by of the session is its number), then POST "
-        "/v1/sessions/{id}:resume."
-    )
+    hint = "Read the job that failed (halted_by of the session is its number), then POST /v1/sessions/{id}:resume."
 
 
 class ModelNotLoaded(Error):
@@ -226,10 +220,7 @@ class ModelNotLoaded(Error):
     """
 
     code = "model_not_loaded"
-    hint = (
-        "POST /v2/repository/models/NAME/load loads it; POST /v2/repository/index says why one is "
-        "unavailable."
-    )
+    hint = "POST /v2/repository/models/NAME/load loads it; POST /v2/repository/index says why one is unavailable."
 
 
 class JobFinished(Error):
@@ -346,10 +337,7 @@ class EmptyMesh(Error):
     """
 
     code = "empty_mesh"
-    hint = (
-        "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at "
-        "least 1."
-    )
+    hint = "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1."
 
 
 class InvalidSpec(Error):
@@ -416,7 +404,7 @@ class DonationUnusable(Error):
     """
 
     code = "donation_unusable"
-    hint = "Donate only what has a result of the same type and sharding, or send \"donation\": \"warn\"."
+    hint = 'Donate only what has a result of the same type and sharding, or send "donation": "warn".'
 
 
 class IdempotencyKeyReused(Error):
@@ -441,10 +429,7 @@ class MemoryExceeded(Error):
     """
 
     code = "memory_exceeded"
-    hint = (
-        "Make the run smaller: shard its values over more of the mesh, use smaller types; :explain tells the "
-        "peak."
-    )
+    hint = "Make the run smaller: shard its values over more of the mesh, use smaller types; :explain tells the peak."
 
 
 class DeadlineExceeded(Error):
@@ -576,10 +561,7 @@ class LimitReached(Error):
     """
 
     code = "limit_reached"
-    hint = (
-        "Delete what is no longer needed, or ask the operator for a higher limit; GET /v1/me shows all of "
-        "them."
-    )
+    hint = "Delete what is no longer needed, or ask the operator for a higher limit; GET /v1/me shows all of them."
 
 
 class QueueFull(Error):
@@ -625,10 +607,7 @@ class MemoryFull(Error):
     """
 
     code = "memory_full"
-    hint = (
-        "Send it again after Retry-After; ask for smaller pages (limit=), and send large data as raw bytes or "
-        ".npy."
-    )
+    hint = "Send it again after Retry-After; ask for smaller pages (limit=), and send large data as raw bytes or .npy."
 
 
 class HttpVersion(Error):
