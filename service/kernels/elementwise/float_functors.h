@@ -220,7 +220,12 @@ struct Tan {
 };
 template <class T>
 struct Erf {
-  static T apply(T x) { return static_cast<T>(std::erf(double{x})); }
+  static T apply(T x) { return std::erf(x); }
+};
+template <>
+struct Erf<float> {
+  static float apply(float x) { return erf_of<false>(x); }
+  static float apply_fma(float x) { return erf_of<true>(x); }
 };
 template <class T>
 struct Asin {
@@ -236,7 +241,12 @@ struct Atan {
 };
 template <class T>
 struct Power {
-  static T apply(T a, T b) { return static_cast<T>(std::pow(double{a}, double{b})); }
+  static T apply(T a, T b) { return std::pow(a, b); }
+};
+template <>
+struct Power<float> {
+  static float apply(float a, float b) { return power_of<false>(a, b); }
+  static float apply_fma(float a, float b) { return power_of<true>(a, b); }
 };
 template <class T>
 struct Atan2 {

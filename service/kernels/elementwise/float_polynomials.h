@@ -4,7 +4,10 @@
 //   exp_of       float 0.95, 0.96 with FMA   double 0.97 with FMA, else the library's
 //   log_of       float 0.77
 //   logistic_of  float 2.1, 1.4 with FMA     double 2.2, 1.4 with FMA
-// Polynomials are minimax ones of the relative error (Remez), their coefficients rounded to the type.
+//   power_of     float 0.501
+//   erf_of       float 0.501
+// The last two compute in double, as far as a float needs it. Polynomials are minimax ones of the relative error
+// (Remez), their coefficients rounded to the type.
 #pragma once
 
 #include <bit>
@@ -118,6 +121,87 @@ template <bool kFma, class T>
   const T lost = e - (denominator - 1);
   const T rest = std::fma(-quotient, lost, std::fma(-quotient, denominator, numerator));
   return std::fma(rest, x < 0 ? 1 - quotient : quotient, quotient);
+}
+
+/// All ones where `condition` holds: several conditions joined by bits are no branches to the compiler.
+[[gnu::always_inline]] inline uint32_t mask_of(bool condition) { return condition ? ~0U : 0U; }
+[[gnu::always_inline]] inline float selected(uint32_t mask, float one, float other) {
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(one) & mask) | (std::bit_cast<uint32_t>(other) & ~mask));
+}
+
+/// log2 x of the positive float x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), log2 m = s p(s^2) with s = (m - 1) /
+/// (m + 1). The relative error is below 2^-45. Of 0 and infinity it is a finite number.
+template <bool kFma>
+[[gnu::always_inline]] inline double log2_in_double(float x) {
+  constexpr uint64_t kSqrtHalf = 0x3FE6A09E667F3BCD;
+  constexpr uint64_t kOne = 0x3FF0000000000000;
+  constexpr uint64_t kExponent = 0xFFF0000000000000;
+  const auto bits = std::bit_cast<uint64_t>(double{x});
+  const uint64_t from_sqrt_half = bits - kSqrtHalf + kOne;
+  const double m = std::bit_cast<double>(bits - (from_sqrt_half & kExponent) + kOne);
+  // The exponent as the low bits of a number that is large enough to have no others.
+  constexpr double kLarge = 0x1p52;
+  const double k = std::bit_cast<double>((from_sqrt_half >> 52) | std::bit_cast<uint64_t>(kLarge)) - (kLarge + 1023);
+  const double s = (m - 1) / (m + 1);
+  const double p = polynomial<kFma>(s * s, 0x1.71547652b8251p+1, 0x1.ec709dc53c66bp-1, 0x1.2776c2933ecdcp-1,
+                                    0x1.a61a2ec9b1b2bp-2, 0x1.47955635813fbp-2, 0x1.21b0ea97e634ap-2);
+  return multiply_add<kFma>(s, p, k);
+}
+
+/// 2^x as a float, from x in double; the relative error is below 2^-34.
+template <bool kFma>
+[[gnu::always_inline]] inline float exp2_of(double x) {
+  const double low = x < -160 ? -160 : x;
+  const double in = low > 160 ? 160 : low;
+  const double shifted = in + kNoFraction<double>;
+  const double r = in - (shifted - kNoFraction<double>);
+  const double e =
+      polynomial<kFma>(r, 0x1.ffffffffabbb6p-1, 0x1.62e42ff116242p-1, 0x1.ebfbe0a4bf5b3p-3, 0x1.c6b08aaf31573p-5,
+                       0x1.3b29dc404cc60p-7, 0x1.5d8a708532d62p-10, 0x1.446a2038552f2p-13, 0x1.fe1788f3cc4acp-17);
+  const double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) + std::bit_cast<uint64_t>(1.0));
+  return static_cast<float>(e * scale);
+}
+
+/// base^exponent = 2^(exponent log2 |base|), and what pow of C gives for zeros, ones, infinities, NaN and the powers of
+/// negative numbers.
+template <bool kFma>
+[[gnu::always_inline]] inline float power_of(float base, float exponent) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const float x = std::fabs(base);
+  const float inner = exp2_of<kFma>(double{exponent} * log2_in_double<kFma>(x));
+  // Where x is 0 or infinite the sign of the exponent says the result; where it is 1 the exponent may be infinite.
+  const float growth = x > 1 ? exponent : -exponent;
+  const float edge = growth > 0 ? kInfinity : 0.0F;
+  const float outer = x == 1 ? 1.0F : edge;
+  const uint32_t is_outer = mask_of(x == 0) | mask_of(x == 1) | mask_of(x == kInfinity);
+  const float magnitude = selected(is_outer, outer, inner);
+  // Floats of 2^24 and more are even.
+  const float size = std::fabs(exponent);
+  const float counted = size < 0x1p25F ? size : 0x1p25F;
+  const auto integer = static_cast<int32_t>(counted);
+  const uint32_t is_whole = mask_of(static_cast<float>(integer) == counted);
+  const uint32_t sign = std::bit_cast<uint32_t>(base) & (static_cast<uint32_t>(integer) << 31) & is_whole;
+  const float with_sign = std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude) | sign);
+  const uint32_t has_none = mask_of(base < 0) & mask_of(base != -kInfinity) & ~is_whole;
+  const uint32_t is_nan = has_none | mask_of(base != base) | mask_of(exponent != exponent);
+  const uint32_t is_one = mask_of(base == 1) | mask_of(exponent == 0);
+  return selected(is_one, 1.0F, selected(is_nan, kNaN, with_sign));
+}
+
+/// erf x = x p(x^2) / q(x^2) for |x| up to 4, where it is 1 to a float. The relative error is below 2^-36.
+template <bool kFma>
+[[gnu::always_inline]] inline float erf_of(float x) {
+  const float low = x < -4 ? -4.0F : x;  // NaN stays
+  const double in = low > 4 ? 4.0F : low;
+  const double z = in * in;
+  const double p =
+      polynomial<kFma>(z, 0x1.20dd75041f7fep+0, 0x1.9a4b86db86187p-3, 0x1.dc19711bd426cp-5, 0x1.452f5e9be3b01p-8,
+                       0x1.0cf89a86fb7a9p-11, 0x1.6d7e1f10015e2p-16, 0x1.941de993d11ffp-21, 0x1.9cf3e1c67baabp-29);
+  const double q =
+      polynomial<kFma>(z, 1.0, 0x1.0591fe9e3c735p-1, 0x1.f2e307d3f8842p-4, 0x1.224caaee8535bp-6, 0x1.c19d966ac6e2cp-10,
+                       0x1.d3b33dd50842dp-14, 0x1.2f3dba90d07ebp-18, 0x1.3acc36215074cp-24);
+  return static_cast<float>(in * p / q);
 }
 
 }  // namespace meshd::kernels
