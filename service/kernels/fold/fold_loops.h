@@ -141,11 +141,34 @@ template <class Op, class Acc, class Value>
   std::copy_n(sums.begin(), lanes, to);
 }
 
+/// Segments of one lane and of kCount values, from left to right as fold_one does, many side by side in vectors.
+template <class Op, class Acc, class Value, int kCount>
+[[gnu::always_inline]] inline void fold_short(const Value* __restrict from, int64_t groups, Acc* __restrict to) {
+#pragma GCC ivdep
+  for (int64_t group = 0; group < groups; ++group) {
+    Acc sum = static_cast<Acc>(from[group * kCount]);
+    for (int i = 1; i < kCount; ++i) sum = Op::apply(sum, static_cast<Acc>(from[group * kCount + i]));
+    to[group] = sum;
+  }
+}
+
 template <class Op, class Acc, class Value>
 [[gnu::always_inline]] inline void fold_segments(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
                                                  std::byte* accumulators) {
   const Value* from = reinterpret_cast<const Value*>(values);
   Acc* to = reinterpret_cast<Acc*>(accumulators);
+  if (lanes == 1) {
+    switch (count) {  // such as the coordinates of points
+      case 2:
+        return fold_short<Op, Acc, Value, 2>(from, groups, to);
+      case 3:
+        return fold_short<Op, Acc, Value, 3>(from, groups, to);
+      case 4:
+        return fold_short<Op, Acc, Value, 4>(from, groups, to);
+      default:
+        break;
+    }
+  }
   for (int64_t group = 0; group < groups; ++group, from += count * lanes, to += lanes) {
     if (lanes == 1)
       *to = fold_one<Op, Acc, Value>(from, count);
