@@ -10,8 +10,8 @@
 
 namespace meshd::api {
 
-/// A version of a path or a query; nothing for an empty text. Throws not_found for what is no number.
-std::optional<int64_t> version_of(std::string_view text);
+/// A version of a path or a query. Throws not_found for what is no number.
+int64_t version_of(std::string_view text);
 /// The {version} of a path; nothing where the row has none. Throws not_found.
 std::optional<int64_t> version_in(const Request& request);
 /// The model of a path with {name}, and {version} where the row has it. Throws not_found.

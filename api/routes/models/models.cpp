@@ -8,9 +8,8 @@
 
 namespace meshd::api {
 
-std::optional<int64_t> version_of(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  if (const auto version = whole_number(text)) return version;
+int64_t version_of(std::string_view text) {
+  if (const auto version = whole_number(text)) return *version;
   throw core::Error("not_found", fmt::format("versions of models are numbers, got {}", quote(text)));
 }
 
@@ -19,6 +18,12 @@ std::optional<int64_t> version_in(const Request& request) {
     if (name == "version") return version_of(text);
   }
   return std::nullopt;
+}
+
+std::optional<int64_t> version_asked(const Request& request) {
+  request.query.require_known({"version"});
+  const auto text = request.query.get("version");
+  return text ? std::optional(version_of(*text)) : std::nullopt;
 }
 
 models::ModelRef model_of(const Request& request, Services& services) {
@@ -66,18 +71,15 @@ std::vector<Route> model_routes(Services& services, const ProcessFacts& facts) {
        [&services](Request& request) { return list_models(request, services); }},
       {"GET", "/v1/models/{name}", "getModel", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         request.query.require_known({"version"});
-         const auto version = version_of(request.query.get("version").value_or(""));
-         return model_document(200, request, services,
-                               services.models.find(request.capture("name"), version, request.principal));
+         return model_document(
+             200, request, services,
+             services.models.find(request.capture("name"), version_asked(request), request.principal));
        }},
       {"PUT", "/v1/models/{name}", "putModel", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return put_model(request, services); }},
       {"DELETE", "/v1/models/{name}", "deleteModel", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         request.query.require_known({"version"});
-         const auto version = version_of(request.query.get("version").value_or(""));
-         services.models.remove(request.capture("name"), version, request.principal);
+         services.models.remove(request.capture("name"), version_asked(request), request.principal);
          return no_content();
        }},
   };

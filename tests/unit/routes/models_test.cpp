@@ -62,6 +62,13 @@ TEST_F(Models, are_registered_in_versions_and_served) {
   EXPECT_EQ(server_.ask("GET", "/v1/models").json().at("items").size(), 0U);
 }
 
+TEST_F(Models, an_empty_version_is_no_version) {
+  ASSERT_EQ(put("m", twice()).status, 201);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m?version=").problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", "/v1/models/m?version=").problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", "/v1/models/m").status, 200) << "no version was deleted";
+}
+
 TEST_F(Models, errors_are_problems_with_the_text_that_the_protocol_wants) {
   const Answer answer = server_.ask("GET", "/v2/models/nothing");
   EXPECT_EQ(answer.problem(), "404 not_found");
