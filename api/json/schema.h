@@ -167,17 +167,11 @@ struct JsonCodec<bool> {
 };
 
 bool read_integer(const Json& json, const Place& place, int64_t& out);
-/// Integers beyond 2^53 are strings.
+/// A number, as the contract says of counts and sizes, also beyond 2^53, where some readers round it (RFC 7493, 2.2).
 template <typename M>
 struct JsonCodec<M, std::enable_if_t<std::is_integral_v<M> && !std::is_same_v<M, bool>>> {
   static JsonType type() { return {JsonType::Kind::kInteger}; }
-  static void append(std::string& out, M value) {
-    if constexpr (std::is_unsigned_v<M>) {
-      append_unsigned(out, value);
-    } else {
-      append_integer(out, value);
-    }
-  }
+  static void append(std::string& out, M value) { out += std::to_string(value); }
   static bool read(const Json& json, const Place& place, int64_t& out) { return read_integer(json, place, out); }
 };
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -258,6 +259,11 @@ TEST(Schema, what_is_written_is_read_back) {
   core::Diagnostics wrong;
   EXPECT_EQ(read_json<Ranges>(Json::parse(to_json(out)), "", wrong).a, out.a);
   EXPECT_TRUE(wrong.empty());
+}
+
+TEST(Schema, integers_of_any_size_are_numbers) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(to_json(Ranges{{kMost}, {-kMost}}), R"({"a":[9223372036854775807],"b":[-9223372036854775807]})");
 }
 
 TEST(Schema, of_many_unknown_fields_the_first_are_listed) {
