@@ -67,7 +67,11 @@ Replacement replacement_of(const Request& request, const arrays::ArrayRef& held,
 Response put_named_data(Request& request, Services& services) {
   const std::string& name = request.capture("name");
   const arrays::ArrayRef held = services.arrays.find_live(name, request.principal);
-  if (held != nullptr && request.query.has("slice")) return put_array_data(request, services, held);
+  if (request.query.has("slice")) {
+    if (held == nullptr)
+      throw core::Error("invalid_query", "slice: no array is named '" + name + "'; store it whole first");
+    return put_array_data(request, services, held);
+  }
   UploadQuery wanted = read_upload_query(request);
   if (request.query.has("name")) throw core::Error("invalid_query", "name: the path has it");
   wanted.name = name;

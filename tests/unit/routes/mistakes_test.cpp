@@ -56,6 +56,13 @@ TEST_F(Mistakes, arguments_that_jit_dropped_are_named) {
   EXPECT_TRUE(says(either, "keep_unused=True")) << either;
 }
 
+TEST_F(Mistakes, a_slice_of_a_name_that_no_array_has_is_named) {
+  const Answer answer = server_.ask("PUT", "/v1/arrays/by-name/w/data?slice=0:1&dtype=float32&shape=2", "12345678",
+                                    {"Content-Type: application/octet-stream"});
+  EXPECT_EQ(answer.problem(), "422 invalid_query");
+  EXPECT_TRUE(says(answer.json(), "slice: no array is named 'w'")) << answer.body;
+}
+
 TEST_F(Mistakes, arguments_that_are_missing_are_named) {
   const json document = refused_run(kTwo, json::array({two_}));
   EXPECT_TRUE(says(document, "missing (from 0): 0 (tensor<3xf32>)")) << document;
