@@ -23,7 +23,9 @@ constexpr size_t kKnownBytes = 1024;
 constexpr size_t kIdleRead = 4 * 1024;
 constexpr size_t kBodyRead = 64 * 1024;
 constexpr int kTurnRequests = 16;
-constexpr int64_t kLingerBytes = int64_t{4} << 20;
+// What a client may still send to an answered connection: a program's body whole, since many clients read no answer
+// before they have sent all. kLinger bounds the time.
+constexpr int64_t kLingerBytes = int64_t{64} << 20;
 
 bool is_peer_gone(int fd) {
   pollfd look{fd, POLLRDHUP, 0};
@@ -197,7 +199,7 @@ bool Connection::step() {
       if (skipped_ > kLingerBytes) {
         close();
       } else {
-        read(kIdleRead);
+        read(state_ == State::kLinger ? kBodyRead : kIdleRead);
       }
       return false;
     case State::kHandshake:

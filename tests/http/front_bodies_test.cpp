@@ -140,6 +140,18 @@ TEST_F(FrontBodies, early_refusal_of_a_large_body_reaches_the_client) {
   EXPECT_EQ("close", answer.header("Connection"));
 }
 
+TEST_F(FrontBodies, early_refusal_reaches_a_client_that_sends_all_before_it_reads) {
+  start();
+  for (const std::string& framing :
+       {std::string("Content-Length: 8000000\r\n"), std::string("Transfer-Encoding: chunked\r\n")}) {
+    RawClient client = connect();
+    EXPECT_TRUE(
+        client.send(put("/refuse", framing) + (framing[0] == 'T' ? "7a1200\r\n" : "") + std::string(8'000'000, 'x')))
+        << framing;
+    EXPECT_EQ(413, client.receive().value_or(Answer()).status) << framing;
+  }
+}
+
 TEST_F(FrontBodies, bodies_taken_in_are_limited_in_all) {
   api::ServerOptions options;
   options.memory = core::MemoryLedger::create(5 << 18);  // requests: 1 MiB
