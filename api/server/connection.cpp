@@ -351,10 +351,10 @@ bool Connection::skip_body() {
     return true;
   }
   if (skipped_ > reactor_.context().options.drain_bytes) {
-    close();
-  } else {
-    read(kBodyRead);
+    linger();  // no request is looked for behind so much, but the client may not have read its answer yet
+    return true;
   }
+  read(kBodyRead);
   return false;
 }
 
