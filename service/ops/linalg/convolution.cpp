@@ -312,7 +312,7 @@ PreparedKernel prepare_convolution(const OpView& local) {
 
 /// A convolution's sum over elements of windows is sharded only where there is one window, of all elements in order:
 /// elsewhere every shard of the kernel is multiplied with every shard of lhs.
-bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool convolution_keeps_unsharded(const OpView& view, const FactorRule& rule, size_t factor) {
   if (rule.factors[factor].kind != FactorKind::kReduction) return false;
   const ConvolutionDims dims = convolution_dims(view);
   const std::vector<kernels::WindowDim> windows = convolution_windows(view, dims);
@@ -358,7 +358,7 @@ std::vector<OpDef> make_convolution_rows() {
        .combine = combine_sums,
        .localize = localize_convolution,
        .derivative = {vjp_convolution},
-       .keeps_unsharded = convolution_keeps_whole,
+       .keeps_unsharded = convolution_keeps_unsharded,
        .halo = convolution_halo});
   return rows;
 }
