@@ -293,7 +293,7 @@ using NamedArrays = std::vector<std::pair<std::string, arrays::ArrayRef>>;
 NamedArrays exported_prefix(const Request& request, Services& services, const std::string& prefix) {
   if (prefix.empty()) throw core::Error("invalid_query", "prefix: name what the names begin with, as prefix=model/");
   for (const std::string_view field : {"id", "as"}) {
-    if (request.query.has(field)) throw core::Error("invalid_query", std::string(field) + ": stands beside prefix");
+    if (request.query.has(field)) throw core::Error("invalid_query", std::string(field) + ": is given beside prefix");
   }
   NamedArrays out;
   for (const arrays::ArrayRef& array :
@@ -342,7 +342,7 @@ std::vector<FileEntry> opened(const NamedArrays& arrays, Services& services, std
     const arrays::ArrayInfo& info = array->info();
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
     auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
-                                 arrays::whole_slices(info.type.dims));
+                                 arrays::full_slices(info.type.dims));
     entries.push_back({name, info.type, std::move(region)});
   }
   return entries;
