@@ -32,7 +32,7 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
     if (!info.committed || slices) return;
     const auto devices = static_cast<int64_t>(array->layout().device_shards.size());
     if (partitions > 0 && devices != partitions)
-      wrong.add(place, fmt::format("lies on {} devices, an array before it on {}", devices, partitions));
+      wrong.add(place, fmt::format("is on {} devices, an array before it on {}", devices, partitions));
     partitions = devices;
   });
   return out;
@@ -93,7 +93,7 @@ effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string&
   effects::InfeedEntry entry;
   entry.queue = in.queue.value_or("");
   if (in.values != nullptr && in.parts != nullptr)
-    wrong.add(pointer + "/parts", "stands beside values; give one of the two");
+    wrong.add(pointer + "/parts", "is given beside values; give one of the two");
   if (in.values != nullptr) {
     entry.values = read_values(*in.values, pointer + "/values", source, std::nullopt, entry.partitions, wrong);
     return entry;

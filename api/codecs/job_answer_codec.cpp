@@ -39,7 +39,7 @@ struct RunShardings {
 template <typename Elements>
 Elements elements_of(const jobs::JobValue& value, const std::function<Elements(std::span<const std::byte>)>& make) {
   arrays::GatherReader reader(value.layout, tensor::size_bytes(value.type.dtype), value.shards,
-                              arrays::whole_slices(value.type.dims));
+                              arrays::full_slices(value.type.dims));
   const auto pieces = reader.pieces(1);
   if (pieces && pieces->size() == 1) return make(pieces->front());
   auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(reader.total_bytes()));

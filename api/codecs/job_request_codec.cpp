@@ -164,7 +164,7 @@ void read_program(const Json* given, const JobContext& context, jobs::JobRequest
   const ProgramSource source{std::move(program.text), std::move(program.base64), std::move(program.part)};
   if (program.id) {
     if (program.format || source.text || source.is_artifact())
-      wrong.add("/program/id", "stands beside format or text; give one or the other");
+      wrong.add("/program/id", "is given beside format or text; give one or the other");
     const registry::StoredProgram stored = context.was_accepted ? context.programs.get_for_accepted_job(*program.id)
                                                                 : context.programs.get(*program.id, out.principal);
     out.program = stored.parsed;

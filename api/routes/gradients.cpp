@@ -22,7 +22,7 @@ std::vector<size_t> positions(const std::optional<std::vector<int64_t>>& given, 
   for (const int64_t position : given.value_or(std::vector<int64_t>{0})) {
     const auto at = static_cast<size_t>(position);
     if (std::find(out.begin(), out.end(), at) != out.end())
-      wrong.add(pointer, "position " + std::to_string(position) + " stands twice");
+      wrong.add(pointer, "position " + std::to_string(position) + " occurs twice");
     out.push_back(at);
   }
   if (out.empty()) wrong.add(pointer, "expected one position or more");

@@ -6,7 +6,8 @@ namespace {
 constexpr EffectKind kKinds[] = {
     {"io", "what leaves or enters a program; a family, bind one of its kinds", true, false, true, false, ""},
     {"log", "keeps the values: an entry of the session's log for each call", true, false, true, true, "io"},
-    {"callback", "keeps the values and answers with values that the request brings, or its client while it runs", true,
+    {"callback",
+     "keeps the values and answers with values that the request has, or that its client sends while it runs", true,
      true, true, true, "io"},
     {"record", "keeps the values, once a run: not inside control flow", true, false, false, true, "io"},
     {"infeed", "takes what a client feeds while the program runs", true, true, true, false, "io"},

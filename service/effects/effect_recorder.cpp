@@ -116,7 +116,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
     if (binding.kind->answers && binding.answers.empty() && !binding.live) {
       wrong.add(pointer,
                 "callback " + std::to_string(effect.point.callback) +
-                    " gives values back: bring \"answers\", or answer while the program runs with \"live\": true");
+                    " gives values back: send \"answers\", or answer while the program runs with \"live\": true");
     }
     for (size_t call = 0; call < binding.answers.size(); ++call) {
       const auto& answer = binding.answers[call];
@@ -301,8 +301,8 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
   if (got == Got::kNothing) {
     throw core::Error("invalid_argument",
                       "'" + std::string(call.name) + "' wants entry " + std::to_string(taken + 1) + " of queue '" +
-                          name + "', the request's infeed brings " + std::to_string(taken) +
-                          "; bring more, or run in a session and feed its queue",
+                          name + "', the request's infeed has " + std::to_string(taken) +
+                          "; send more, or run in a session and feed its queue",
                       {{"/infeed", "expected more entries for queue '" + name + "'"}});
   }
   return device::EffectResult::done(answer_of(entry, call));

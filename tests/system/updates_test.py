@@ -71,7 +71,7 @@ def an_update_is_the_next_version(s):
         document = ok(s.ask("GET", f"/v1/arrays/{made}"))
         assert document["version"] == 2 and document["state"] == "ready"
         assert s.ask("GET", f"/v1/arrays/{made}/data", None, {"If-None-Match": second})[0] == 304
-        # results laid out otherwise than the array are brought to where it lies
+        # results laid out otherwise than the array are resharded to its layout
         ok(run(s, STEP, [{"array": made}, 1.0], update=UPDATE, results={"encoding": "none"}))
         assert data(s, made)[0] == 2.5 and ok(s.ask("GET", f"/v1/arrays/{made}"))["version"] == 3
     loose = array(s)
