@@ -103,7 +103,7 @@ def until(condition, what, seconds=30):
         time.sleep(0.02)
 
 
-# Counts to %n, a microsecond a turn, and gives that as %0: the default budget of steps (1e9) is used up after minutes.
+# Counts to %n, a microsecond an iteration, and gives that as %0: the default budget of steps (1e9) is used up after minutes.
 COUNT = """  %c = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
   %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
