@@ -70,7 +70,7 @@ const Schema<CallbackRequestDocument>& schema() {
        {"answer", [](const Doc& doc) -> std::optional<std::vector<ValueDocument>> {
           if (doc.asked.state != effects::CallbackState::kAnswered || effects::asks_for_parts(doc.asked))
             return std::nullopt;
-          return value_documents(doc.asked.answer, doc.base64);
+          return value_documents(doc.asked.reply, doc.base64);
         }}}};
   return kSchema;
 }

@@ -214,29 +214,29 @@ device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
   }
   const Binding& binding = found->second;
   if (call.has_side_effect && commits_early(*binding.kind) && !has_room()) return device::EffectResult::pending();
-  std::vector<std::vector<std::byte>> answers;
+  std::vector<std::vector<std::byte>> results;
   if (!call.results.empty()) {
-    auto answer = answer_to(call, binding);
-    if (!answer) return device::EffectResult::pending();
-    answers = std::move(*answer);
+    auto reply = reply_to(call, binding);
+    if (!reply) return device::EffectResult::pending();
+    results = std::move(*reply);
     ++calls_[call.callback];
   }
   if (call.has_side_effect) record(call, *binding.kind, binding.name);
-  return device::EffectResult::done(std::move(answers));
+  return device::EffectResult::done(std::move(results));
 }
 
-std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(const device::EffectCall& call,
-                                                                             const Binding& binding) {
+std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::reply_to(const device::EffectCall& call,
+                                                                            const Binding& binding) {
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
     return bytes_of(binding.answers[std::min(number, binding.answers.size() - 1)]);
   }
   std::optional<std::vector<std::vector<std::byte>>> found;
   state_.with([&](State& state) {
-    const auto there = state.answers.find(asked_);
-    if (there != state.answers.end()) {
+    const auto there = state.replies.find(asked_);
+    if (there != state.replies.end()) {
       found = std::move(there->second);
-      state.answers.erase(there);
+      state.replies.erase(there);
       return;
     }
     CallbackRequest request;
@@ -260,9 +260,9 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
   return found;
 }
 
-void EffectRecorder::answer(int64_t call, const std::vector<tensor::DenseValue>& values) {
+void EffectRecorder::reply(int64_t call, const std::vector<tensor::DenseValue>& values) {
   state_.with([&](State& state) {
-    state.answers[call] = bytes_of(values);
+    state.replies[call] = bytes_of(values);
     state.wants.request.reset();
   });
 }
@@ -305,7 +305,7 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
                           "; send more, or run in a session and feed its queue",
                       {{"/infeed", "expected more entries for queue '" + name + "'"}});
   }
-  return device::EffectResult::done(answer_of(entry, call));
+  return device::EffectResult::done(results_of(entry, call));
 }
 
 device::EffectResult EffectRecorder::give(const device::EffectCall& call) {

@@ -136,7 +136,7 @@ InfeedEntry infeed_from_text(std::string queue, int64_t number, std::string_view
   return entry;
 }
 
-std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const device::EffectCall& call) {
+std::vector<std::vector<std::byte>> results_of(const InfeedEntry& entry, const device::EffectCall& call) {
   const auto devices = static_cast<int64_t>(call.devices.size());
   if (entry.partitions > 0 && entry.partitions != devices) {
     misfit(entry, call,

@@ -378,7 +378,7 @@ def programs_ask_their_client(s):
         done = ok(answer_to(s, at, turn + 1, f32(turn + 0.5)))
         assert done["state"] == "answered" and done["answer"][0]["data"] == turn + 0.5
         assert ok(answer_to(s, at, turn + 1, turn + 0.5)) == done, "again, and without the dtype"
-        refused(answer_to(s, at, turn + 1, 9.0), 409, "another answer")
+        refused(answer_to(s, at, turn + 1, 9.0), 409, "another reply")
         total += turn + 0.5
     done = job(s, quiz)
     assert done["answer"]["results"][0]["data"] == total

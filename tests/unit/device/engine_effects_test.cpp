@@ -1,4 +1,4 @@
-// Effects leave in order, once each, and a run waits for answers as data.
+// Effects leave in order, once each, and a run waits for replies as data.
 #include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
@@ -16,7 +16,7 @@ struct Seen {
   std::vector<float> values;
 };
 
-// Notes what comes; answers with the negated operand when asked for a result.
+// Notes what comes; results with the negated operand when asked for a result.
 class Notebook final : public device::EffectSink {
  public:
   device::EffectResult emit(const device::EffectCall& call) override {
@@ -31,15 +31,15 @@ class Notebook final : public device::EffectSink {
       if (!numbers.empty()) std::memcpy(numbers.data(), value.bytes.data(), value.bytes.size());
       made.values.insert(made.values.end(), numbers.begin(), numbers.end());
     }
-    std::vector<std::vector<std::byte>> answers;
+    std::vector<std::vector<std::byte>> results;
     for (size_t i = 0; i < call.results.size(); ++i) {
       std::vector<float> numbers = made.values;
       for (float& number : numbers) number = -number;
-      answers.push_back(bytes_of(numbers));
+      results.push_back(bytes_of(numbers));
     }
-    if (wrong_answer) answers.clear();
+    if (wrong_answer) results.clear();
     seen.push_back(std::move(made));
-    return device::EffectResult::done(std::move(answers));
+    return device::EffectResult::done(std::move(results));
   }
   bool pend_once = false;
   bool wrong_answer = false;
