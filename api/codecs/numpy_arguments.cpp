@@ -203,7 +203,7 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
       }
     }
   }
-  // Positions that are given by name already are left out; what stands behind one goes by name too.
+  // Positions that are given by name already are left out; what is behind one goes by name too.
   const auto is_named = [&](const std::string& name) {
     return std::any_of(named.begin(), named.end(), [&](const auto& item) { return item.first == name; });
   };

@@ -13,7 +13,7 @@ std::string svg_text(std::string_view text);
 /// <text> at a place; `kind` is a class of the picture's style, or empty.
 std::string svg_label(int x, int y, std::string_view text, std::string_view kind = {});
 
-/// What stands above the values: name, legend, meshes, totals. `height` is where the values begin.
+/// What is above the values: name, legend, meshes, totals. `height` is where the values begin.
 struct ExplanationHead {
   std::string svg, description;
   int height = 0;

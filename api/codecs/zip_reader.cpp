@@ -178,7 +178,7 @@ struct ZipReader::State {
       const auto found = members.find(listed.offset);
       if (found == members.end() || found->second.name != listed.name || found->second.crc != listed.crc ||
           found->second.bytes != listed.bytes || found->second.stored_bytes != listed.stored_bytes) {
-        fail_npz("the directory lists '" + listed.name + "' otherwise than it stands in the file");
+        fail_npz("the directory lists '" + listed.name + "' otherwise than it is in the file");
       }
       members.erase(found);
       const uint32_t signature = take_signature();

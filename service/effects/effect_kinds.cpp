@@ -14,7 +14,7 @@ constexpr EffectKind kKinds[] = {
     {"outfeed", "gives values to a client while the program runs", true, false, true, false, "io"},
     {"debug", "what a program tells people; a family, bind one of its kinds", false, false, true, false, ""},
     {"print", "keeps the values for people to read; ordered on one device only", false, false, true, true, "debug"},
-    {"end", "how a job ended whose effects stand before it; a family", true, false, true, false, ""},
+    {"end", "how a job ended whose effects are before it; a family", true, false, true, false, ""},
     {"failed", "the job has failed: its effects end here; the name is the error's code", true, false, true, false,
      "end"},
     {"cancelled", "the job was cancelled: its effects end here", true, false, true, false, "end"},

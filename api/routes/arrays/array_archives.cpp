@@ -91,7 +91,7 @@ class Import {
     if (!given.empty() && !made_.empty()) {
       throw core::Error("invalid_query",
                         "name: the file holds several arrays, which have names of their own; prefix= "
-                        "stands before them");
+                        "is before them");
     }
     wanted.name = query_.prefix + (given.empty() ? name : given);
     if (const auto own = query_.specs.find(name); own != query_.specs.end()) {
@@ -289,7 +289,7 @@ namespace {
 
 using NamedArrays = std::vector<std::pair<std::string, arrays::ArrayRef>>;
 
-// What the names that begin with the prefix address, called what stands behind it.
+// What the names that begin with the prefix address, called what is behind it.
 NamedArrays exported_prefix(const Request& request, Services& services, const std::string& prefix) {
   if (prefix.empty()) throw core::Error("invalid_query", "prefix: name what the names begin with, as prefix=model/");
   for (const std::string_view field : {"id", "as"}) {

@@ -172,7 +172,7 @@ class Client:
         return [Array(self, each) for each in self._all("/v1/arrays", {"name": name, "prefix": prefix})]
 
     def export(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The data of the arrays whose names begin so, by what stands behind the prefix: one download, of one
+        """The data of the arrays whose names begin so, by what follows the prefix: one download, of one
         moment."""
         return _checkpoints.export(self, prefix)
 
