@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/codecs/form_files.h"
+#include "api/codecs/files/form_files.h"
 #include "api/json/json.h"
 #include "service/compile/pipeline.h"
 #include "service/core/memory_ledger.h"

@@ -1,7 +1,7 @@
 // /v1/sessions/{id}/callbacks: callback requests of running programs, and their replies.
 #include <fmt/core.h>
 
-#include "api/codecs/effect_codec.h"
+#include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <span>
 
-#include "api/codecs/explain_codec.h"
+#include "api/codecs/explain/explain_codec.h"
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/inspect.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "api/codecs/npy.h"
+#include "api/codecs/files/npy.h"
 #include "api/routes/arrays/array_stream.h"
 #include "service/arrays/region.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/zarr.h"
+#include "api/codecs/files/zarr.h"
 #include "api/http/ranges.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/file_kinds.h"
-#include "api/codecs/form.h"
+#include "api/codecs/files/file_kinds.h"
+#include "api/codecs/files/form.h"
+#include "api/codecs/files/npz.h"
+#include "api/codecs/files/safetensors.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/codecs/npz.h"
-#include "api/codecs/safetensors.h"
 #include "api/http/media_type.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_archives.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/npy.h"
+#include "api/codecs/files/npy.h"
 #include "api/codecs/value.h"
 #include "api/http/conditions.h"
 #include "api/json/json.h"

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <new>
 
-#include "api/codecs/npy.h"
-#include "api/codecs/safetensors.h"
+#include "api/codecs/files/npy.h"
+#include "api/codecs/files/safetensors.h"
 #include "api/http/accept.h"
 #include "api/routes/arrays/array_stream.h"
 

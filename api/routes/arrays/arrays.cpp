@@ -3,7 +3,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
-#include "api/codecs/layout_picture.h"
+#include "api/codecs/explain/layout_picture.h"
 #include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
