@@ -5,7 +5,7 @@
 #include <span>
 
 #include "api/codecs/explain/explain_codec.h"
-#include "api/http/accept.h"
+#include "api/fields/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/inspect.h"
 

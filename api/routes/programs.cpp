@@ -3,7 +3,7 @@
 #include "api/codecs/files/file_kinds.h"
 #include "api/codecs/files/form.h"
 #include "api/codecs/program_codec.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {

@@ -4,7 +4,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/files/zarr.h"
-#include "api/http/ranges.h"
+#include "api/fields/ranges.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"
 #include "service/arrays/region.h"

@@ -11,7 +11,7 @@
 #include "api/codecs/files/npz.h"
 #include "api/codecs/files/safetensors.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_file.h"

@@ -5,7 +5,7 @@
 #include "api/codecs/files/form.h"
 #include "api/codecs/files/npy.h"
 #include "api/codecs/value.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/http/router.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/upload_body.h"

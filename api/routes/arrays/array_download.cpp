@@ -7,7 +7,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/files/npy.h"
 #include "api/codecs/value.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/array_stream.h"

@@ -7,7 +7,7 @@
 #include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_download.h"
 #include "api/routes/arrays/array_parts.h"

@@ -305,8 +305,8 @@ class DeviceModule {
         {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
     std::vector<ir::Region> regions;
     regions.push_back(here_.writer().region({}, [&](const auto&) {
-      std::vector<ir::ValueId> reply = call(op);
-      here_.writer().create("stablehlo.return", std::move(reply), {});
+      std::vector<ir::ValueId> answers = call(op);
+      here_.writer().create("stablehlo.return", std::move(answers), {});
     }));
     regions.push_back(here_.writer().region({}, [&](const auto&) {
       std::vector<ir::ValueId> zeros;

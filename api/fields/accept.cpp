@@ -1,4 +1,4 @@
-#include "api/http/accept.h"
+#include "api/fields/accept.h"
 
 #include <algorithm>
 #include <charconv>

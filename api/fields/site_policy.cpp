@@ -1,4 +1,4 @@
-#include "api/http/site_policy.h"
+#include "api/fields/site_policy.h"
 
 #include <fmt/core.h>
 

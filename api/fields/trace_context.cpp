@@ -1,4 +1,4 @@
-#include "api/http/trace_context.h"
+#include "api/fields/trace_context.h"
 
 #include <algorithm>
 

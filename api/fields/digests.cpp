@@ -1,4 +1,4 @@
-#include "api/http/digests.h"
+#include "api/fields/digests.h"
 
 #include <algorithm>
 #include <string_view>

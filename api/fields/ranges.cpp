@@ -1,4 +1,4 @@
-#include "api/http/ranges.h"
+#include "api/fields/ranges.h"
 
 #include <fmt/core.h>
 

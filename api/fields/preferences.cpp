@@ -1,4 +1,4 @@
-#include "api/http/preferences.h"
+#include "api/fields/preferences.h"
 
 #include <algorithm>
 

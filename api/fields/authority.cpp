@@ -1,4 +1,4 @@
-#include "api/http/authority.h"
+#include "api/fields/authority.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "api/http/partial_upload.h"
+#include "api/fields/partial_upload.h"
 
 #include <algorithm>
 #include <charconv>

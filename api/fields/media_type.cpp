@@ -1,4 +1,4 @@
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 
 #include <algorithm>
 

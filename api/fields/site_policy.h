@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http/authority.h"
+#include "api/fields/authority.h"
 #include "api/http/head.h"
 
 namespace meshd::api {

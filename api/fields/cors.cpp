@@ -1,4 +1,4 @@
-#include "api/http/cors.h"
+#include "api/fields/cors.h"
 
 #include <string>
 
