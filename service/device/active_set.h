@@ -40,7 +40,6 @@ class ActiveSet {
 
   /// Shards of a table that an active device of this process holds.
   std::span<const int32_t> shards(compile::TableId table);
-  [[nodiscard]] bool is_active(int64_t device) const { return active_[static_cast<size_t>(device)] != 0; }
   [[nodiscard]] bool is_all() const { return is_all_; }
   /// The first active device that holds a shard, of any rank; -1: none.
   [[nodiscard]] int64_t holder(compile::TableId table, int64_t shard) const;
