@@ -16,7 +16,7 @@ namespace {
 
 using zip::get;
 
-constexpr size_t kInput = 64 * 1024;
+constexpr size_t kInputBytes = 64 * 1024;
 // As for encoded bodies (README of api): so many times its bytes a member may have, after the first MiB.
 constexpr int64_t kMostTimes = 200;
 constexpr int64_t kFreeBytes = int64_t{1} << 20;
@@ -52,7 +52,7 @@ bool read_zip64(std::string_view extra, std::initializer_list<int64_t*> wanted) 
 
 struct ZipReader::State {
   ReadSome read;
-  std::vector<std::byte> input = std::vector<std::byte>(kInput);
+  std::vector<std::byte> input = std::vector<std::byte>(kInputBytes);
   size_t at = 0, filled = 0;
   int64_t taken = 0;  // bytes of the file before input[at]
 
@@ -84,7 +84,7 @@ struct ZipReader::State {
   void take(std::span<std::byte> out) {
     while (!out.empty()) {
       size_t count = 0;
-      if (at == filled && out.size() >= kInput) {
+      if (at == filled && out.size() >= kInputBytes) {
         count = read(out);
         if (count == 0) fail_npz("the file ends too early");
       } else {
