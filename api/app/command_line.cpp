@@ -241,7 +241,7 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   health.add_option("--ca", out.probe.ca_file,
                     "PEM file with the certificates that https:// trusts, instead of the system's");
   health.add_flag("--insecure-skip-verify", out.probe.skips_verification, "take any certificate");
-  CLI::App& tokens = *cli.add_subcommand("tokens", "what stands in the file of tokens, and whose data is whose");
+  CLI::App& tokens = *cli.add_subcommand("tokens", "what is in the file of tokens, and whose data is whose");
   tokens.require_subcommand(1);
   CLI::App& hash = *tokens.add_subcommand("hash", "print sha256:HEX of the token on stdin, for the file of tokens");
   CLI::App& adopt = *tokens.add_subcommand(

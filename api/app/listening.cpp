@@ -4,8 +4,8 @@
 #include <charconv>
 #include <chrono>
 
-#include "api/http/authority.h"
-#include "api/http/site_policy.h"
+#include "api/fields/authority.h"
+#include "api/fields/site_policy.h"
 #include "api/server/tls_context.h"
 #include "service/core/error.h"
 

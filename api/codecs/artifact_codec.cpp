@@ -13,7 +13,7 @@ void check_source(const ProgramSource& source, const std::string& pointer, core:
   const int given = (source.text ? 1 : 0) + (source.base64 ? 1 : 0) + (source.part ? 1 : 0);
   if (given == 0) wrong.add(pointer + "/text", "is missing");
   if (given > 1)
-    wrong.add(pointer + (source.base64 ? "/base64" : "/part"), "stands beside text or another source; give one");
+    wrong.add(pointer + (source.base64 ? "/base64" : "/part"), "is given beside text or another source; give one");
 }
 
 std::optional<program::ArtifactProgram> read_artifact_source(const ProgramSource& source, const std::string& pointer,

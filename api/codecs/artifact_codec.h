@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/codecs/form_files.h"
+#include "api/codecs/files/form_files.h"
 #include "api/json/json.h"
 #include "service/compile/pipeline.h"
 #include "service/core/memory_ledger.h"
@@ -27,7 +27,7 @@ std::optional<program::ArtifactProgram> read_artifact_source(const ProgramSource
                                                              FormFiles* files, core::MemoryReservation* memory,
                                                              core::Diagnostics& wrong);
 
-/// Notes sources that are missing or stand beside each other.
+/// Notes sources that are missing or given beside each other.
 void check_source(const ProgramSource& source, const std::string& pointer, core::Diagnostics& wrong);
 
 }  // namespace meshd::api

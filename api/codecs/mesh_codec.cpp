@@ -296,7 +296,7 @@ std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& po
   const size_t before = wrong.list().size();
   auto in = read_json<ShardingInput>(json, pointer, wrong);
   if (in.parts && in.spec) {
-    wrong.add(pointer + "/parts", "stands beside spec; give one or the other");
+    wrong.add(pointer + "/parts", "is given beside spec; give one or the other");
   } else if (json.find("parts") == nullptr && json.find("spec") == nullptr && json.as<JsonObject>() != nullptr) {
     in.sdy != nullptr
         ? wrong.add(pointer + "/sdy", R"(shardings as sdy text are not read from requests yet; give "spec")")

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "api/codecs/html.h"
+#include "api/codecs/explain/html.h"
 #include "api/codecs/value.h"
 #include "api/json/schema.h"
 #include "service/program/op_facts.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "api/codecs/html.h"
+#include "api/codecs/explain/html.h"
 #include "api/json/schema.h"
 
 namespace meshd::api {

@@ -3,9 +3,9 @@
 #include <tuple>
 
 #include "api/codecs/artifact_codec.h"
-#include "api/codecs/explain_codec.h"
+#include "api/codecs/explain/explain_codec.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/codecs/trees.h"
+#include "api/codecs/runs/trees.h"
 #include "service/compile/explain/declared_effects.h"
 
 namespace meshd::api {

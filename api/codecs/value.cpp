@@ -543,14 +543,13 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   // Raw bytes of a part may say what they are.
   const bool needs_type = is_part ? has("dtype") || has("shape") : !is_stored;
   for (const std::string_view name : {"dtype", "shape"}) {
-    if (is_stored) refuse(name, "is not a field that stands beside array");
+    if (is_stored) refuse(name, "is not a field that goes with array");
     if (needs_type && !has(name)) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
   }
   for (const std::string_view name : {"data", "base64"}) {
-    if (is_stored || is_part)
-      refuse(name, fmt::format("is not a field that stands beside {}", is_part ? "part" : "array"));
+    if (is_stored || is_part) refuse(name, fmt::format("is not a field that goes with {}", is_part ? "part" : "array"));
   }
-  if (is_stored) refuse("part", "is not a field that stands beside array");
+  if (is_stored) refuse("part", "is not a field that goes with array");
   if (!is_stored) refuse("slice", "is not a field of a value: it is beside array only");
   if (!is_part) refuse("member", "is beside part only");
   if (!is_stored && !is_part) out.value = value_of(in, pool, pointer, wrong);

@@ -13,9 +13,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "api/http/accept.h"
+#include "api/fields/accept.h"
+#include "api/fields/conditions.h"
 #include "api/http/characters.h"
-#include "api/http/conditions.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

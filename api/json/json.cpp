@@ -87,7 +87,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     auto& object = std::get<JsonObject>(stack_.back().value);
     auto& names = names_.back();
     if (!names.emplace(value, true).second) {
-      problem = "the name " + quote(value) + " stands twice in one object";
+      problem = "the name " + quote(value) + " occurs twice in one object";
       return false;
     }
     held_.add(kGrowth * static_cast<int64_t>(sizeof(JsonObject::value_type)) + kNameBytes +

@@ -292,7 +292,6 @@ struct OptionalOf<std::optional<X>> {
 /// How the values of a C++ type are written and read, by their addresses.
 struct ValueOps {
   JsonType (*type)();
-  bool may_be_absent;
   bool is_optional;  ///< a request may leave it out
   bool (*is_there)(const void* value);
   void (*append)(std::string& out, const void* value);              ///< null: not written
@@ -303,12 +302,7 @@ template <typename M>
 constexpr ValueOps value_ops() {
   using Optional = OptionalOf<M>;
   using Value = typename Optional::Type;
-  ValueOps out{&JsonCodec<Value>::type,
-               Optional::kIs,
-               Optional::kIs || std::is_same_v<M, const Json*>,
-               nullptr,
-               nullptr,
-               nullptr};
+  ValueOps out{&JsonCodec<Value>::type, Optional::kIs || std::is_same_v<M, const Json*>, nullptr, nullptr, nullptr};
   if constexpr (Optional::kIs)
     out.is_there = [](const void* value) { return static_cast<const M*>(value)->has_value(); };
   if constexpr (requires(std::string & text, const Value& value) { JsonCodec<Value>::append(text, value); }) {

@@ -1,7 +1,7 @@
 // /v1/sessions/{id}/callbacks: callback requests of running programs, and their replies.
 #include <fmt/core.h>
 
-#include "api/codecs/effect_codec.h"
+#include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
@@ -87,7 +87,7 @@ Response get(Request& request, Services& services) {
   return json_of(200, CallbackRequestDocument{found ? *found : services.callbacks.get(session, number), base64});
 }
 
-Response answer(Request& request, Services& services) {
+Response reply(Request& request, Services& services) {
   request.query.require_known({"encoding"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
@@ -104,11 +104,11 @@ Response answer(Request& request, Services& services) {
     });
   }
   wrong.throw_if_any("invalid_request");
-  const effects::SessionCallback answered =
+  const effects::SessionCallback replied =
       effects::asks_for_parts(asked)
-          ? jobs::answer_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
-          : services.callbacks.answer(session, number, values);
-  return json_of(200, CallbackRequestDocument{answered, wants_base64(request)});
+          ? jobs::reply_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
+          : services.callbacks.reply(session, number, values);
+  return json_of(200, CallbackRequestDocument{replied, wants_base64(request)});
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ std::vector<Route> callback_routes(Services& services) {
       {"GET", "/v1/sessions/{id}/callbacks/{n}", "getCallback", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return get(request, services); }},
       {"POST", "/v1/sessions/{id}/callbacks/{n}", "replyToCallback", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return answer(request, services); }},
+       [&services](Request& request) { return reply(request, services); }},
   };
 }
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "api/codecs/trees.h"
+#include "api/codecs/runs/trees.h"
 #include "api/routes/routes.h"
 #include "service/jobs/call_plan.h"
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <span>
 
-#include "api/codecs/explain_codec.h"
-#include "api/http/accept.h"
+#include "api/codecs/explain/explain_codec.h"
+#include "api/fields/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/inspect.h"
 

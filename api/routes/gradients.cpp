@@ -4,7 +4,6 @@
 #include "api/codecs/program_codec.h"
 #include "api/json/schema.h"
 #include "api/routes/routes.h"
-#include "service/compile/rewrite/gradient_text.h"
 
 namespace meshd::api {
 namespace {
@@ -22,7 +21,7 @@ std::vector<size_t> positions(const std::optional<std::vector<int64_t>>& given, 
   for (const int64_t position : given.value_or(std::vector<int64_t>{0})) {
     const auto at = static_cast<size_t>(position);
     if (std::find(out.begin(), out.end(), at) != out.end())
-      wrong.add(pointer, "position " + std::to_string(position) + " stands twice");
+      wrong.add(pointer, "position " + std::to_string(position) + " occurs twice");
     out.push_back(at);
   }
   if (out.empty()) wrong.add(pointer, "expected one position or more");
@@ -56,10 +55,7 @@ std::vector<Route> gradient_routes(Services& services) {
                                                           positions(in.results, "/results", wrong),
                                                           in.values.value_or(false), in.cotangents.value_or(false)};
              wrong.throw_if_any("invalid_request");
-             registry::ProgramNames names;
-             names.name = in.name.value_or("grad_" + stored.name);
-             const auto [made, fresh] = services.programs.put(
-                 "stablehlo", compile::gradient_text(*stored.parsed, wanted), names, request.principal);
+             const auto [made, fresh] = services.programs.put_gradient(stored, wanted, in.name, request.principal);
              return json_of(fresh ? 201 : 200, ProgramDocument{made, true}).with("Location", "/v1/programs/" + made.id);
            }}};
 }

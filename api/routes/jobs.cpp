@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/codecs/decoded_runs.h"
-#include "api/codecs/job_request_codec.h"
+#include "api/codecs/runs/decoded_runs.h"
+#include "api/codecs/runs/job_request_codec.h"
+#include "api/fields/conditions.h"
+#include "api/fields/preferences.h"
 #include "api/http/characters.h"
-#include "api/http/conditions.h"
-#include "api/http/preferences.h"
 #include "api/http/problem.h"
 #include "api/json/json.h"
 #include "api/routes/repeated.h"

@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "api/codecs/mesh_codec.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/routes/routes.h"
 #include "service/mesh/mesh_document.h"
 

@@ -1,9 +1,9 @@
 // /v1/programs: program texts and artifacts, read and verified when they are stored.
 #include "api/codecs/artifact_codec.h"
-#include "api/codecs/file_kinds.h"
-#include "api/codecs/form.h"
+#include "api/codecs/files/file_kinds.h"
+#include "api/codecs/files/form.h"
 #include "api/codecs/program_codec.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {

@@ -1,6 +1,6 @@
 // /v1/sessions/{id}/infeed and /outfeed: queues between clients and the programs of a session.
-#include "api/codecs/effect_codec.h"
-#include "api/codecs/infeed_codec.h"
+#include "api/codecs/runs/effect_codec.h"
+#include "api/codecs/runs/infeed_codec.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"

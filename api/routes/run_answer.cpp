@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "api/codecs/npy.h"
+#include "api/codecs/files/npy.h"
 #include "api/routes/arrays/array_stream.h"
 #include "service/arrays/region.h"
 
@@ -56,7 +56,7 @@ Response send_results(const Request& request, Services& services, const jobs::Jo
   jobs::JobResult rest = result;
   for (jobs::JobValue& value : rest.results) {
     auto reader = counted_reader(pages, value.layout, value.type.dtype, std::move(value.shards),
-                                 arrays::whole_slices(value.type.dims));
+                                 arrays::full_slices(value.type.dims));
     entries.push_back({std::to_string(entries.size()), value.type, std::move(reader)});
     value.shards.clear();
   }

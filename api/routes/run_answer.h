@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "api/codecs/job_answer_codec.h"
+#include "api/codecs/runs/job_answer_codec.h"
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/routes.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/codecs/form_files.h"
+#include "api/codecs/files/form_files.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/codecs/effect_codec.h"
-#include "api/codecs/job_answer_codec.h"
+#include "api/codecs/runs/effect_codec.h"
+#include "api/codecs/runs/job_answer_codec.h"
 #include "api/http/characters.h"
 #include "api/json/json.h"
 #include "api/routes/routes.h"

@@ -1,7 +1,7 @@
 // /v1/sessions: the order of a client's jobs, its log by page and as server-sent events, its barrier.
-#include "api/codecs/effect_codec.h"
-#include "api/codecs/job_request_codec.h"
-#include "api/http/preferences.h"
+#include "api/codecs/runs/effect_codec.h"
+#include "api/codecs/runs/job_request_codec.h"
+#include "api/fields/preferences.h"
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"

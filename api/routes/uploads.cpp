@@ -14,9 +14,9 @@
 #include <memory>
 
 #include "api/codecs/value.h"
-#include "api/http/digests.h"
-#include "api/http/media_type.h"
-#include "api/http/partial_upload.h"
+#include "api/fields/digests.h"
+#include "api/fields/media_type.h"
+#include "api/fields/partial_upload.h"
 #include "api/http/problem.h"
 #include "api/routes/routes.h"
 #include "service/uploads/append.h"

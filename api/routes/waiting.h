@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "api/fields/preferences.h"
 #include "api/http/http.h"
-#include "api/http/preferences.h"
 
 namespace meshd::api {
 

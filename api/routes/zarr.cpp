@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/zarr.h"
-#include "api/http/ranges.h"
+#include "api/codecs/files/zarr.h"
+#include "api/fields/ranges.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"
 #include "service/arrays/region.h"
@@ -22,9 +22,8 @@ int64_t read_version(const std::string& text) {
 Response send_chunk(Request& request, Services& services, const arrays::Array& array, arrays::ReadableShards shard,
                     int64_t number, const std::string& etag) {
   const sharding::Layout& layout = array.layout();
-  const auto reader =
-      counted_reader(page_memory(services), arrays::whole_layout(layout.shard_dims), array.info().type.dtype,
-                     std::move(shard), arrays::whole_slices(layout.shard_dims));
+  const auto reader = counted_reader(page_memory(services), arrays::unsharded_layout(layout.shard_dims),
+                                     array.info().type.dtype, std::move(shard), arrays::full_slices(layout.shard_dims));
   const tensor::Dims actual = layout.shard_actual_dims(number);
   if (actual != layout.shard_dims) reader->zero_beyond(actual);
   ArrayStream stream;

@@ -9,9 +9,9 @@
 #include <span>
 #include <string_view>
 
+#include "api/fields/digests.h"
 #include "api/http/body_framing.h"
 #include "api/http/content_decoder.h"
-#include "api/http/digests.h"
 
 namespace meshd::api {
 

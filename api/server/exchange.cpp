@@ -12,18 +12,18 @@
 #include <new>
 #include <utility>
 
+#include "api/fields/conditions.h"
+#include "api/fields/cors.h"
+#include "api/fields/digests.h"
+#include "api/fields/media_type.h"
+#include "api/fields/partial_upload.h"
+#include "api/fields/preferences.h"
+#include "api/fields/trace_context.h"
 #include "api/http/characters.h"
-#include "api/http/conditions.h"
 #include "api/http/content_encoder.h"
-#include "api/http/cors.h"
-#include "api/http/digests.h"
-#include "api/http/media_type.h"
 #include "api/http/near_paths.h"
-#include "api/http/partial_upload.h"
-#include "api/http/preferences.h"
 #include "api/http/pretty_json.h"
 #include "api/http/problem.h"
-#include "api/http/trace_context.h"
 #include "api/server/events.h"
 #include "service/core/ids.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "api/fields/site_policy.h"
 #include "api/http/http.h"
 #include "api/http/router.h"
-#include "api/http/site_policy.h"
 #include "service/core/histogram.h"
 
 namespace meshd::api {

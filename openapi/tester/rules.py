@@ -23,7 +23,7 @@ MEANING_CODES = {
 }
 # Refusals of form that depend on more than one field, on the server's state or on bytes of a file.
 MEANINGS = re.compile("|".join([
-    r"stands beside", r"there is no process", r"cursor is not one", r"spec(?:_for)?: needs mesh", r"^spec_for: .* comes twice",
+    r"is given beside", r"is not a field that goes with", r"there is no process", r"cursor is not one", r"spec(?:_for)?: needs mesh", r"^spec_for: .* comes twice",
     r"^spec_for: the file has no", r"^name: the file holds several", r"^slice: ", r"is no kind of effect",
     r"^/?(?:shape|dtype): the file says", r"raw bytes need", r"dtype and shape say", r"the body ends", r"bytes are left after byte",
     r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"^/(?:program/)?text: is missing", r"tree: the tree has",
@@ -46,7 +46,7 @@ MEANINGS = re.compile("|".join([
     r"^id: name at least one array", r"^unique: needs name", r"^dtype_for: ",
     # What a file's own bytes say.
     r"^the body is (?:raw bytes|a ZIP file)",
-    r"^/results/names: is for results that are stored", r"^/batching/[a-z_]+: (?!expected an? )", r"^/(?:arguments|results): position \d+ stands twice",
+    r"^/results/names: is for results that are stored", r"^/batching/[a-z_]+: (?!expected an? )", r"^/(?:arguments|results): position \d+ occurs twice",
     r"^name: If-Match", r"^/keywords/[\s\S]*: (?:expected numbers|a whole number)", r"/base64: expected base64 of \d+ bytes",
     r"^/program: id excludes", r"a name has 1 to 128 bytes",
     # An argument of a model is an input, a stored array or a value; one schema has the fields of all.

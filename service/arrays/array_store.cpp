@@ -462,7 +462,7 @@ ArrayRef ArrayStore::find_argument(std::string_view id, std::string_view princip
 
 tensor::DenseValue ArrayStore::copy_dense(const ArrayRef& array, const std::optional<std::vector<Slice>>& slices) {
   const tensor::TensorType& type = array->info().type;
-  const std::vector<Slice> region = slices ? *slices : whole_slices(type.dims);
+  const std::vector<Slice> region = slices ? *slices : full_slices(type.dims);
   GatherReader reader({array, &array->layout()}, tensor::size_bytes(type.dtype), open(array).shards, region);
   tensor::DenseValue value = tensor::new_dense({type.dtype, slice_dims(region)}, *pool_);
   reader.read(value.buffer->bytes());

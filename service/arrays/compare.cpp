@@ -11,7 +11,7 @@ constexpr size_t kComparedPiece = size_t{1} << 20;
 
 GatherReader reader_of(ArrayStore& store, const ArrayRef& array) {
   const tensor::TensorType& type = array->info().type;
-  return {{array, &array->layout()}, tensor::size_bytes(type.dtype), store.open(array).shards, whole_slices(type.dims)};
+  return {{array, &array->layout()}, tensor::size_bytes(type.dtype), store.open(array).shards, full_slices(type.dims)};
 }
 
 }  // namespace

@@ -103,14 +103,14 @@ tensor::Dims unravel(int64_t element, std::span<const int64_t> dims) {
   return index;
 }
 
-std::vector<Slice> whole_slices(std::span<const int64_t> dims) {
+std::vector<Slice> full_slices(std::span<const int64_t> dims) {
   std::vector<Slice> out;
   for (const int64_t dim : dims) out.push_back({0, dim, 1});
   return out;
 }
 
 std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims) {
-  std::vector<Slice> out = whole_slices(dims);
+  std::vector<Slice> out = full_slices(dims);
   if (text.empty()) return out;
   size_t d = 0;
   for (;; ++d) {
@@ -136,7 +136,7 @@ ScatterWriter::ScatterWriter(const sharding::Layout& layout, int64_t element_byt
     : layout_(layout),
       element_bytes_(element_bytes),
       shards_(std::move(shards)),
-      slices_(whole_slices(layout.global_dims)),
+      slices_(full_slices(layout.global_dims)),
       total_(core::checked_mul(tensor::element_count(layout.global_dims), element_bytes)) {}
 
 ScatterWriter::ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, NewShards& shards)
@@ -334,7 +334,7 @@ void to_row_major(const tensor::TensorType& type, const std::byte* columns, std:
       .run(out, columns);
 }
 
-std::shared_ptr<const sharding::Layout> whole_layout(const tensor::Dims& dims) {
+std::shared_ptr<const sharding::Layout> unsharded_layout(const tensor::Dims& dims) {
   auto out = std::make_shared<sharding::Layout>();
   out->global_dims = out->shard_dims = dims;
   out->part_counts.assign(dims.size(), 1);

@@ -27,8 +27,8 @@ struct Slice {
 /// dimension with one element, missing dimensions are complete). Throws invalid_query naming the field. Empty text is
 /// everything.
 std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims);
-/// Everything.
-std::vector<Slice> whole_slices(std::span<const int64_t> dims);
+/// All elements of every dimension.
+std::vector<Slice> full_slices(std::span<const int64_t> dims);
 /// The index of an element by its number in row-major order. Example: 5 of dims {2, 3}: {1, 2}.
 tensor::Dims unravel(int64_t element, std::span<const int64_t> dims);
 /// Sizes of what the slices leave.
@@ -145,6 +145,6 @@ void for_each_run(const sharding::Layout& layout, std::span<const Slice> slices,
 void to_row_major(const tensor::TensorType& type, const std::byte* columns, std::byte* out);
 
 /// Where all of a value is in one shard.
-std::shared_ptr<const sharding::Layout> whole_layout(const tensor::Dims& dims);
+std::shared_ptr<const sharding::Layout> unsharded_layout(const tensor::Dims& dims);
 
 }  // namespace meshd::arrays

@@ -20,7 +20,7 @@ constexpr size_t kReshardPiece = size_t{1} << 20;
 NewShards streamed(ArrayStore& store, const ArrayRef& from, const Array& to) {
   const int64_t element_bytes = tensor::size_bytes(to.info().type.dtype);
   GatherReader reader({from, &from->layout()}, element_bytes, store.open(from).shards,
-                      whole_slices(to.info().type.dims));
+                      full_slices(to.info().type.dims));
   NewShards shards = store.new_shards(to);
   ScatterWriter writer(to.layout(), element_bytes, shards);
   std::vector<std::byte> piece(kReshardPiece);
@@ -36,7 +36,7 @@ ArrayRef reshard(ArrayStore& store, const ArrayRef& from, ReshardTarget target, 
     const mesh::Mesh& own = *info.sharding.mesh;
     if (!info.committed || own.axes != target.sharding.mesh->axes) {
       throw core::Error("invalid_array",
-                        fmt::format("the array lies on {}, the abstract mesh is {}; they must have the same axes",
+                        fmt::format("the array is on {}, the abstract mesh is {}; they must have the same axes",
                                     mesh::to_text(own), mesh::to_text(*target.sharding.mesh)));
     }
     target.sharding.mesh = info.sharding.mesh;

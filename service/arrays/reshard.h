@@ -12,7 +12,7 @@ namespace meshd::arrays {
 /// What the new array is to be; without a value, as the old one is.
 struct ReshardTarget {
   std::string mesh_id;
-  /// Verified, over the mesh with this id. Where that mesh is abstract (no devices), the new array lies on the mesh of
+  /// Verified, over the mesh with this id. Where that mesh is abstract (no devices), the new array is on the mesh of
   /// the old one, which must have the same axes.
   sharding::TensorSharding sharding;
   std::optional<std::string> name;

@@ -20,12 +20,12 @@ void write_row_major(const tensor::TensorType& type, const std::shared_ptr<const
   const int64_t rows = std::max<int64_t>(1, most_in_piece / behind);
 
   // Read from its end, the value is row-major with its dimensions reversed.
-  const auto layout = whole_layout({type.dims.rbegin(), type.dims.rend()});
+  const auto layout = unsharded_layout({type.dims.rbegin(), type.dims.rend()});
   ReadableShards stored;
   stored.blobs.push_back(columns);
   std::vector<std::byte> piece;
   std::vector<std::byte> turned;
-  std::vector<Slice> slices = whole_slices(type.dims);
+  std::vector<Slice> slices = full_slices(type.dims);
   const auto write_piece = [&] {
     GatherReader reader(layout, element_bytes, stored, {slices.rbegin(), slices.rend()});
     piece.resize(static_cast<size_t>(reader.total_bytes()));

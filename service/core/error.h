@@ -56,7 +56,7 @@ class Error : public std::exception {
   /// Text for the client: what is wrong and how to fix it; never paths, pointers or SQL.
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
-  /// Adds excerpts of the program's text to diagnostics that have a line. `pointer`: where the text stands in the
+  /// Adds excerpts of the program's text to diagnostics that have a line. `pointer`: where the text is in the
   /// request, for those of them that have none.
   Error& with_text(std::string_view text, std::string_view pointer);
   /// Text for the log only.

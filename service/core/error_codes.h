@@ -59,7 +59,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"mesh_immutable", ErrorKind::kConflict, "A mesh cannot be changed",
      "Post the other mesh; it gets an id of its own."},
     {"device_mismatch", ErrorKind::kConflict, "Devices do not agree",
-     R"(Name the mesh that the arrays lie on, reshard them, or send "reshard": true.)"},
+     R"(Name the mesh that the arrays are on, reshard them, or send "reshard": true.)"},
     {"sharding_mismatch", ErrorKind::kConflict, "Shardings do not agree",
      R"(Reshard the array (POST :reshard), or send "reshard": true.)"},
     {"array_in_use", ErrorKind::kConflict, "The array is reserved by another job",

@@ -6,7 +6,7 @@ ActiveSet::ActiveSet(const compile::Plan& plan, const Ownership& owners)
     : plan_(&plan), owners_(&owners), active_(static_cast<size_t>(plan.device_count), 1) {}
 
 ActiveSet::ActiveSet(const ActiveSet& outer, std::span<const char> is_in)
-    : plan_(outer.plan_), owners_(outer.owners_), active_(outer.active_), is_everybody_(false) {
+    : plan_(outer.plan_), owners_(outer.owners_), active_(outer.active_), is_all_(false) {
   for (size_t device = 0; device < active_.size(); ++device)
     active_[device] = active_[device] != 0 && is_in[device] != 0;
 }

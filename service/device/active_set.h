@@ -40,8 +40,7 @@ class ActiveSet {
 
   /// Shards of a table that an active device of this process holds.
   std::span<const int32_t> shards(compile::TableId table);
-  [[nodiscard]] bool is_active(int64_t device) const { return active_[static_cast<size_t>(device)] != 0; }
-  [[nodiscard]] bool is_everybody() const { return is_everybody_; }
+  [[nodiscard]] bool is_all() const { return is_all_; }
   /// The first active device that holds a shard, of any rank; -1: none.
   [[nodiscard]] int64_t holder(compile::TableId table, int64_t shard) const;
   /// True when an active device of rank `rank` holds the shard.
@@ -51,7 +50,7 @@ class ActiveSet {
   const compile::Plan* plan_;
   const Ownership* owners_;
   std::vector<char> active_;  // by flat device
-  bool is_everybody_ = true;
+  bool is_all_ = true;
   std::map<compile::TableId, std::vector<int32_t>> shards_;
 };
 

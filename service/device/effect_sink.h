@@ -55,8 +55,8 @@ struct EffectCall {
 /// emit() returns.
 struct EffectResult {
   bool is_done = true;
-  std::vector<std::vector<std::byte>> answers;
-  static EffectResult done(std::vector<std::vector<std::byte>> answers = {}) { return {true, std::move(answers)}; }
+  std::vector<std::vector<std::byte>> results;
+  static EffectResult done(std::vector<std::vector<std::byte>> results = {}) { return {true, std::move(results)}; }
   static EffectResult pending() { return {false, {}}; }
 };
 

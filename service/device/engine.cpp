@@ -78,7 +78,7 @@ Engine::Engine(EngineOptions options, std::shared_ptr<tensor::BufferPool> pool) 
 
 Engine::~Engine() {
   EngineShared& shared = impl_->shared;
-  for (const QueueEntryRef& entry : shared.scheduler.everybody()) {
+  for (const QueueEntryRef& entry : shared.scheduler.entries()) {
     std::static_pointer_cast<RunImpl>(entry)->cancel(core::Error("draining", "the server is shutting down"));
   }
   std::unique_lock held(shared.live_mutex);

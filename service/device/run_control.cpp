@@ -18,7 +18,7 @@ void RunImpl::fail_at(const compile::Step& step, core::ErrorCode code, const std
 }
 
 std::span<const int32_t> RunImpl::active_shards(ActiveSet& active, compile::TableId table) {
-  if (owners_.is_alone && active.is_everybody()) {
+  if (owners_.is_alone && active.is_all()) {
     return std::span<const int32_t>(counting_).first(static_cast<size_t>(plan().table(table).count()));
   }
   return active.shards(table);
@@ -118,7 +118,7 @@ RunImpl::Next RunImpl::end_of_block() {
 RunImpl::Next RunImpl::end_of_condition() {
   const compile::Step& step = *frames_.back().control;
   // Fast path: one condition for all devices, on one rank.
-  if (owners_.is_alone && plan().table(step.table).count() == 1 && frames_.back().active->is_everybody()) {
+  if (owners_.is_alone && plan().table(step.table).count() == 1 && frames_.back().active->is_all()) {
     if (*pointer(step.operands[0], 0) == std::byte{0}) return leave_loop(step);
     start_body(frames_.back(), step);
     return Next::kGoOn;
@@ -235,7 +235,7 @@ std::optional<std::vector<int64_t>> RunImpl::read_control(const compile::Step& s
   std::vector<int64_t> out(static_cast<size_t>(table.count()), -1);
   const int64_t bytes = is_bool ? 1 : 4;
   std::vector<std::vector<std::byte>> received;
-  const bool must_ask = !owners_.is_alone && (table.count() > 1 || !active.is_everybody());
+  const bool must_ask = !owners_.is_alone && (table.count() > 1 || !active.is_all());
   if (must_ask && !exchange_bytes(step.table, step.operands[0], bytes, received)) return std::nullopt;
   const auto value_of = [&](const std::byte* from) {
     if (is_bool) {

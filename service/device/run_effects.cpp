@@ -53,19 +53,19 @@ bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   waits_outside_ = !result.is_done && owners_.is_alone;
   if (!result.is_done) return false;
   ++effect_visit_;
-  if (result.answers.size() != effect.results.size()) {
+  if (result.results.size() != effect.results.size()) {
     fail_at(step, "program_failed",
-            "it has " + std::to_string(effect.results.size()) + " results, its answer " +
-                std::to_string(result.answers.size()));
+            "it has " + std::to_string(effect.results.size()) + " results, the reply " +
+                std::to_string(result.results.size()));
   }
-  for (size_t i = 0; i < result.answers.size(); ++i) {
+  for (size_t i = 0; i < result.results.size(); ++i) {
     const auto bytes = static_cast<size_t>(tensor::byte_count(effect.results[i]));
-    if (result.answers[i].size() != bytes) {
+    if (result.results[i].size() != bytes) {
       fail_at(step, "program_failed",
-              "result " + std::to_string(i) + " of the callback has " + std::to_string(bytes) + " bytes, its answer " +
-                  std::to_string(result.answers[i].size()));
+              "result " + std::to_string(i) + " of the callback has " + std::to_string(bytes) + " bytes, the reply " +
+                  std::to_string(result.results[i].size()));
     }
-    if (bytes > 0) std::memcpy(pointer(step.results[i], shard), result.answers[i].data(), bytes);
+    if (bytes > 0) std::memcpy(pointer(step.results[i], shard), result.results[i].data(), bytes);
   }
   return true;
 }

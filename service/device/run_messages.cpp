@@ -10,7 +10,7 @@
 namespace meshd::device {
 namespace {
 
-constexpr int64_t kWholeShard = -1;  // MessageKey::source of messages that are no collective's
+constexpr int64_t kNoCollective = -1;  // MessageKey::source of messages that are no collective's
 
 }  // namespace
 
@@ -91,8 +91,8 @@ bool RunImpl::exchange_bytes(compile::TableId table, const compile::SlotRef& ref
     for (int64_t shard = 0; shard < count; ++shard) {
       const int64_t holder = active.holder(table, shard);
       if (holder < 0) continue;
-      const MessageKey key{request_.key, exchange_->visit, shard, kWholeShard};
-      tensor::BufferRef& buffer = exchange_->received[{shard, kWholeShard}];
+      const MessageKey key{request_.key, exchange_->visit, shard, kNoCollective};
+      tensor::BufferRef& buffer = exchange_->received[{shard, kNoCollective}];
       buffer = engine_.buffers->allocate(bytes);
       if (rank_of(holder) != owners_.rank) {
         expect(rank_of(holder), key, buffer);
@@ -124,10 +124,10 @@ bool RunImpl::exchange_results(const compile::Step& step, int64_t holder) {
     exchange_->visit = visit_++;
     for (size_t i = 0; i < step.results.size(); ++i) {
       const int64_t bytes = plan().slot(step.results[i].slot).bytes;
-      const MessageKey key{request_.key, exchange_->visit, static_cast<int64_t>(i), kWholeShard};
+      const MessageKey key{request_.key, exchange_->visit, static_cast<int64_t>(i), kNoCollective};
       if (from != owners_.rank) {
         if (active.shards(step.table).empty()) continue;
-        tensor::BufferRef& buffer = exchange_->received[{static_cast<int64_t>(i), kWholeShard}];
+        tensor::BufferRef& buffer = exchange_->received[{static_cast<int64_t>(i), kNoCollective}];
         buffer = engine_.buffers->allocate(bytes);
         expect(from, key, buffer);
         continue;

@@ -29,7 +29,7 @@ int64_t at_most(double left, double each) {
 
 bool RunImpl::is_at_small_while(const Frame& frame) const {
   return frame.is_condition && frame.index == 0 && !frame.is_by_steps && frame.control->small != nullptr &&
-         owners_.is_alone && frame.active->is_everybody() && !seeks_nonfinite() && !request_.pause_before;
+         owners_.is_alone && frame.active->is_all() && !seeks_nonfinite() && !request_.pause_before;
 }
 
 int64_t RunImpl::affordable_iterations(const compile::SmallWhileStep& small) const {

@@ -138,7 +138,7 @@ RunImpl::Next RunImpl::execute_kernel(const compile::Step& step) {
 RunImpl::Next RunImpl::execute_collective(const compile::Step& step) {
   ActiveSet& active = *frames_.back().active;
   const std::span<const int32_t> shards = active_shards(active, step.table);
-  if (!active.is_everybody()) check_members(step, shards);
+  if (!active.is_all()) check_members(step, shards);
   if (!owners_.is_alone && !exchange_sources(step)) return Next::kSuspended;
   return execute_shards(step, shards);
 }

@@ -215,7 +215,7 @@ bool Scheduler::withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>&
   });
 }
 
-std::vector<QueueEntryRef> Scheduler::everybody() const {
+std::vector<QueueEntryRef> Scheduler::entries() const {
   return state_.with(
       [](const State& state) { return std::vector<QueueEntryRef>(state.members.begin(), state.members.end()); });
 }

@@ -97,7 +97,7 @@ class Scheduler {
   /// Requests its devices again. Returns it if they are free; else a later call does.
   std::vector<QueueEntryRef> step_back(const QueueEntryRef& entry);
   /// All entries that wait, run or are aside.
-  [[nodiscard]] std::vector<QueueEntryRef> everybody() const;
+  [[nodiscard]] std::vector<QueueEntryRef> entries() const;
 
   struct Stats {
     int64_t queued = 0;

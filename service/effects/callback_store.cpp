@@ -31,7 +31,7 @@ SessionCallback from_row(const storage::CallbackRow& row, bool job_is_over) {
   out.created = row.created;
   if (row.answer) {
     out.state = CallbackState::kAnswered;
-    if (!asks_for_parts(out)) out.answer = values_from_text(*row.answer);
+    if (!asks_for_parts(out)) out.reply = values_from_text(*row.answer);
   } else if (job_is_over && !asks_for_parts(out)) {
     out.state = CallbackState::kWithdrawn;
   }
@@ -142,7 +142,7 @@ void CallbackStore::ask_for_parts(const std::string& session, const std::string&
 SessionCallback CallbackStore::note_parts(const std::string& session, int64_t number, const std::string& digest) {
   SessionCallback asked = get(session, number);
   catalog_.write([&](storage::Transaction& transaction) {
-    if (transaction.callback(session, number)) transaction.answer_callback(session, number, digest);
+    if (transaction.callback(session, number)) transaction.reply_to_callback(session, number, digest);
   });
   asked.state = CallbackState::kAnswered;
   wakes_.notify(session);
@@ -156,9 +156,9 @@ void CallbackStore::withdraw(const std::string& asker) {
   catalog_.write([&](storage::Transaction& transaction) { transaction.drop_open_callbacks(asker); });
 }
 
-SessionCallback CallbackStore::answer(const std::string& session, int64_t number,
-                                      const std::vector<tensor::DenseValue>& values) {
-  check_answer(get(session, number).request, values);
+SessionCallback CallbackStore::reply(const std::string& session, int64_t number,
+                                     const std::vector<tensor::DenseValue>& values) {
+  check_reply(get(session, number).request, values);
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
@@ -166,13 +166,13 @@ SessionCallback CallbackStore::answer(const std::string& session, int64_t number
       throw core::Error("job_finished", "callback request " + std::to_string(number) + " was withdrawn: job '" +
                                             row->job + "' is over");
     }
-    transaction.answer_callback(session, number, text);
+    transaction.reply_to_callback(session, number, text);
   });
   wakes_.notify(session);
   return get(session, number);
 }
 
-void check_answer(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values) {
+void check_reply(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values) {
   core::Diagnostics wrong;
   const auto& expected = request.expected;
   if (values.size() != expected.size()) {

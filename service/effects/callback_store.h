@@ -46,7 +46,7 @@ struct SessionCallback {
   std::string job;     ///< or the id of a pending array
   CallbackRequest request;
   CallbackState state = CallbackState::kOpen;
-  std::vector<tensor::DenseValue> answer;  ///< once replied; empty for parts of an array, which holds them
+  std::vector<tensor::DenseValue> reply;  ///< once replied; empty for parts of an array, which holds them
   core::WallTime created;
 };
 
@@ -65,7 +65,7 @@ class CallbackStore {
                                     const storage::AdmitRow& admit = {});
   /// Stores the reply, durable when it returns. A repeated reply changes nothing. Throws invalid_request for values of
   /// other types (pointers below /values), conflict when there is a different reply, job_finished when the job is over.
-  SessionCallback answer(const std::string& session, int64_t number, const std::vector<tensor::DenseValue>& values);
+  SessionCallback reply(const std::string& session, int64_t number, const std::vector<tensor::DenseValue>& values);
 
   /// Creates callback requests for parts of a pending array, each with a `call` of its own: all are durable when it
   /// returns, or none exists. Throws not_found, session_closed.
@@ -93,7 +93,7 @@ class CallbackStore {
 };
 
 /// Throws invalid_request when these values do not fit the callback request (pointers below /values).
-void check_answer(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values);
+void check_reply(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values);
 /// Whether the callback request is for parts of an array.
 bool asks_for_parts(const SessionCallback& asked);
 

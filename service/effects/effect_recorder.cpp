@@ -116,7 +116,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
     if (binding.kind->answers && binding.answers.empty() && !binding.live) {
       wrong.add(pointer,
                 "callback " + std::to_string(effect.point.callback) +
-                    " gives values back: bring \"answers\", or answer while the program runs with \"live\": true");
+                    " gives values back: send \"answers\", or answer while the program runs with \"live\": true");
     }
     for (size_t call = 0; call < binding.answers.size(); ++call) {
       const auto& answer = binding.answers[call];
@@ -214,29 +214,29 @@ device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
   }
   const Binding& binding = found->second;
   if (call.has_side_effect && commits_early(*binding.kind) && !has_room()) return device::EffectResult::pending();
-  std::vector<std::vector<std::byte>> answers;
+  std::vector<std::vector<std::byte>> results;
   if (!call.results.empty()) {
-    auto answer = answer_to(call, binding);
-    if (!answer) return device::EffectResult::pending();
-    answers = std::move(*answer);
+    auto reply = reply_to(call, binding);
+    if (!reply) return device::EffectResult::pending();
+    results = std::move(*reply);
     ++calls_[call.callback];
   }
   if (call.has_side_effect) record(call, *binding.kind, binding.name);
-  return device::EffectResult::done(std::move(answers));
+  return device::EffectResult::done(std::move(results));
 }
 
-std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(const device::EffectCall& call,
-                                                                             const Binding& binding) {
+std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::reply_to(const device::EffectCall& call,
+                                                                            const Binding& binding) {
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
     return bytes_of(binding.answers[std::min(number, binding.answers.size() - 1)]);
   }
   std::optional<std::vector<std::vector<std::byte>>> found;
   state_.with([&](State& state) {
-    const auto there = state.answers.find(asked_);
-    if (there != state.answers.end()) {
+    const auto there = state.replies.find(asked_);
+    if (there != state.replies.end()) {
       found = std::move(there->second);
-      state.answers.erase(there);
+      state.replies.erase(there);
       return;
     }
     CallbackRequest request;
@@ -260,9 +260,9 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
   return found;
 }
 
-void EffectRecorder::answer(int64_t call, const std::vector<tensor::DenseValue>& values) {
+void EffectRecorder::reply(int64_t call, const std::vector<tensor::DenseValue>& values) {
   state_.with([&](State& state) {
-    state.answers[call] = bytes_of(values);
+    state.replies[call] = bytes_of(values);
     state.wants.request.reset();
   });
 }
@@ -301,11 +301,11 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
   if (got == Got::kNothing) {
     throw core::Error("invalid_argument",
                       "'" + std::string(call.name) + "' wants entry " + std::to_string(taken + 1) + " of queue '" +
-                          name + "', the request's infeed brings " + std::to_string(taken) +
-                          "; bring more, or run in a session and feed its queue",
+                          name + "', the request's infeed has " + std::to_string(taken) +
+                          "; send more, or run in a session and feed its queue",
                       {{"/infeed", "expected more entries for queue '" + name + "'"}});
   }
-  return device::EffectResult::done(answer_of(entry, call));
+  return device::EffectResult::done(results_of(entry, call));
 }
 
 device::EffectResult EffectRecorder::give(const device::EffectCall& call) {

@@ -93,7 +93,7 @@ class EffectRecorder final : public device::EffectSink {
   /// More of a queue. Then the run is to be resumed.
   void feed(const std::string& queue, std::vector<InfeedEntry> infeeds);
   /// The reply to callback request `call`. The caller then resumes the run.
-  void answer(int64_t call, const std::vector<tensor::DenseValue>& values);
+  void reply(int64_t call, const std::vector<tensor::DenseValue>& values);
   /// The effects that are not committed as rows of `job`, in order.
   [[nodiscard]] std::vector<storage::EffectRow> open_rows(const std::string& job) const;
   /// When the first of them happened; nothing: there are none.
@@ -122,7 +122,7 @@ class EffectRecorder final : public device::EffectSink {
     std::map<std::string, int64_t> used;
     std::vector<int64_t> path;  // of the infeed that took last
     InfeedEntry current;        // what it took: every device gets its part of the same entry
-    std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to callback requests, until they are used
+    std::map<int64_t, std::vector<std::vector<std::byte>>> replies;  // to callback requests, until they are used
   };
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
   /// Effects of this kind are committed while the run goes on.
@@ -132,7 +132,7 @@ class EffectRecorder final : public device::EffectSink {
   device::EffectResult take_infeed(const device::EffectCall& call);
   device::EffectResult give(const device::EffectCall& call);
   /// Nothing: the reply has not arrived.
-  std::optional<std::vector<std::vector<std::byte>>> answer_to(const device::EffectCall& call, const Binding& binding);
+  std::optional<std::vector<std::vector<std::byte>>> reply_to(const device::EffectCall& call, const Binding& binding);
 
   const Bindings bindings_;
   const EarlyCommits early_;

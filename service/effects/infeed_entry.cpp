@@ -63,7 +63,7 @@ std::optional<sharding::Layout> layout_of(const device::EffectCall& call, size_t
 std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectCall& call, size_t result) {
   const TensorType& type = call.results[result];
   std::optional<sharding::Layout> layout = layout_of(call, result);
-  std::vector<std::byte> whole(static_cast<size_t>(tensor::byte_count(type)));
+  std::vector<std::byte> unsharded(static_cast<size_t>(tensor::byte_count(type)));
   std::vector<const tensor::DenseValue*> first;  // of each distinct shard
   const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const tensor::DenseValue* {
     const InfeedPart& part = part_of(entry, call, device);
@@ -90,9 +90,9 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
   if (!layout) {
     for (const int64_t device : call.devices) {
       if (const tensor::DenseValue* value = take(device, 0, type.dims))
-        std::ranges::copy(value->bytes(), whole.begin());
+        std::ranges::copy(value->bytes(), unsharded.begin());
     }
-    return whole;
+    return unsharded;
   }
   for (const sharding::DeviceShard& placed : layout->device_shards) {
     const tensor::Dims extent = layout->shard_actual_dims(placed.shard);
@@ -102,10 +102,10 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
     tensor::Dims start;
     for (const sharding::IndexRange& range : placed.index) start.push_back(range.start);
     const tensor::Dims zeros(extent.size(), 0);
-    kernels::copy_block(whole.data(), type.dims, start, value->bytes().data(), extent, zeros, extent,
+    kernels::copy_block(unsharded.data(), type.dims, start, value->bytes().data(), extent, zeros, extent,
                         tensor::size_bytes(type.dtype));
   }
-  return whole;
+  return unsharded;
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ InfeedEntry infeed_from_text(std::string queue, int64_t number, std::string_view
   return entry;
 }
 
-std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const device::EffectCall& call) {
+std::vector<std::vector<std::byte>> results_of(const InfeedEntry& entry, const device::EffectCall& call) {
   const auto devices = static_cast<int64_t>(call.devices.size());
   if (entry.partitions > 0 && entry.partitions != devices) {
     misfit(entry, call,

@@ -38,6 +38,6 @@ InfeedEntry infeed_from_text(std::string queue, int64_t number, std::string_view
 /// result 8x2 with mhlo.sharding {devices=[2,1]<=[2]}: parts 4x2 for two devices -> 8x2. Throws invalid_argument naming
 /// queue and entry: another number of parts or devices than the run has, a device twice or not in the run, other types,
 /// replicas that differ.
-std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const device::EffectCall& call);
+std::vector<std::vector<std::byte>> results_of(const InfeedEntry& entry, const device::EffectCall& call);
 
 }  // namespace meshd::effects

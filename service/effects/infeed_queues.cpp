@@ -78,11 +78,6 @@ std::vector<InfeedEntry> InfeedQueues::after(const std::string& session, const s
   return out;
 }
 
-std::vector<storage::InfeedRow> InfeedQueues::rows_after(const std::string& session, const std::string& queue,
-                                                         int64_t after, int64_t limit) {
-  return catalog_.read([&](storage::Reader& reader) { return reader.infeeds(session, queue, after, limit); });
-}
-
 std::vector<storage::InfeedQueueRow> InfeedQueues::queues(const std::string& session) {
   return catalog_.read([&](storage::Reader& reader) { return reader.infeed_queues(session); });
 }

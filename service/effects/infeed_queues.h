@@ -40,8 +40,6 @@ class InfeedQueues {
                   std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// The next entries after `after` that no job has used up, in order: a few, or one where they are large.
   std::vector<InfeedEntry> after(const std::string& session, const std::string& queue, int64_t after);
-  std::vector<storage::InfeedRow> rows_after(const std::string& session, const std::string& queue, int64_t after,
-                                             int64_t limit);
   std::vector<storage::InfeedQueueRow> queues(const std::string& session);
   /// Empties a queue. Throws conflict while a job of the session is not over.
   int64_t drop(const std::string& session, const std::string& queue);

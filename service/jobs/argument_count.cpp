@@ -129,7 +129,7 @@ void check_argument_count(const compile::ParsedProgram& program, std::span<const
   const size_t expected = program.arguments.size();
   if (given.size() == expected) return;
   const std::string counts =
-      "the program takes " + counted(expected) + ", the request brings " + std::to_string(given.size());
+      "the program takes " + counted(expected) + ", the request has " + std::to_string(given.size());
   if (given.size() > expected) refuse_surplus(program, given, counts);
   refuse_missing(program, given, counts);
 }

@@ -19,7 +19,7 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
 }
 
 // The plan's shard as a slice of a source that is one unsharded buffer, or null when its rows are not contiguous there.
-tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
+tensor::BufferRef slice_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
   const sharding::Layout& layout = *source.layout;
   const tensor::Dims dims = wanted.shard_dims(shard);
   if (layout.shard_count != 1 || dims.empty() || dims != wanted.type.local.dims) return nullptr;
@@ -39,15 +39,15 @@ bool is_empty(const tensor::Dims& dims) {
 
 }  // namespace
 
-bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted) {
+bool has_shards_of(const sharding::Layout& layout, const compile::PlanParameter& wanted) {
   return layout.shard_dims == wanted.type.local.dims;
 }
 
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
-                                             tensor::BufferPool& pool, Stretches stretches) {
+                                             tensor::BufferPool& pool, BufferSlices slices) {
   std::vector<tensor::BufferRef> out;
   const sharding::Layout& layout = *source.layout;
-  if (same_cut(layout, wanted)) {
+  if (has_shards_of(layout, wanted)) {
     for (int64_t s = 0; s < wanted.shard_count(); ++s) {
       // A shard beyond the end of an uneven dimension is all padding: a step may write it, so it gets a buffer of its
       // own.
@@ -60,9 +60,9 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
   const int64_t element_bytes = tensor::size_bytes(wanted.type.local.dtype);
   const size_t rank = wanted.type.local.dims.size();
   for (int64_t s = 0; s < wanted.shard_count(); ++s) {
-    if (stretches == Stretches::kYes) {
-      if (tensor::BufferRef stretch = stretch_of(source, wanted, s)) {
-        out.push_back(std::move(stretch));
+    if (slices == BufferSlices::kAllowed) {
+      if (tensor::BufferRef slice = slice_of(source, wanted, s)) {
+        out.push_back(std::move(slice));
         continue;
       }
     }
@@ -93,7 +93,7 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
 
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout) {
-  if (!same_cut(layout, given)) {
+  if (!has_shards_of(layout, given)) {
     throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.type.local) +
                                       " against shards of " +
                                       tensor::to_string(std::span<const int64_t>(layout.shard_dims)));

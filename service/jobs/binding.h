@@ -18,16 +18,16 @@ struct Source {
 };
 
 /// True when the plan's shards are exactly those of the layout.
-bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted);
+bool has_shards_of(const sharding::Layout& layout, const compile::PlanParameter& wanted);
 
 /// Whether a run's shards may be slices of the source's buffers. Not when the source is donated: the holders of a slice
 /// cannot be counted.
-enum class Stretches : bool { kNo, kYes };
+enum class BufferSlices : bool { kRefused, kAllowed };
 
 /// Buffers in plan order. Shares those of `source` where the layouts agree, or slices of them where rows of one shard
 /// become rows of several; else new ones from the pool, filled block by block.
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
-                                             tensor::BufferPool& pool, Stretches stretches);
+                                             tensor::BufferPool& pool, BufferSlices slices);
 
 /// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding,
 /// so the shards agree.

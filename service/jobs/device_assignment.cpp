@@ -56,7 +56,7 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
   if (entry == nullptr) {
     if (std::all_of(spec.dims.begin(), spec.dims.end(), [](const auto& dim) { return dim.empty(); }))
       return std::nullopt;
-    wrong.add(pointer, "there is no mesh: neither the request nor the program brings one");
+    wrong.add(pointer, "there is no mesh: neither the request nor the program names one");
     return std::nullopt;
   }
   if (static_cast<int64_t>(spec.dims.size()) > type.rank()) {
@@ -170,7 +170,7 @@ void check_least_loaded(const JobRequest& request) {
   for (size_t i = 0; i < request.arguments.size() && !request.reshard; ++i) {
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
     if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
-    refuse("argument " + std::to_string(i) + " lies on devices " +
+    refuse("argument " + std::to_string(i) + " is on devices " +
            list_of(devices_of(*argument->array->info().sharding.mesh)) +
            "; leave \"devices\" out to run there, or send \"reshard\": true to have it moved");
   }
@@ -224,7 +224,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
       const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
       if (devices_of(mesh) == request.mesh->device_ids) continue;
       throw core::Error("device_mismatch", "the request runs on devices " + list_of(request.mesh->device_ids) +
-                                               ", argument " + std::to_string(i) + " lies on " +
+                                               ", argument " + std::to_string(i) + " is on " +
                                                list_of(devices_of(mesh)) + "; send \"reshard\": true to have it moved");
     }
   }
@@ -235,7 +235,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
       if (argument == nullptr || !argument->array->info().committed) continue;
       const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
       if (chosen && devices_of(*chosen) != devices_of(mesh)) {
-        throw core::Error("device_mismatch", "arguments lie on different devices: " + list_of(devices_of(*chosen)) +
+        throw core::Error("device_mismatch", "arguments are on different devices: " + list_of(devices_of(*chosen)) +
                                                  " and, argument " + std::to_string(i) + ", " +
                                                  list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
       }
@@ -245,7 +245,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
       const int64_t positions = real.front()->mesh->position_count();
       if (static_cast<int64_t>(devices_of(*chosen).size()) != positions) {
         throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(positions) +
-                                                 " positions, its arguments lie on devices " +
+                                                 " positions, its arguments are on devices " +
                                                  list_of(devices_of(*chosen)));
       }
     }

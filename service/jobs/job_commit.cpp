@@ -31,7 +31,7 @@ arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding:
   if (layout.part_counts == array->layout().part_counts) return shards;
   const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
   arrays::GatherReader reader(std::make_shared<const sharding::Layout>(layout), element_bytes, std::move(shards),
-                              arrays::whole_slices(array->info().type.dims));
+                              arrays::full_slices(array->info().type.dims));
   arrays::ShardBuffers out = store.allocate(*array);
   arrays::ScatterWriter writer(array->layout(), element_bytes, out);
   while (writer.remaining() > 0) {
@@ -61,7 +61,7 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
     value.result_info = given.parameter.result_info;
     value.sharding = result_sharding(job, i);
     sharding::Layout layout =
-        value.sharding ? sharding::make_layout(value.type.dims, *value.sharding) : whole_layout(value.type.dims);
+        value.sharding ? sharding::make_layout(value.type.dims, *value.sharding) : one_device_layout(value.type.dims);
     const auto update = std::find_if(request.updates.begin(), request.updates.end(),
                                      [&](const ArrayUpdate& one) { return one.result == i; });
     if (update != request.updates.end()) {

@@ -28,7 +28,7 @@ std::string place_text(const sharding::TensorSharding& sharding) {
 
 // A replicated value has no mesh.
 std::string wanted_text(const sharding::TensorSharding& sharding) {
-  return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
+  return sharding.mesh == nullptr ? "it replicated" : sharding::to_sdy(sharding);
 }
 
 // No loop whose length depends on data, nothing to wait for, little to load should an array have left memory.
@@ -67,17 +67,17 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
     const compile::PlanParameter& wanted = plan.arguments[i];
     device::RunArgument bound;
     if (const auto* value = std::get_if<tensor::DenseValue>(&request.arguments[i])) {
-      const sharding::Layout layout = whole_layout(value->type.dims);
+      const sharding::Layout layout = one_device_layout(value->type.dims);
       const arrays::ShardBuffers shards{value->buffer};
-      bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
+      bound.shards = bind_argument({&layout, &shards}, wanted, pool, BufferSlices::kAllowed);
       bound.may_overwrite = true;  // from the request's body: no other owner
     } else {
       const auto& argument = std::get<ArrayArgument>(request.arguments[i]);
       if (argument.slices) {
         tensor::Dims dims = arrays::slice_dims(*argument.slices);
-        const sharding::Layout layout = whole_layout(dims);
+        const sharding::Layout layout = one_device_layout(dims);
         const arrays::ShardBuffers shards{gather_slice(argument, arrays_.open(argument.array).shards, pool)};
-        bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
+        bound.shards = bind_argument({&layout, &shards}, wanted, pool, BufferSlices::kAllowed);
         bound.may_overwrite = true;
       } else {
         const bool is_donated = std::find(job.donated.begin(), job.donated.end(), argument.array) != job.donated.end();
@@ -95,14 +95,15 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
           }
         }
         const arrays::ArrayInfo& info = argument.array->info();
-        if (!same_cut(argument.array->layout(), wanted) && info.committed && !request.reshard) {
+        if (!has_shards_of(argument.array->layout(), wanted) && info.committed && !request.reshard) {
           throw core::Error("sharding_mismatch", "argument " + std::to_string(i) + ": array '" + info.id +
-                                                     "' lies as " + place_text(info.sharding) + ", the program wants " +
+                                                     "' is sharded as " + place_text(info.sharding) +
+                                                     ", the program wants " +
                                                      wanted_text(job.lowered->argument_shardings[i]) +
                                                      "; send \"reshard\": true to have it moved");
         }
         bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
-                                     is_donated ? Stretches::kNo : Stretches::kYes);
+                                     is_donated ? BufferSlices::kRefused : BufferSlices::kAllowed);
       }
     }
     arguments.push_back(std::move(bound));

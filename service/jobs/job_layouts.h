@@ -8,7 +8,7 @@
 namespace meshd::jobs {
 
 /// One shard with everything, on one device.
-inline sharding::Layout whole_layout(const tensor::Dims& dims) {
+inline sharding::Layout one_device_layout(const tensor::Dims& dims) {
   const auto one = std::make_shared<const mesh::Mesh>(mesh::Mesh{{}, {0}, {}});
   return sharding::make_layout(dims, sharding::fully_replicated("", one, static_cast<int64_t>(dims.size())));
 }

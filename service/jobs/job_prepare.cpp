@@ -72,7 +72,7 @@ void JobRunner::check_updates(Job& job) {
     }
     if (!job.uses.updates.insert(info.id).second)
       wrong.add(pointer + "/argument", "array '" + info.id + "' is updated twice");
-    if (!results.insert(update.result).second) wrong.add(pointer + "/result", "stands in another update, too");
+    if (!results.insert(update.result).second) wrong.add(pointer + "/result", "is in another update, too");
   }
   wrong.throw_if_any("invalid_request");
 }

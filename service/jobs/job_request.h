@@ -160,7 +160,7 @@ struct JobResult {
   std::string job;  ///< empty when no row was written
   std::vector<JobValue> results;
   std::vector<JobEffect> effects;           ///< of an atomic job
-  std::optional<StreamedEffects> streamed;  ///< of a streaming one, whose effects stand in the log alone
+  std::optional<StreamedEffects> streamed;  ///< of a streaming one, whose effects are in the log alone
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
   std::vector<int64_t> argument_ranks;
   std::vector<std::string> warnings;

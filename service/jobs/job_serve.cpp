@@ -128,7 +128,7 @@ bool JobRunner::get_for(Job& job, effects::EffectRecorder& recorder, const effec
     begin_wait(job, {"", asked.number});
     return false;
   }
-  recorder.answer(request.call, asked.answer);
+  recorder.reply(request.call, asked.reply);
   return true;
 }
 

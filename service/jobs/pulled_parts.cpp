@@ -69,10 +69,10 @@ void pull_parts(effects::CallbackStore& callbacks, const std::string& session, c
   callbacks.ask_for_parts(session, array.info().id, asked);
 }
 
-effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
-                                           const std::vector<tensor::DenseValue>& values) {
+effects::SessionCallback reply_with_parts(const PartsContext& context, const std::string& session, int64_t number,
+                                          const std::vector<tensor::DenseValue>& values) {
   const effects::SessionCallback asked = context.callbacks.get(session, number);
-  effects::check_answer(asked.request, values);
+  effects::check_reply(asked.request, values);
   const std::string digest = digest_of(values);
   // Replied before: the digest tells a repeated reply from another one.
   if (asked.state == effects::CallbackState::kAnswered) return context.callbacks.note_parts(session, number, digest);
@@ -81,9 +81,9 @@ effects::SessionCallback answer_with_parts(const PartsContext& context, const st
   for (size_t i = 0; i < devices.size(); ++i) {
     arrays::put_part(context.arrays, array, devices[i], values[i].type, values[i].buffer);
   }
-  effects::SessionCallback answered = context.callbacks.note_parts(session, number, digest);
+  effects::SessionCallback replied = context.callbacks.note_parts(session, number, digest);
   end_pull(context.callbacks, *array);
-  return answered;
+  return replied;
 }
 
 void end_pull(effects::CallbackStore& callbacks, arrays::Array& array) {

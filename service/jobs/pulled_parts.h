@@ -38,8 +38,8 @@ struct PartsContext {
 /// Stores the values as parts; the last part makes the array ready. A repeated reply changes nothing. Throws
 /// invalid_request for values of other types, conflict for a different reply, not_found when the array was deleted, and
 /// what arrays::put_part throws.
-effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
-                                           const std::vector<tensor::DenseValue>& values);
+effects::SessionCallback reply_with_parts(const PartsContext& context, const std::string& session, int64_t number,
+                                          const std::vector<tensor::DenseValue>& values);
 
 /// Withdraws the open callback requests of a complete array: parts may also be put without a request.
 void end_pull(effects::CallbackStore& callbacks, arrays::Array& array);

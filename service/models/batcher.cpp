@@ -37,7 +37,7 @@ DenseValue held_buffer(const TensorType& type, tensor::BufferPool& pool, core::M
 InferOutput output_of(jobs::JobValue& value, tensor::BufferPool& pool) {
   InferOutput out{value.type, {}, nullptr};
   arrays::GatherReader reader(value.layout, tensor::size_bytes(value.type.dtype), value.shards,
-                              arrays::whole_slices(value.type.dims));
+                              arrays::full_slices(value.type.dims));
   const auto pieces = reader.pieces(1);
   if (pieces && pieces->size() == 1) {
     out.bytes = pieces->front();

@@ -61,19 +61,7 @@ std::vector<SmallValue> local(const LocalKernel& kernel, const OpView& view, std
   for (const ir::Type& type : view.results) made.emplace_back(static_cast<size_t>(tensor::byte_count(type.tensor)));
   std::vector<std::byte*> out;
   for (std::vector<std::byte>& bytes : made) out.push_back(bytes.data());
-  constexpr size_t kAlignment = 64;
-  const auto memory_of = [](int64_t bytes) {
-    const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
-    return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(kAlignment, size), std::free);
-  };
-  const auto scratch = memory_of(prepared.scratch_bytes);
-  const auto workspace = memory_of(prepared.workspace_bytes);
-  prepared.run({.operands = in.data(),
-                .results = out.data(),
-                .begin = 0,
-                .end = prepared.work_count,
-                .scratch = static_cast<std::byte*>(scratch.get()),
-                .workspace = static_cast<std::byte*>(workspace.get())});
+  run_kernel(prepared, in, out);
   std::vector<SmallValue> results;
   for (std::vector<std::byte>& bytes : made)
     results.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
@@ -81,6 +69,23 @@ std::vector<SmallValue> local(const LocalKernel& kernel, const OpView& view, std
 }
 
 }  // namespace
+
+void run_kernel(const PreparedKernel& kernel, std::span<const std::byte* const> operands,
+                std::span<std::byte* const> results) {
+  constexpr size_t kAlignment = 64;
+  const auto memory_of = [](int64_t bytes) {
+    const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
+    return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(kAlignment, size), std::free);
+  };
+  const auto scratch = memory_of(kernel.scratch_bytes);
+  const auto workspace = memory_of(kernel.workspace_bytes);
+  kernel.run({.operands = operands.data(),
+              .results = results.data(),
+              .begin = 0,
+              .end = kernel.work_count,
+              .scratch = static_cast<std::byte*>(scratch.get()),
+              .workspace = static_cast<std::byte*>(workspace.get())});
+}
 
 std::optional<std::vector<SmallValue>> evaluate_small(const OpDef& def, const OpView& view,
                                                       std::span<const SmallValue> operands) {

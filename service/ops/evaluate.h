@@ -24,6 +24,10 @@ inline constexpr int64_t kMostSmallElements = 256;
 std::optional<std::vector<SmallValue>> evaluate_small(const OpDef& def, const OpView& view,
                                                       std::span<const SmallValue> operands);
 
+/// Runs all work items of a kernel on this thread.
+void run_kernel(const PreparedKernel& kernel, std::span<const std::byte* const> operands,
+                std::span<std::byte* const> results);
+
 /// Elements of an integer or boolean tensor as int64.
 std::vector<int64_t> integers_of(const ir::Type& type, const std::vector<std::byte>& bytes);
 

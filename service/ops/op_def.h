@@ -291,7 +291,7 @@ using BatchFn = std::optional<std::vector<ir::ValueId>> (*)(const Batching&);
 
 /// True where shards of `factor` alone could not compute shards of the result though its kind may be sharded: windows
 /// that overlap, sums over windows. `view` is global.
-using KeepsWholeFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
+using KeepsUnshardedFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
 
 /// Attribute that `localize` adds where results are sharded differently (the state and the bits of rng_bit_generator):
 /// each is then computed by a step of its own.
@@ -351,7 +351,7 @@ struct OpDef {
   /// No two runs give the same (rng): never worked out before the program runs.
   bool is_random = false;
   /// Which factors stay unsharded beside those of kinds that do. Null: none.
-  KeepsWholeFn keeps_unsharded = nullptr;
+  KeepsUnshardedFn keeps_unsharded = nullptr;
   /// Which rows of its operands a result row reads, where they are not its own (windows, pads, slices). Null: none.
   HaloFn halo = nullptr;
 };

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "service/ir/program.h"
-#include "service/ops/op_def.h"
 #include "service/partition/halo_dim.h"
 #include "service/partition/sharded_type.h"
 #include "service/sharding/tensor_sharding.h"
+
+namespace meshd::ops {
+struct OpDef;
+}
 
 namespace meshd::partition {
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "service/core/checked_math.h"
+#include "service/ops/op_def.h"
 #include "service/partition/shard_layout.h"
 #include "service/tensor/dtype.h"
 

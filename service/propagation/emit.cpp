@@ -156,10 +156,10 @@ class Emitter {
 
   /// Equal once closed; nothing known is replicated.
   [[nodiscard]] bool same(const std::optional<OpenSharding>& a, const std::optional<OpenSharding>& b) const {
-    const auto is_whole = [&](const std::optional<OpenSharding>& p) {
+    const auto is_replicated = [&](const std::optional<OpenSharding>& p) {
       return !p || (!graph_.meshes.mesh(p->mesh).is_maximal() && written(p)->is_fully_replicated());
     };
-    if (is_whole(a) || is_whole(b)) return is_whole(a) && is_whole(b);
+    if (is_replicated(a) || is_replicated(b)) return is_replicated(a) && is_replicated(b);
     return sharding::is_equivalent(*written(a), *written(b));
   }
 

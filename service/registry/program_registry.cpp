@@ -83,6 +83,15 @@ std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, c
   return {std::move(out), fresh};
 }
 
+std::pair<StoredProgram, bool> ProgramRegistry::put_gradient(const StoredProgram& of,
+                                                             const compile::DifferentiationRequest& request,
+                                                             const std::optional<std::string>& name,
+                                                             const std::string& principal) {
+  ProgramNames names;
+  names.name = name.value_or("grad_" + of.name);
+  return put("stablehlo", compile::gradient_text(*of.parsed, request), names, principal);
+}
+
 StoredProgram ProgramRegistry::get(const std::string& id, std::string_view principal) {
   const std::string key = seen_key(id, principal);
   StoredProgram out;

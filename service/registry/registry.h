@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "service/compile/pipeline.h"
+#include "service/compile/rewrite/gradient_text.h"
 #include "service/core/clock.h"
 #include "service/core/locked.h"
 #include "service/core/lru_cache.h"
@@ -85,6 +86,10 @@ class ProgramRegistry {
   /// is its text, format and trees; name, doc and time are each principal's own, those of its first post.
   std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const ProgramNames& names,
                                      const std::string& principal);
+  /// Stores the program that computes gradients of `of`, as put(); without a name it is "grad_" and the name of `of`.
+  /// Throws what compile::gradient_text throws.
+  std::pair<StoredProgram, bool> put_gradient(const StoredProgram& of, const compile::DifferentiationRequest& request,
+                                              const std::optional<std::string>& name, const std::string& principal);
   /// Throws not_found.
   StoredProgram get(const std::string& id, std::string_view principal);
   /// For a job that was accepted with it, even if its principal has deleted the program since. Throws not_found.

@@ -63,7 +63,7 @@ bool can_merge(const AxisRef& major, const AxisRef& minor) {
 void verify_sorted(const std::vector<AxisRef>& axes, const mesh::Mesh& mesh, const char* what) {
   if (std::is_sorted(axes.begin(), axes.end())) return;
   throw core::Error("invalid_spec",
-                    std::string(what) + " axes must stand in the order of the mesh, got " + axes_text(axes, mesh));
+                    std::string(what) + " axes must be in the order of the mesh, got " + axes_text(axes, mesh));
 }
 
 }  // namespace

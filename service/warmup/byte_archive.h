@@ -1,5 +1,5 @@
 // Values as bytes and back: one function for each type, `archive(a, value)`, which a writer and a reader share, so that
-// what is written and what is read cannot differ. A struct's function stands in this namespace too, where the
+// what is written and what is read cannot differ. A struct's function is in this namespace too, where the
 // functions of containers find it (by the archive, which is of this namespace). Numbers are little-endian. What is read
 // is not believed: counts are held to the bytes that are left, and nesting is bounded.
 #pragma once

@@ -124,7 +124,7 @@ class Transaction : public Reader {
   /// is one.
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has a different reply.
-  void answer_callback(std::string_view session, int64_t number, std::string_view answer);
+  void reply_to_callback(std::string_view session, int64_t number, std::string_view reply);
   /// Deletes the callback requests of this job or array that have no reply.
   void drop_open_callbacks(std::string_view asker);
 

@@ -47,7 +47,7 @@ inline void check_limit(int64_t limit) {
                     "limit must be between 1 and " + std::to_string(kMaxPageSize) + ", got " + std::to_string(limit));
 }
 
-/// Whether the row that a statement stands at ends a list of so many rows before it.
+/// Whether the row that a statement is at ends a list of so many rows before it.
 inline bool is_refused(const Statement& statement, const AdmitRow& admit, size_t rows_before) {
   return admit && !admit(statement.size_bytes()) && rows_before > 0;
 }

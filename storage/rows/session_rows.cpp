@@ -257,15 +257,15 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   return stored;
 }
 
-void Transaction::answer_callback(std::string_view session, int64_t number, std::string_view answer) {
+void Transaction::reply_to_callback(std::string_view session, int64_t number, std::string_view reply) {
   const std::optional<CallbackRow> row = callback(session, number);
   if (!row)
     throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
-  if (row->answer && *row->answer == answer) return;
+  if (row->answer && *row->answer == reply) return;
   if (row->answer)
-    throw core::Error("conflict", "callback request " + std::to_string(number) + " has another answer already");
+    throw core::Error("conflict", "callback request " + std::to_string(number) + " has another reply already");
   connection_->statement("UPDATE callbacks SET answer = ?3 WHERE session = ?1 AND number = ?2")
-      .bind(session, number, Bytes{answer})
+      .bind(session, number, Bytes{reply})
       .run();
 }
 

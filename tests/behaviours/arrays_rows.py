@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Global arrays: which index lies where (G1 to G17), what is refused, metadata, and arrays that jobs give (G37 to G40).
+"""Global arrays: which index is where (G1 to G17), what is refused, metadata, and arrays that jobs give (G37 to G40).
 
 Fixture F of the rows: mesh x=4, y=2 over devices 0..7, shape (8,2), values 0..15."""
 import json
@@ -142,7 +142,7 @@ def behaviour_G17_an_axis_of_size_1_cuts_nothing(s):
 
 
 def behaviour_G22_results_are_not_checked_again(s):
-    """Nothing is validated twice: a stored result costs what an inline one does; here only that it is right and lies as planned."""
+    """Nothing is validated twice: a stored result costs what an inline one does; here only that it is right and sharded as planned."""
     stored = run(s, ADD, [{"array": fixture(s, "x,y")["id"]}] * 2, results={"encoding": "array"})["results"][0]["array"]
     assert ok(s.ask("GET", "/v1/arrays/" + stored))["shard_shape"] == [2, 1]
     assert data(s, stored) == [[4.0 * i, 4.0 * i + 2] for i in range(8)]

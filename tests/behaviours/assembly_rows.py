@@ -181,7 +181,7 @@ def behaviour_G32_answers_are_checked_and_happen_once(s):
     refused(answer(s, session, first, []), 422, "expected 1 values")
     assert ok(answer(s, session, first, [WHOLE]))["state"] == "answered"
     assert ok(answer(s, session, first, [WHOLE]))["state"] == "answered", "the same answer again"
-    refused(answer(s, session, first, [WHOLE + 1]), 409, "another answer")
+    refused(answer(s, session, first, [WHOLE + 1]), 409, "another reply")
     refused(answer(s, session, second, [WHOLE + 1]), 422, "differs")
     assert second in asked(s, session), "it is still asked for"
     # Parts that are put without being asked for: nothing is left to ask for.

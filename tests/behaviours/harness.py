@@ -10,7 +10,7 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "system"))
-from server import Meshd  # noqa: E402
+from server import Meshd, ok, refused_with as refused  # noqa: E402, F401
 
 RAW = {"Content-Type": "application/octet-stream"}
 TEXT = {"Content-Type": "text/plain"}
@@ -24,20 +24,6 @@ def own_server(*arguments):
         function.own_server = list(arguments)
         return function
     return mark
-
-
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
-
-
-def refused(got, status, *words):
-    """The problem document of a refusal whose detail or errors have all the words."""
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    shown = json.dumps(got[2], ensure_ascii=False)
-    for word in words:
-        assert json.dumps(word, ensure_ascii=False)[1:-1] in shown, f"{word!r} is not in {shown}"
-    return got[2]
 
 
 def floats(values):

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
-from server import Meshd  # noqa: E402, F401
+from server import Meshd, ok, refused_with as refused  # noqa: E402, F401
 
 # Our name, NumPy's, that of safetensors; None where there is none.
 DTYPES = [("bool", "|b1", "BOOL"), ("int8", "|i1", "I8"), ("int16", "<i2", "I16"), ("int32", "<i4", "I32"), ("int64", "<i8", "I64"),
@@ -92,19 +92,6 @@ def read_npy(data):
 def read_npz(data):
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
-
-
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {str(got[2])[:600]}"
-    return got[2]
-
-
-def refused(got, status, *words):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {str(got[2])[:600]}"
-    shown = json.dumps(got[2], ensure_ascii=False)
-    for word in words:
-        assert json.dumps(word, ensure_ascii=False)[1:-1] in shown, f"{word!r} is not in {shown}"
-    return got[2]
 
 
 def chunked(s, method, path, pieces, headers):

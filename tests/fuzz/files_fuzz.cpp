@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "api/codecs/npy.h"
-#include "api/codecs/safetensors.h"
-#include "api/codecs/zarr.h"
-#include "api/codecs/zip.h"
+#include "api/codecs/files/npy.h"
+#include "api/codecs/files/safetensors.h"
+#include "api/codecs/files/zarr.h"
+#include "api/codecs/files/zip.h"
 #include "service/core/error.h"
 
 namespace {

@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string>
 
+#include "api/fields/ranges.h"
+#include "api/fields/site_policy.h"
 #include "api/http/head.h"
 #include "api/http/httplib_bridge.h"
-#include "api/http/ranges.h"
 #include "api/http/router.h"
-#include "api/http/site_policy.h"
 #include "api/server/body_pipeline.h"
 #include "service/core/error.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "api/http/ranges.h"
+#include "api/fields/ranges.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 

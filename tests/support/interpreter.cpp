@@ -1,7 +1,6 @@
 #include "tests/support/interpreter.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/fused/tile_program.h"
+#include "service/ops/evaluate.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
 #include "service/program/transform/inline_calls.h"
@@ -170,19 +170,7 @@ class Interpreter {
       results.push_back({type, std::vector<std::byte>(static_cast<size_t>(tensor::byte_count(type.tensor))), {}});
     }
     for (Value& result : results) out.push_back(result.bytes.data());
-    constexpr size_t kAlignment = 64;
-    const auto memory_of = [](int64_t bytes) {
-      const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
-      return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(kAlignment, size), std::free);
-    };
-    const auto scratch = memory_of(prepared.scratch_bytes);
-    const auto workspace = memory_of(prepared.workspace_bytes);
-    prepared.run({.operands = in.data(),
-                  .results = out.data(),
-                  .begin = 0,
-                  .end = prepared.work_count,
-                  .scratch = static_cast<std::byte*>(scratch.get()),
-                  .workspace = static_cast<std::byte*>(workspace.get())});
+    ops::run_kernel(prepared, in, out);
     return results;
   }
 

@@ -15,7 +15,7 @@ SLICE = 0.005  # seconds: a run has its devices for 2 ms, and for 4 ms in the mi
 SESSIONS = 20
 ON_ALL = {"axis_names": ["x"], "axis_sizes": [8]}
 
-# %n turns over some numbers, on one device or cut over "x".
+# %n iterations over some numbers, on one device or sharded over "x".
 LOOP = """module {{ {mesh}
 func.func @main(%n: tensor<i32>, %a: tensor<{size}xf32>{sharding}) -> tensor<f32> {{
   %c = stablehlo.constant dense<0> : tensor<i32>

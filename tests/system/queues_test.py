@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from server import ok, run_stories, until
+from server import ok, refused_with as refused, run_stories, until
 
 ASYNC = {"Prefer": "respond-async"}
 F4 = "tensor<4xf32>"
@@ -77,12 +77,6 @@ EACH = f"""module {{ sdy.mesh @mesh = <["x"=2]>
     }} : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }} }}"""
-
-
-def refused(got, status, *words):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    for word in words:
-        assert word in str(got[2]), f"{word!r} is not in {got[2]}"
 
 
 def f32(data):
@@ -378,7 +372,7 @@ def programs_ask_their_client(s):
         done = ok(answer_to(s, at, turn + 1, f32(turn + 0.5)))
         assert done["state"] == "answered" and done["answer"][0]["data"] == turn + 0.5
         assert ok(answer_to(s, at, turn + 1, turn + 0.5)) == done, "again, and without the dtype"
-        refused(answer_to(s, at, turn + 1, 9.0), 409, "another answer")
+        refused(answer_to(s, at, turn + 1, 9.0), 409, "another reply")
         total += turn + 0.5
     done = job(s, quiz)
     assert done["answer"]["results"][0]["data"] == total

@@ -92,6 +92,14 @@ def refused(answer, status, code, *words):
     return answer[2]["detail"]
 
 
+def refused_with(answer, status, *words):
+    """The problem document of a refusal whose detail or errors have all the words."""
+    shown = json.dumps(ok(answer, status), ensure_ascii=False)
+    for word in words:
+        assert json.dumps(word, ensure_ascii=False)[1:-1] in shown, f"{word!r} is not in {shown}"
+    return answer[2]
+
+
 def until(condition, what, seconds=30):
     """What the condition gives as soon as it is true of it."""
     deadline = time.monotonic() + seconds
@@ -103,7 +111,7 @@ def until(condition, what, seconds=30):
         time.sleep(0.02)
 
 
-# Counts to %n, a microsecond a turn, and gives that as %0: the default budget of steps (1e9) is used up after minutes.
+# Counts to %n, a microsecond an iteration, and gives that as %0: the default budget of steps (1e9) is used up after minutes.
 COUNT = """  %c = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
   %0 = stablehlo.while(%i = %c) : tensor<i32> cond {

@@ -5,7 +5,7 @@ import struct
 import sys
 import threading
 
-from server import COUNT, ok, run_stories
+from server import COUNT, ok, refused_with as refused, run_stories
 
 RAW = {"Content-Type": "application/octet-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -26,12 +26,6 @@ SLOW = "func.func @main(%a: tensor<8x2xf32>, %b: tensor<f32>, %n: tensor<i32>) -
 TIMES = STEP.replace("stablehlo.add", "stablehlo.multiply")
 READ = "func.func @main(%a: tensor<8x2xf32>) -> tensor<8x2xf32> { %0 = stablehlo.abs %a : tensor<8x2xf32> return %0 : tensor<8x2xf32> }"
 UPDATE = [{"argument": 0, "result": 0}]
-
-
-def refused(got, status, *words):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    for word in words:
-        assert word in str(got[2]), f"{word!r} is not in {got[2]}"
 
 
 def array(s, value=0.0, **query):
@@ -71,7 +65,7 @@ def an_update_is_the_next_version(s):
         document = ok(s.ask("GET", f"/v1/arrays/{made}"))
         assert document["version"] == 2 and document["state"] == "ready"
         assert s.ask("GET", f"/v1/arrays/{made}/data", None, {"If-None-Match": second})[0] == 304
-        # results laid out otherwise than the array are brought to where it lies
+        # results laid out otherwise than the array are resharded to its layout
         ok(run(s, STEP, [{"array": made}, 1.0], update=UPDATE, results={"encoding": "none"}))
         assert data(s, made)[0] == 2.5 and ok(s.ask("GET", f"/v1/arrays/{made}"))["version"] == 3
     loose = array(s)

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/file_kinds.h"
-#include "api/codecs/form.h"
+#include "api/codecs/files/file_kinds.h"
+#include "api/codecs/files/form.h"
+#include "api/codecs/files/npz.h"
+#include "api/codecs/files/safetensors.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/codecs/npz.h"
-#include "api/codecs/safetensors.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_file.h"
@@ -91,7 +91,7 @@ class Import {
     if (!given.empty() && !made_.empty()) {
       throw core::Error("invalid_query",
                         "name: the file holds several arrays, which have names of their own; prefix= "
-                        "stands before them");
+                        "is before them");
     }
     wanted.name = query_.prefix + (given.empty() ? name : given);
     if (const auto own = query_.specs.find(name); own != query_.specs.end()) {
@@ -289,11 +289,11 @@ namespace {
 
 using NamedArrays = std::vector<std::pair<std::string, arrays::ArrayRef>>;
 
-// What the names that begin with the prefix address, called what stands behind it.
+// What the names that begin with the prefix address, called what is behind it.
 NamedArrays exported_prefix(const Request& request, Services& services, const std::string& prefix) {
   if (prefix.empty()) throw core::Error("invalid_query", "prefix: name what the names begin with, as prefix=model/");
   for (const std::string_view field : {"id", "as"}) {
-    if (request.query.has(field)) throw core::Error("invalid_query", std::string(field) + ": stands beside prefix");
+    if (request.query.has(field)) throw core::Error("invalid_query", std::string(field) + ": is given beside prefix");
   }
   NamedArrays out;
   for (const arrays::ArrayRef& array :
@@ -342,7 +342,7 @@ std::vector<FileEntry> opened(const NamedArrays& arrays, Services& services, std
     const arrays::ArrayInfo& info = array->info();
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
     auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
-                                 arrays::whole_slices(info.type.dims));
+                                 arrays::full_slices(info.type.dims));
     entries.push_back({name, info.type, std::move(region)});
   }
   return entries;

@@ -1,11 +1,11 @@
 // Bodies that hold one array, in all the forms that are read.
 #include <fmt/core.h>
 
-#include "api/codecs/file_kinds.h"
-#include "api/codecs/form.h"
-#include "api/codecs/npy.h"
+#include "api/codecs/files/file_kinds.h"
+#include "api/codecs/files/form.h"
+#include "api/codecs/files/npy.h"
 #include "api/codecs/value.h"
-#include "api/http/media_type.h"
+#include "api/fields/media_type.h"
 #include "api/http/router.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/upload_body.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/npy.h"
+#include "api/codecs/files/npy.h"
 #include "api/codecs/value.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/array_stream.h"

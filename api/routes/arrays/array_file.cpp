@@ -7,9 +7,9 @@
 #include <iterator>
 #include <new>
 
-#include "api/codecs/npy.h"
-#include "api/codecs/safetensors.h"
-#include "api/http/accept.h"
+#include "api/codecs/files/npy.h"
+#include "api/codecs/files/safetensors.h"
+#include "api/fields/accept.h"
 #include "api/routes/arrays/array_stream.h"
 
 namespace meshd::api {

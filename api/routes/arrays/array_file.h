@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/codecs/zip.h"
+#include "api/codecs/files/zip.h"
 #include "api/http/http.h"
 #include "service/arrays/region.h"
 

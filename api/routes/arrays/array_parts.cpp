@@ -73,7 +73,7 @@ std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool,
   each_entry(list, "/shards", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     auto in = read_json<PartInput>(item, pointer, wrong);
     arrays::Part part;
-    if (in.device && in.devices) wrong.add(pointer + "/devices", "stands beside device; give one or the other");
+    if (in.device && in.devices) wrong.add(pointer + "/devices", "is given beside device; give one or the other");
     if (in.device) part.devices = {*in.device};
     if (in.devices) part.devices = std::move(*in.devices);
     if (in.value != nullptr) {
@@ -97,7 +97,7 @@ Response assemble(Request& request, Services& services) {
   const auto in = read_json<AssembleInput>(body, "", wrong);
   if (in.pull && body.find("session") == nullptr)
     wrong.add("/session", "missing: a session is asked for the parts that are pulled");
-  if (in.pull && in.shards != nullptr) wrong.add("/pull", "stands beside shards; give one or the other");
+  if (in.pull && in.shards != nullptr) wrong.add("/pull", "is given beside shards; give one or the other");
   std::vector<arrays::Part> parts;
   if (in.shards != nullptr) parts = read_parts(*in.shards, services.pool, wrong);
   if (in.shards == nullptr && body.find("dtype") == nullptr) wrong.add("/dtype", "is missing");

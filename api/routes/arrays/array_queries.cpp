@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/layout_picture.h"
+#include "api/codecs/explain/layout_picture.h"
 #include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/http/router.h"

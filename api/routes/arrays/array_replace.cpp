@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/codecs/array_document.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/routes/arrays/upload_body.h"
 #include "api/routes/routes.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/http/digests.h"
-#include "api/http/ranges.h"
+#include "api/fields/digests.h"
+#include "api/fields/ranges.h"
 
 namespace meshd::api {
 namespace {

@@ -3,11 +3,11 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
-#include "api/codecs/layout_picture.h"
+#include "api/codecs/explain/layout_picture.h"
 #include "api/codecs/mesh_choice.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_download.h"
 #include "api/routes/arrays/array_parts.h"

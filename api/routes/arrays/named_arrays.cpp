@@ -6,7 +6,7 @@
 #include <array>
 
 #include "api/codecs/array_document.h"
-#include "api/http/conditions.h"
+#include "api/fields/conditions.h"
 #include "api/routes/arrays/array_parts.h"
 #include "api/routes/arrays/array_replace.h"
 #include "api/routes/arrays/upload_body.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/codecs/npy.h"
+#include "api/codecs/files/npy.h"
 #include "api/http/http.h"
 #include "api/routes/services.h"
 #include "service/arrays/region.h"

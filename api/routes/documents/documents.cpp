@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "api/codecs/ops_document.h"
-#include "api/http/accept.h"
+#include "api/fields/accept.h"
 #include "api/http/embedded.h"
 #include "api/routes/documents/error_reference.h"
 #include "api/routes/documents/site.h"

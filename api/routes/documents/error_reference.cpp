@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "api/codecs/html.h"
+#include "api/codecs/explain/html.h"
 #include "api/http/pretty_json.h"
 #include "api/http/problem.h"
 #include "api/routes/documents/error_examples.h"

@@ -118,7 +118,7 @@ void job_metrics(Text& out, Services& services) {
   out.counter("meshd_effects_appended_total", "Effects of finished jobs.",
               static_cast<double>(counters.effects_appended));
   const device::EngineStats engine = services.engine.stats();
-  out.head("meshd_device_queue_depth", "Runs that stand in a device's queue, the running one included.", "gauge");
+  out.head("meshd_device_queue_depth", "Runs that are in a device's queue, the running one included.", "gauge");
   for (size_t d = 0; d < engine.device_queue.size(); ++d) {
     out.sample("meshd_device_queue_depth", label("device", std::to_string(d)),
                static_cast<double>(engine.device_queue[d]));

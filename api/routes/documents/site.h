@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/codecs/html.h"
+#include "api/codecs/explain/html.h"
 #include "api/http/http.h"
 
 namespace meshd::api {

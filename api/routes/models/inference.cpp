@@ -1,10 +1,10 @@
 // /v2: health and inference of the Open Inference Protocol. Shapes of requests and responses are in
-// api/codecs/inference_codec.h.
+// api/codecs/runs/inference_codec.h.
 #include <fmt/core.h>
 
 #include <utility>
 
-#include "api/codecs/inference_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 #include "api/routes/models/model_paths.h"
 
 namespace meshd::api {

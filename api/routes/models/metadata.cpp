@@ -3,7 +3,7 @@
 #include <chrono>
 #include <map>
 
-#include "api/codecs/inference_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 #include "api/json/schema_map.h"
 #include "api/routes/models/model_paths.h"
 

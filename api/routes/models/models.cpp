@@ -1,8 +1,8 @@
 // /v1/models: programs with named inputs and outputs and values bound to the rest, which /v2 serves.
 #include <fmt/core.h>
 
-#include "api/codecs/inference_codec.h"
 #include "api/codecs/model_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 #include "api/routes/models/model_paths.h"
 #include "api/routes/routes.h"
 

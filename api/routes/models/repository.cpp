@@ -1,6 +1,6 @@
 // /v2/repository: which models there are, and whether they take requests.
-#include "api/codecs/inference_codec.h"
 #include "api/codecs/model_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 #include "api/routes/models/model_paths.h"
 
 namespace meshd::api {

@@ -89,7 +89,7 @@ class Search {
       mesh_ = std::make_shared<const mesh::Mesh>(*request_.mesh);
       mesh_name_ = "mesh";
     } else {
-      throw core::Error("invalid_request", "there is no mesh: neither the request nor the program brings one");
+      throw core::Error("invalid_request", "there is no mesh: neither the request nor the program names one");
     }
   }
 

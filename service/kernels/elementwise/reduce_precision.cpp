@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <span>
 
 #include "service/kernels/elementwise/narrow_lanes.h"
 #include "service/tensor/half.h"
@@ -51,11 +53,13 @@ void reduce_float8(tensor::DType dtype, int exponent_bits, int mantissa_bits, co
   const int own = tensor::float_format(dtype).exponent_bits;
   const int kept = exponent_bits >= own ? kFloatExponent : exponent_bits;
   alignas(64) std::array<float, kStageLanes> stage;
-  auto* const bytes = reinterpret_cast<std::byte*>(stage.data());
   for (int64_t begin = 0; begin < count; begin += kStageLanes) {
     const int64_t lanes = std::min(kStageLanes, count - begin);
     widen_to_float(dtype, operand + begin, stage.data(), lanes);
-    reduce_all<uint32_t, kFloatExponent, 23>(kept, mantissa_bits, bytes, bytes, lanes);
+    for (float& lane : std::span(stage).first(static_cast<size_t>(lanes))) {
+      lane = std::bit_cast<float>(
+          reduced<uint32_t, kFloatExponent, 23>(std::bit_cast<uint32_t>(lane), kept, mantissa_bits));
+    }
     narrow_from_float(dtype, stage.data(), result + begin, lanes);
   }
 }

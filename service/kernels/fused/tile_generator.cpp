@@ -16,10 +16,10 @@ namespace {
 
 constexpr size_t kNever = std::numeric_limits<size_t>::max();
 constexpr int kNoPointer = -1;
-// The frame: operands of a kernel call, the caller's stack, the last lane, turns; slots.
+// The frame: operands of a kernel call, the caller's stack, the last lane, iterations; slots.
 constexpr int kSavedStack = 32;
 constexpr int kEnd = 40;
-constexpr int kTurns = 48;
+constexpr int kIterations = 48;
 constexpr int kFirstSlot = 64;
 constexpr int kFrameBytes = 8 * 1024;
 constexpr int kLineBytes = 64;
@@ -173,7 +173,7 @@ void TileGenerator::write_function(bool streams) {
   and_(rsp, -kLineBytes);
   mov(ptr[rsp + kSavedStack], rax);
   mov(ptr[rsp + kEnd], rdx);
-  if (options_.repeats_while) mov(qword[rsp + kTurns], 0);
+  if (options_.repeats_while) mov(qword[rsp + kIterations], 0);
   mov(r12, rsi);
   mov(rax, rdi);
   if (has_table_) mov(rbx, rdi);
@@ -186,14 +186,14 @@ void TileGenerator::write_function(bool streams) {
   write_block();
   if (options_.repeats_while) {
     Xbyak::Label over;
-    inc(qword[rsp + kTurns]);
+    inc(qword[rsp + kIterations]);
     cmp(byte[pointer(*options_.repeats_while)], 0);
     je(over);
-    mov(rax, ptr[rsp + kTurns]);
+    mov(rax, ptr[rsp + kIterations]);
     cmp(rax, ptr[rsp + kEnd]);
     jl(block, T_NEAR);
     L(over);
-    mov(rax, ptr[rsp + kTurns]);
+    mov(rax, ptr[rsp + kIterations]);
   } else {
     add(r12, static_cast<int>(kBlockLanes));
     cmp(r12, ptr[rsp + kEnd]);

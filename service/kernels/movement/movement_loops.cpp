@@ -30,6 +30,30 @@ void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
+/// Calls visit(word) with a word of `size` bytes; false, and no call, where no type has so many.
+template <typename Visit>
+bool with_word(int64_t size, Visit&& visit) {
+  switch (size) {
+    case 1:
+      visit(uint8_t{});
+      return true;
+    case 2:
+      visit(uint16_t{});
+      return true;
+    case 4:
+      visit(uint32_t{});
+      return true;
+    case 8:
+      visit(uint64_t{});
+      return true;
+    case 16:
+      visit(Wide16{});
+      return true;
+    default:
+      return false;
+  }
+}
+
 template <typename T>
 void strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count) {
   if (dst_stride == static_cast<int64_t>(sizeof(T))) {
@@ -199,60 +223,28 @@ void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int6
     std::memcpy(dst, src, static_cast<size_t>(count * elem_size));
     return;
   }
-  switch (elem_size) {
-    case 1:
-      return strided<uint8_t>(dst, dst_stride, src, src_stride, count);
-    case 2:
-      return strided<uint16_t>(dst, dst_stride, src, src_stride, count);
-    case 4:
-      return strided<uint32_t>(dst, dst_stride, src, src_stride, count);
-    case 8:
-      return strided<uint64_t>(dst, dst_stride, src, src_stride, count);
-    case 16:
-      return strided<Wide16>(dst, dst_stride, src, src_stride, count);
-    default:
-      for (int64_t i = 0; i < count; ++i) {
-        std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));
-      }
-  }
+  const auto copy = [&](auto word) { strided<decltype(word)>(dst, dst_stride, src, src_stride, count); };
+  if (with_word(elem_size, copy)) return;
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));
 }
 
 void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int64_t elem_size) {
-  switch (elem_size) {
-    case 1:
-      std::memset(dst, static_cast<int>(*element), static_cast<size_t>(count));
-      return;
-    case 2:
-      return fill<uint16_t>(dst, element, count);
-    case 4:
-      return fill<uint32_t>(dst, element, count);
-    case 8:
-      return fill<uint64_t>(dst, element, count);
-    case 16:
-      return fill<Wide16>(dst, element, count);
-    default:
-      for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * elem_size, element, static_cast<size_t>(elem_size));
+  if (elem_size == 1) {
+    std::memset(dst, static_cast<int>(*element), static_cast<size_t>(count));
+    return;
   }
+  if (with_word(elem_size, [&](auto word) { fill<decltype(word)>(dst, element, count); })) return;
+  for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * elem_size, element, static_cast<size_t>(elem_size));
 }
 
 void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
                      bool streaming) {
-  switch (elem_size) {
-    case 1:
-      return transpose<uint8_t>(dst, src, rows, columns, streaming);
-    case 2:
-      return transpose<uint16_t>(dst, src, rows, columns, streaming);
-    case 4:
-      return transpose<uint32_t>(dst, src, rows, columns, streaming);
-    case 8:
-      return transpose<uint64_t>(dst, src, rows, columns, streaming);
-    case 16:
-      return transpose<Wide16>(dst, src, rows, columns, streaming);
-    default:
-      for (int64_t row = 0; row < rows; ++row) {
-        copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
-                     elem_size);
-      }
+  const auto block = [&](auto word) { transpose<decltype(word)>(dst, src, rows, columns, streaming); };
+  if (with_word(elem_size, block)) return;
+  for (int64_t row = 0; row < rows; ++row) {
+    copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
+                 elem_size);
   }
 }
 

@@ -19,7 +19,7 @@ using tensor::Dims;
 
 constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
 constexpr int64_t kFewLanes = 128;  ///< required where they must come from the dimensions before the windows
-constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
+constexpr int64_t kNoOffset = -1;   ///< offset that no lane of a window has chosen
 
 constexpr int64_t kOffsetsBetweenCheckpoints = 64;
 constexpr int64_t kMostComparedOffsets = 1024;  ///< of a window: each has two pointers, which no plan counts
@@ -271,7 +271,7 @@ class SelectAndScatter::WorkItem {
   }
 
   void select(const Dims& window, int32_t* choices) {
-    std::fill_n(choices, lanes_, static_cast<int32_t>(kNobody));
+    std::fill_n(choices, lanes_, static_cast<int32_t>(kNoOffset));
     bool has_any = false;
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
       if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);

@@ -72,7 +72,7 @@ void WindowReduce::choose_blocks() {
   const int64_t row_bytes = core::checked_mul(widest, lanes * monoid_->lane_bytes());
   const int64_t fitting = kBlockBytes / std::max<int64_t>(1, row_bytes);
   const int64_t rows_for = (fitting - dim.span() / dim.base_dilation) * dim.base_dilation / dim.stride;
-  // Stretches overlap by a window: they must be longer than that to be worth it.
+  // Blocks overlap by a window: they must be longer than that to be worth it.
   const int64_t shortest = 2 * core::ceil_div(dim.span(), dim.stride);
   window_block_ = std::clamp<int64_t>(std::max(rows_for, shortest), 1, windows_[0]);
   int64_t rows = 0;
@@ -92,15 +92,15 @@ void WindowReduce::choose_blocks() {
 
 void WindowReduce::run(const WindowReduceCall& call) const {
   Monoid::Worker worker(*monoid_, call.checkpoint);
-  const int64_t stretches = core::ceil_div(windows_[0], window_block_);
+  const int64_t window_blocks = core::ceil_div(windows_[0], window_block_);
   const int64_t inners = core::ceil_div(inner_, inner_block_);
   for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
     Block block;
     block.inner = work_item % inners * inner_block_;
     block.inner_count = std::min(inner_block_, inner_ - block.inner);
-    block.window = work_item / inners % stretches * window_block_;
+    block.window = work_item / inners % window_blocks * window_block_;
     block.window_count = std::min(window_block_, windows_[0] - block.window);
-    block.lead = work_item / inners / stretches * lead_block_;
+    block.lead = work_item / inners / window_blocks * lead_block_;
     block.lead_count = std::min(lead_block_, lead_ - block.lead);
     if (is_scan_) {
       run_scan(call, worker, block);

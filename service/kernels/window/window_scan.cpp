@@ -14,14 +14,14 @@ using tensor::Dims;
 constexpr int64_t kTileRows = 64;    ///< of one segment
 constexpr int64_t kTileLanes = 256;  ///< segments times lanes, where lanes are fewer
 
-int64_t stretch_count(int64_t lanes) { return std::max<int64_t>(1, kTileLanes / lanes); }
+int64_t segment_count(int64_t lanes) { return std::max<int64_t>(1, kTileLanes / lanes); }
 
 /// A tile: `count` rows in segments of `length`; where they do not fill the segments, the last ones to be scanned lack
 /// rows.
 struct Tile {
   int64_t row = 0;
   int64_t count = 0;
-  int64_t stretches = 1;
+  int64_t segments = 1;
   int64_t length = 1;
   bool is_backwards = false;
 
@@ -32,9 +32,9 @@ struct Tile {
   /// rows.
   template <typename Copy>
   void for_parts(Copy&& copy) const {
-    if (full() > 0) copy(is_backwards ? stretches - full() : 0, 0, full(), length, is_backwards ? rest() : 0);
+    if (full() > 0) copy(is_backwards ? segments - full() : 0, 0, full(), length, is_backwards ? rest() : 0);
     if (rest() > 0) {
-      copy(is_backwards ? stretches - full() - 1 : full(), is_backwards ? length - rest() : 0, 1, rest(),
+      copy(is_backwards ? segments - full() - 1 : full(), is_backwards ? length - rest() : 0, 1, rest(),
            is_backwards ? 0 : full() * length);
     }
   }
@@ -60,26 +60,26 @@ struct TileSums {
   }
 
   void scan(const Tile& tile, bool has_carry) {
-    const int64_t row_lanes = tile.stretches * lanes;
+    const int64_t row_lanes = tile.segments * lanes;
     // Rows and segments counted in the order of the scan.
     const auto row = [&](int64_t r) {
       return advanced_to(monoid, sums, (is_backwards ? tile.length - 1 - r : r) * row_lanes);
     };
-    const auto stretch = [&](int64_t s) { return (is_backwards ? tile.stretches - 1 - s : s) * lanes; };
-    if (tile.stretches == 1 && has_carry) put(advanced(monoid, carry, 0), advanced(monoid, row(0), 0), row(0), lanes);
+    const auto segment = [&](int64_t s) { return (is_backwards ? tile.segments - 1 - s : s) * lanes; };
+    if (tile.segments == 1 && has_carry) put(advanced(monoid, carry, 0), advanced(monoid, row(0), 0), row(0), lanes);
     for (int64_t r = 1; r < tile.length; ++r) {
       put(advanced(monoid, row(r - 1), 0), advanced(monoid, row(r), 0), row(r), row_lanes);
     }
     const Rows totals = row(tile.length - 1);
-    if (tile.stretches == 1) return copy(monoid, advanced(monoid, totals, 0), carry, lanes);
+    if (tile.segments == 1) return copy(monoid, advanced(monoid, totals, 0), carry, lanes);
 
-    for (int64_t s = 0; s < tile.stretches; ++s) {
+    for (int64_t s = 0; s < tile.segments; ++s) {
       if (s > 0 || has_carry) {
         const ConstRows sum = advanced(monoid, carry, 0);
-        copy(monoid, sum, advanced_to(monoid, before, stretch(s)), lanes);
-        put(sum, advanced(monoid, totals, stretch(s)), carry, lanes);
+        copy(monoid, sum, advanced_to(monoid, before, segment(s)), lanes);
+        put(sum, advanced(monoid, totals, segment(s)), carry, lanes);
       } else {
-        copy(monoid, advanced(monoid, totals, stretch(0)), carry, lanes);
+        copy(monoid, advanced(monoid, totals, segment(0)), carry, lanes);
       }
     }
     // The first segment has no carry; it is at one end.
@@ -95,7 +95,7 @@ struct TileSums {
 }  // namespace
 
 int64_t WindowScan::scratch_bytes(const Monoid& monoid, int64_t lanes) {
-  const int64_t row_lanes = core::round_up(stretch_count(lanes) * lanes, 64);
+  const int64_t row_lanes = core::round_up(segment_count(lanes) * lanes, 64);
   int64_t bytes = 0;
   for (size_t k = 0; k < monoid.value_count(); ++k) {
     bytes += row_lanes * (kTileRows + 2) * monoid.sum_bytes(k);
@@ -108,8 +108,8 @@ void WindowScan::run(const Monoid& monoid, Monoid::Worker& worker, const ConstRo
                      const Rows& results, std::byte* scratch) const {
   const size_t values = monoid.value_count();
   const int64_t lanes = lead_count * inner_count;
-  const int64_t stretches = stretch_count(lanes);
-  const int64_t row_lanes = core::round_up(stretches * lanes, 64);
+  const int64_t segments = segment_count(lanes);
+  const int64_t row_lanes = core::round_up(segments * lanes, 64);
   TileSums tile_sums{monoid, worker, {}, {}, {}, lanes, is_backwards};
   Rows elements;
   for (size_t k = 0; k < values; ++k) {
@@ -123,22 +123,22 @@ void WindowScan::run(const Monoid& monoid, Monoid::Worker& worker, const ConstRo
 
   for (int64_t done = 0; done < rows;) {
     Tile tile;
-    tile.count = std::min(stretches * kTileRows, rows - done);
+    tile.count = std::min(segments * kTileRows, rows - done);
     tile.row = is_backwards ? rows - done - tile.count : done;
-    tile.stretches = stretches;
-    tile.length = core::ceil_div(tile.count, stretches);
+    tile.segments = segments;
+    tile.length = core::ceil_div(tile.count, segments);
     tile.is_backwards = is_backwards;
-    const int64_t tile_lanes = tile.length * stretches * lanes;
+    const int64_t tile_lanes = tile.length * segments * lanes;
     const auto extent = [&](int64_t parts, int64_t length) { return Dims{length, parts, lead_count, inner_count}; };
-    const Dims dense = {stretches * lanes, lanes, inner_count, 1};
+    const Dims dense = {segments * lanes, lanes, inner_count, 1};
     const Dims strides = {row_stride, tile.length * row_stride, lead_stride, 1};
     for (size_t k = 0; k < values; ++k) {
       const int64_t bytes = monoid.element_bytes(k);
       // Segments that lack rows are combined along with the others; their sums are not read.
-      if (tile.count != tile.length * stretches) std::memset(elements[k], 0, static_cast<size_t>(tile_lanes * bytes));
+      if (tile.count != tile.length * segments) std::memset(elements[k], 0, static_cast<size_t>(tile_lanes * bytes));
       tile.for_parts([&](int64_t part, int64_t skip, int64_t parts, int64_t length, int64_t row) {
         StridedCopy(extent(parts, length), dense, strides, bytes)
-            .run(elements[k] + (skip * stretches + part) * lanes * bytes,
+            .run(elements[k] + (skip * segments + part) * lanes * bytes,
                  inputs[k] + (tile.row + row) * row_stride * bytes);
       });
     }
@@ -151,7 +151,7 @@ void WindowScan::run(const Monoid& monoid, Monoid::Worker& worker, const ConstRo
       tile.for_parts([&](int64_t part, int64_t skip, int64_t parts, int64_t length, int64_t row) {
         StridedCopy(extent(parts, length), strides, dense, bytes)
             .run(results[k] + (tile.row + row) * row_stride * bytes,
-                 elements[k] + (skip * stretches + part) * lanes * bytes);
+                 elements[k] + (skip * segments + part) * lanes * bytes);
       });
     }
     done += tile.count;

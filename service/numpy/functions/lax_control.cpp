@@ -154,7 +154,7 @@ Value partition_spec(Tracer& t, const Arguments& a) {
 Array constrained(Tracer& t, const Array& x, const Spec& spec) {
   if (t.mesh() == nullptr || t.mesh()->axes.empty())
     fail("invalid_spec", t.place(),
-         "with_sharding_constraint needs a mesh; the request names it (\"mesh\"), or brings an array that lies on one");
+         "with_sharding_constraint needs a mesh; the request names it (\"mesh\"), or brings an array that is on one");
   if (static_cast<int64_t>(spec.dims.size()) > x.rank())
     fail("invalid_spec", t.place(),
          "a partition spec of " + std::to_string(spec.dims.size()) + " dimensions for an array of shape " +

@@ -230,7 +230,7 @@ std::vector<std::pair<int64_t, int64_t>> pad_widths(Tracer& t, const Value& widt
   return out;
 }
 
-// What stands before (or behind) the elements of a dimension: copies of the edge, or of what a mirror shows.
+// What is before (or behind) the elements of a dimension: copies of the edge, or of what a mirror shows.
 Array padding_of(Tracer& t, const Array& x, int64_t dim, int64_t count, bool before, const std::string& mode) {
   const int64_t size = x.dims()[static_cast<size_t>(dim)];
   if (mode == "edge") {

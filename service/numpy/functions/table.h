@@ -59,7 +59,7 @@ std::vector<ConstantRow> constant_rows();
 /// All rows, in the order of the topics. Any thread.
 std::span<const FunctionRow> all_functions();
 
-/// What stands at a path ("jnp.linalg.norm", "jnp.pi", "jnp.linalg"); null: nothing.
+/// What is at a path ("jnp.linalg.norm", "jnp.pi", "jnp.linalg"); null: nothing.
 const Value* find_global(std::string_view path);
 /// What a name means without an import (jnp, np, jax, random, P, log, len); null: nothing.
 const Value* find_global_name(std::string_view name);

@@ -165,7 +165,7 @@ class TextLexer {
       } else if (c == '{') {
         fields.push_back(format_field(std::exchange(text, {}), quote, triple));
       } else if (c == '}') {
-        fail("program_syntax", here(), "a '}' of an f-string stands alone; write '}}' for the character");
+        fail("program_syntax", here(), "a single '}' in an f-string; write '}}' for the character");
       } else if (c == '\\') {
         escape(text);
       } else {
@@ -186,7 +186,7 @@ class TextLexer {
     return peek() == quote && (!triple || (peek(1) == quote && peek(2) == quote));
   }
 
-  // From '{' to behind '}', on one line. Brackets and strings of the other quote may stand in it.
+  // From '{' to behind '}', on one line. Brackets and strings of the other quote may be in it.
   FormatField format_field(std::string before, char quote, bool triple) {
     ++at_;
     FormatField out{std::move(before), {}, {}, here()};

@@ -177,7 +177,7 @@ class Parser {
     if (now().is("if")) return conditional(out, depth);
     if (now().is("while") || now().is("for")) return loop(out, depth);
     if (now().is("import") || now().is("from"))
-      fail("unsupported_type", now().place, "imports stand at the top of the text");
+      fail("unsupported_type", now().place, "imports belong at the top of the text");
     for (const std::string_view word : kUnsupported) {
       if (now().kind != TokenKind::kName || now().text != word) continue;
       if (word == "match" && next().kind != TokenKind::kName) continue;
@@ -476,7 +476,7 @@ class Parser {
     return comparison();
   }
 
-  // The comparison that stands here, taken, or nothing.
+  // The comparison that is here, taken, or nothing.
   std::string comparison_operator() {
     for (const std::string_view op : {"==", "!=", "<=", ">=", "<", ">"}) {
       if (now().kind == TokenKind::kOperator && now().text == op) return take().text;
@@ -571,7 +571,7 @@ class Parser {
         children.push_back(expression());
       } else {
         if (std::any_of(names.begin(), names.end(), [](const std::string& n) { return !n.empty() && n != "*"; }))
-          fail("program_syntax", at, "a positional argument stands behind one with a name");
+          fail("program_syntax", at, "a positional argument is behind one with a name");
         names.emplace_back();
         ExpressionRef value = expression();
         if (now().is("for")) value = comprehension(std::move(value), at);
@@ -647,7 +647,7 @@ class Parser {
     expected("an expression");
   }
 
-  // One string, or several that stand behind each other.
+  // One string, or several that are behind each other.
   ExpressionRef strings(Place place) {
     std::string text;
     std::vector<ExpressionRef> fields;

@@ -114,7 +114,7 @@ struct Import {
   Place place;
 };
 
-/// A program: what stands at the top of the text, in order. Imports are kept apart.
+/// A program: what is at the top of the text, in order. Imports are kept apart.
 struct Syntax {
   std::vector<Import> imports;
   Block body;

@@ -27,7 +27,7 @@ class ArrayBuilder {
   /// Where the expression that is traced stands: ops and errors get it.
   [[nodiscard]] Place place() const { return place_; }
   void set_place(Place place);
-  /// While it lives, set_place() does nothing: what is traced stands where it is called.
+  /// While it lives, set_place() does nothing: what is traced is where it is called.
   class KeptPlace {
    public:
     explicit KeptPlace(ArrayBuilder& builder) : builder_(builder) { ++builder_.kept_places_; }

@@ -110,7 +110,7 @@ Value Tracer::evaluate(const Expression& expression, const ScopeRef& scope) {
       return SliceRef(std::move(made));
     }
     case ExpressionKind::kStarred:
-      refuse("a starred expression stands in a tuple, a list or a call");
+      refuse("a starred expression belongs in a tuple, a list or a call");
     case ExpressionKind::kLambda:
       return user_function(expression.function, scope);
     case ExpressionKind::kComprehension:

@@ -17,7 +17,7 @@ struct DimIndex {
 // An index, dimension by dimension; and where the result has dimensions of size one (None), counted without them.
 struct Indices {
   std::vector<DimIndex> dims;
-  /// For each None how many dimensions of the array stand in front of it.
+  /// For each None how many dimensions of the array are in front of it.
   std::vector<size_t> added;
 
   [[nodiscard]] bool has_arrays() const {
@@ -93,8 +93,8 @@ Indices read_indices(Tracer& t, const Array& x, const Value& index) {
 // Where the dimensions of the result come from.
 struct ResultLayout {
   tensor::Dims broadcast;        ///< of all indices that are no slices
-  size_t broadcast_at = 0;       ///< how many slices stand in front of them
-  bool is_front = false;         ///< in front of everything, None too: they stand apart from each other
+  size_t broadcast_at = 0;       ///< how many slices are in front of them
+  bool is_front = false;         ///< in front of everything, None too: they are apart from each other
   std::vector<size_t> sliced;    ///< dimensions of the array that are sliced, in order
   std::vector<size_t> advanced;  ///< the others
 };

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <vector>
 
 namespace meshd::numpy {
 namespace {
@@ -22,15 +23,9 @@ struct Edge {
   int from, to;
 };
 
-// Each type and those directly above it.
+// Each type and those directly above it, without what lattice_edges() adds.
 constexpr Edge kEdges[] = {
     {node(DType::kBool), kWeakInt},
-    {kWeakInt, node(DType::kUint8)},
-    {kWeakInt, node(DType::kUint2)},
-    {kWeakInt, node(DType::kUint4)},
-    {kWeakInt, node(DType::kInt8)},
-    {kWeakInt, node(DType::kInt2)},
-    {kWeakInt, node(DType::kInt4)},
     {node(DType::kUint8), node(DType::kInt16)},
     {node(DType::kUint8), node(DType::kUint16)},
     {node(DType::kUint16), node(DType::kInt32)},
@@ -42,19 +37,6 @@ constexpr Edge kEdges[] = {
     {node(DType::kInt16), node(DType::kInt32)},
     {node(DType::kInt32), node(DType::kInt64)},
     {node(DType::kInt64), kWeakFloat},
-    {kWeakFloat, node(DType::kFloat4E2M1FN)},
-    {kWeakFloat, node(DType::kFloat6E2M3FN)},
-    {kWeakFloat, node(DType::kFloat6E3M2FN)},
-    {kWeakFloat, node(DType::kFloat8E3M4)},
-    {kWeakFloat, node(DType::kFloat8E4M3)},
-    {kWeakFloat, node(DType::kFloat8E4M3B11FNUZ)},
-    {kWeakFloat, node(DType::kFloat8E4M3FN)},
-    {kWeakFloat, node(DType::kFloat8E4M3FNUZ)},
-    {kWeakFloat, node(DType::kFloat8E5M2)},
-    {kWeakFloat, node(DType::kFloat8E5M2FNUZ)},
-    {kWeakFloat, node(DType::kFloat8E8M0FNU)},
-    {kWeakFloat, node(DType::kBfloat16)},
-    {kWeakFloat, node(DType::kFloat16)},
     {kWeakFloat, kWeakComplex},
     {node(DType::kBfloat16), node(DType::kFloat32)},
     {node(DType::kFloat16), node(DType::kFloat32)},
@@ -65,14 +47,26 @@ constexpr Edge kEdges[] = {
     {node(DType::kComplex64), node(DType::kComplex128)},
 };
 
+// With the narrow types above the weak ones: integers of up to 8 bits, floats narrower than float32.
+std::vector<Edge> lattice_edges() {
+  std::vector<Edge> out(std::begin(kEdges), std::end(kEdges));
+  for (int i = 0; i < kDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (tensor::is_integer(dtype) && tensor::row(dtype).bits <= 8) out.push_back({kWeakInt, i});
+    if (tensor::is_float(dtype) && tensor::row(dtype).bits < 32) out.push_back({kWeakFloat, i});
+  }
+  return out;
+}
+
 // For each node a bit for it and for each node above it.
 const std::array<uint64_t, kNodes>& bounds() {
   static const std::array<uint64_t, kNodes> kBounds = [] {
     std::array<uint64_t, kNodes> out{};
     for (int i = 0; i < kNodes; ++i) out[static_cast<size_t>(i)] = uint64_t{1} << i;
+    const std::vector<Edge> all = lattice_edges();
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Edge& edge : kEdges) {
+      for (const Edge& edge : all) {
         uint64_t& from = out[static_cast<size_t>(edge.from)];
         const uint64_t with = from | out[static_cast<size_t>(edge.to)];
         changed = changed || with != from;

@@ -97,7 +97,7 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
       return {};
     case StatementKind::kBreak:
     case StatementKind::kContinue:  // loop_jumps has rewritten those of loops
-      refuse("'break' and 'continue' stand in loops");
+      refuse("'break' and 'continue' belong in loops");
   }
   return {};
 }

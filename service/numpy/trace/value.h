@@ -90,7 +90,7 @@ struct CallArguments {
 struct Callable {
   std::string name;
   std::function<Value(Tracer&, CallArguments)> call;
-  bool takes_fields = false;  ///< of an f-string it gets the text with {} and, behind it, what stands in the fields
+  bool takes_fields = false;  ///< of an f-string it gets the text with {} and, behind it, what is in the fields
 };
 using CallableRef = std::shared_ptr<const Callable>;
 

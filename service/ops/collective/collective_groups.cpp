@@ -75,13 +75,13 @@ std::string ids_in_range(std::string_view op) {
   return group_check(op, &GroupChecks::in_range, "ids in replica_groups must be devices");
 }
 
-std::vector<std::vector<int64_t>> everybody_alone(int64_t position_count) {
+std::vector<std::vector<int64_t>> groups_of_one(int64_t position_count) {
   std::vector<std::vector<int64_t>> groups;
   for (int64_t i = 0; i < position_count; ++i) groups.push_back({i});
   return groups;
 }
 
-std::vector<std::vector<int64_t>> everybody_together(int64_t position_count) {
+std::vector<std::vector<int64_t>> one_group(int64_t position_count) {
   std::vector<int64_t> all(static_cast<size_t>(position_count));
   for (int64_t i = 0; i < position_count; ++i) all[static_cast<size_t>(i)] = i;
   return {std::move(all)};
@@ -145,8 +145,8 @@ int64_t written_group_size(const OpView& view, std::string_view op) {
 std::vector<std::vector<int64_t>> partition_group_positions(const OpView& view, std::string_view op,
                                                             int64_t position_count) {
   std::vector<std::vector<int64_t>> groups = replica_groups_of(view, op);
-  if (groups.empty()) return everybody_together(position_count);
-  if (channel_of(view) <= 0 && id_count(groups) == 1 && position_count > 1) return everybody_alone(position_count);
+  if (groups.empty()) return one_group(position_count);
+  if (channel_of(view) <= 0 && id_count(groups) == 1 && position_count > 1) return groups_of_one(position_count);
   expect_positions(view, std::string(op), groups, position_count);
   return groups;
 }
@@ -158,9 +158,9 @@ std::vector<std::vector<int64_t>> replica_group_positions(const OpView& view, st
     reject(view, group_check(op, &GroupChecks::global_ids, "use_global_device_ids needs a channel"));
   }
   std::vector<std::vector<int64_t>> groups = replica_groups_of(view, op);
-  if (groups.empty()) return everybody_together(position_count);
+  if (groups.empty()) return one_group(position_count);
   const bool replica_ids = !global && id_count(groups) == 1 && position_count > 1;
-  if (replica_ids) return channel_of(view) > 0 ? everybody_together(position_count) : everybody_alone(position_count);
+  if (replica_ids) return channel_of(view) > 0 ? one_group(position_count) : groups_of_one(position_count);
   expect_positions(view, std::string(op), groups, position_count);
   return groups;
 }

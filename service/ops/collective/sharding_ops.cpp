@@ -245,7 +245,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .quantized = kQuantizedHeld,
                   .body = Structural::kManualComputation});
   rows.push_back({.name = "sdy.named_computation",
-                  .summary = "a body with a name: a call that stands in place",
+                  .summary = "a body with a name: a call written in place",
                   .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {

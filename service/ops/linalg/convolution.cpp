@@ -312,7 +312,7 @@ PreparedKernel prepare_convolution(const OpView& local) {
 
 /// A convolution's sum over elements of windows is sharded only where there is one window, of all elements in order:
 /// elsewhere every shard of the kernel is multiplied with every shard of lhs.
-bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool convolution_keeps_unsharded(const OpView& view, const FactorRule& rule, size_t factor) {
   if (rule.factors[factor].kind != FactorKind::kReduction) return false;
   const ConvolutionDims dims = convolution_dims(view);
   const std::vector<kernels::WindowDim> windows = convolution_windows(view, dims);
@@ -343,8 +343,8 @@ std::vector<OpDef> make_convolution_rows() {
                      .attributes = {{"dimension_numbers", true, "which dimension is what"},
                                     {"window_strides", false, "from one window to the next"},
                                     {"padding", false, "places before and behind lhs"},
-                                    {"lhs_dilation", false, "elements of lhs stand so far apart"},
-                                    {"rhs_dilation", false, "elements of a window stand so far apart"},
+                                    {"lhs_dilation", false, "elements of lhs are this far apart"},
+                                    {"rhs_dilation", false, "elements of a window are this far apart"},
                                     {"window_reversal", false, "the kernel is taken from its end"},
                                     {"feature_group_count", true, "features are convolved in so many groups"},
                                     {"batch_group_count", true, "batches are convolved in so many groups"},
@@ -358,7 +358,7 @@ std::vector<OpDef> make_convolution_rows() {
        .combine = combine_sums,
        .localize = localize_convolution,
        .derivative = {vjp_convolution},
-       .keeps_unsharded = convolution_keeps_whole,
+       .keeps_unsharded = convolution_keeps_unsharded,
        .halo = convolution_halo});
   return rows;
 }

@@ -62,7 +62,7 @@ void add_factors(const WindowDims& dims, const Dims& operand, const Dims& indice
 }
 
 /// An inserted dim without an index: all windows are in its first row, which only the first shard has.
-bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool scatter_keeps_unsharded(const OpView& view, const FactorRule& rule, size_t factor) {
   const WindowDims dims = scatter_dims(view);
   for (const int64_t d : dims.collapsed) {
     if (has_factor(rule, static_cast<size_t>(d), factor)) return !contains(dims.index_map, d);
@@ -129,7 +129,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .region_arguments = RegionArguments::kScatter,
        .derivative = {vjp_scatter},
        .batch = batch_scatter,
-       .keeps_unsharded = scatter_keeps_whole});
+       .keeps_unsharded = scatter_keeps_unsharded});
   return rows;
 }
 

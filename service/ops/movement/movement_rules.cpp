@@ -21,18 +21,18 @@ bool defined_by(const OpView& view, size_t operand, std::string_view name) {
 
 /// Neighbours can exchange their edges where each operand is a slice, or where slices of one value surround that value.
 bool is_concatenation_of_slices(const OpView& view) {
-  ir::ValueId whole = ir::kNoValue;
+  ir::ValueId sliced = ir::kNoValue;
   for (size_t i = 0; i < view.operands.size(); ++i) {
     if (defined_by(view, i, "stablehlo.slice")) continue;
     if (view.op == nullptr) return false;
     const ir::ValueId id = view.op->operands[i];
-    if (whole != ir::kNoValue) return false;
-    whole = id;
+    if (sliced != ir::kNoValue) return false;
+    sliced = id;
   }
-  if (whole == ir::kNoValue) return true;
+  if (sliced == ir::kNoValue) return true;
   if (view.operands.size() < 2) return false;
   for (size_t i = 0; i < view.operands.size(); ++i) {
-    if (view.op->operands[i] != whole && view.definitions[i]->operands[0] != whole) return false;
+    if (view.op->operands[i] != sliced && view.definitions[i]->operands[0] != sliced) return false;
   }
   return true;
 }
@@ -150,20 +150,20 @@ FactorRule dynamic_slice_rule(const OpView& view) {
 
 FactorRule dynamic_update_slice_rule(const OpView& view) {
   FactorRuleBuilder builder = rule_builder(view);
-  const Dims& whole = view.operands[0].dims();
+  const Dims& operand = view.operands[0].dims();
   const Dims& update = view.operands[1].dims();
   bool constant_places = true;
   for (size_t i = 2; i < view.operands.size(); ++i) constant_places &= defined_by(view, i, "stablehlo.constant");
   const FactorKind kind = constant_places ? FactorKind::kPassThrough : FactorKind::kNeedReplication;
-  for (size_t d = 0; d < whole.size(); ++d) {
+  for (size_t d = 0; d < operand.size(); ++d) {
     const int dim = static_cast<int>(d);
-    if (whole[d] == update[d]) {
-      builder.everywhere(dim, whole[d]);
+    if (operand[d] == update[d]) {
+      builder.everywhere(dim, operand[d]);
       continue;
     }
     std::vector<int> operands(view.operands.size(), -1);
     operands[0] = dim;
-    builder.factor(operands, {dim}, whole[d]);
+    builder.factor(operands, {dim}, operand[d]);
     operands[0] = -1;
     operands[1] = dim;
     builder.factor(operands, {-1}, update[d], kind);

@@ -5,23 +5,60 @@
 #include <map>
 #include <set>
 
+#include "service/ops/op_def.h"
 #include "service/partition/export/device_steps.h"
+#include "service/partition/export/module_meshes.h"
 
 namespace meshd::partition {
 namespace {
 
+// The halo exchanges of ops that every device runs on replicated values: those ops read what the exchanges read, and
+// the exchanges are part of their composites.
+class ReplicatedReaders {
+ public:
+  explicit ReplicatedReaders(const LocalProgram& local) : local_(local) { find(local.body); }
+
+  /// Whether the exchange with this result is part of its reader's composite.
+  [[nodiscard]] bool has_exchange(LocalId result) const { return inside_.contains(result); }
+  /// The op, reading what its exchanges read.
+  [[nodiscard]] LocalOp with_exchanges(const LocalOp& op) const {
+    LocalOp out = op;
+    for (LocalId& id : out.operands) {
+      if (inside_.contains(id)) id = exchanges_.at(id)->operands[0];
+    }
+    return out;
+  }
+
+ private:
+  void find(const LocalBlock& block) {
+    for (const LocalOp& op : block.ops) {
+      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
+      for (const LocalId id : runs_replicated(local_, op) ? op.operands : std::vector<LocalId>{}) {
+        if (exchanges_.contains(id)) inside_.insert(id);
+      }
+      for (const LocalBlock& inner : op.blocks) find(inner);
+    }
+  }
+
+  const LocalProgram& local_;
+  std::map<LocalId, const LocalOp*> exchanges_;  // by result
+  std::set<LocalId> inside_;
+};
+
 class DeviceModule {
  public:
   explicit DeviceModule(const LocalProgram& local)
-      : local_(local), here_(local, channel_), values_(local.values.size(), ir::kNoValue) {}
+      : local_(local),
+        meshes_(local, module_),
+        here_(local, channel_),
+        values_(local.values.size(), ir::kNoValue),
+        replicated_readers_(local) {}
 
   ir::Module run() {
     module_.name = "device_program";
     ir::Function& main = here_.function();
     main.name = "main";
     main.is_public = true;
-    choose_mesh();
-    find_exchanges(local_.body);
     const ir::OpBuilder::InsertionGuard outside(here_.writer(), main.body.ops);
     std::vector<ir::ValueId> operands = arguments();
     ir::Region region;
@@ -44,56 +81,6 @@ class DeviceModule {
   }
 
  private:
-  // ---- meshes and layouts
-
-  void choose_mesh() {
-    const ViewNames& names = local_.view_names.front();
-    mesh_ = names.axes;
-    names_ = names;
-    if (mesh_ == nullptr) {
-      mesh_ = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"device", local_.device_count()}}, {}, {}});
-      names_.sub_axes = {{0, 1, 0}};
-    }
-    mesh_name_ = add_mesh(mesh_, names.mesh.empty() ? "devices" : names.mesh);
-  }
-
-  std::string add_mesh(const mesh::MeshRef& mesh, std::string name) {
-    for (const ir::NamedMesh& known : module_.meshes) {
-      if (known.name == name && known.mesh->axes == mesh->axes && known.mesh->device_ids == mesh->device_ids)
-        return name;
-    }
-    name = fresh_symbol(name);
-    module_.meshes.push_back(
-        {name, std::make_shared<const mesh::Mesh>(mesh::Mesh{mesh->axes, mesh->device_ids, {}}), {}});
-    return name;
-  }
-
-  // Functions and meshes share names.
-  std::string fresh_symbol(const std::string& name) {
-    std::string out = name;
-    while (!symbols_.insert(out).second) out = name + "_" + std::to_string(++numbers_[name]);
-    return out;
-  }
-
-  // The sharding at the edge of the manual computation: sharded in the first view, replicated in others.
-  [[nodiscard]] sharding::TensorSharding edge_sharding(const ShardLayout& layout) const {
-    auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(layout.dims.size()));
-    for (size_t d = 0; d < layout.dims.size() && layout.view == 0; ++d) {
-      for (const int sub_axis : layout.dims[d])
-        out.dims[d].axes.push_back(names_.sub_axes[static_cast<size_t>(sub_axis)]);
-      out.dims[d].axes = sharding::canonical_axes(std::move(out.dims[d].axes), *mesh_);
-    }
-    return out;
-  }
-
-  void note_sharding(ir::Parameter& parameter, const sharding::TensorSharding& sharding) {
-    if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return;
-    sharding::TensorSharding named = sharding;
-    named.mesh_name = add_mesh(sharding.mesh, sharding.mesh_name.empty() ? "mesh" : sharding.mesh_name);
-    parameter.sharding = named;
-    parameter.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{named}, false}});
-  }
-
   // ---- around the manual computation
 
   std::vector<ir::ValueId> arguments() {
@@ -101,7 +88,7 @@ class DeviceModule {
     for (const LocalParameter& argument : local_.arguments) {
       ir::Parameter parameter;
       parameter.type = ir::Type::of(argument.global_type);
-      note_sharding(parameter, argument.sharding);
+      meshes_.annotate(parameter, argument.sharding);
       if (argument.is_donated) {
         parameter.is_donor = true;
         parameter.attributes.emplace_back("jax.buffer_donor", ir::Attribute{ir::IntegerAttr{1, "i1"}});
@@ -139,16 +126,16 @@ class DeviceModule {
     ir::ShardingAttr out{{}, true};
     std::vector<ir::Type> types;
     for (const LocalParameter& argument : local_.arguments)
-      in.shardings.push_back(edge_sharding(local_.type(argument.value).layout));
+      in.shardings.push_back(meshes_.edge_sharding(local_.type(argument.value).layout));
     for (const LocalParameter& result : local_.results) {
       const ShardedType& type = local_.type(result.value);
-      out.shardings.push_back(edge_sharding(type.layout));
+      out.shardings.push_back(meshes_.edge_sharding(type.layout));
       types.push_back(ir::Type::of(type.layout.view == 0
                                        ? tensor::TensorType{type.local.dtype, type.even_dims(local_.view(0))}
                                        : result.global_type));
     }
     ir::ArrayAttr axes;
-    for (const mesh::Axis& axis : mesh_->axes) axes.values.push_back({ir::StringAttr{axis.name}});
+    for (const mesh::Axis& axis : meshes_.mesh().axes) axes.values.push_back({ir::StringAttr{axis.name}});
     std::vector<ir::Region> regions;
     regions.push_back(std::move(region));
     std::vector<ir::ValueId> results = here_.writer().create(
@@ -164,7 +151,7 @@ class DeviceModule {
       parameter.result_info = result.result_info;
       if (!result.result_info.empty())
         parameter.attributes.emplace_back("jax.result_info", ir::Attribute{ir::StringAttr{result.result_info}});
-      note_sharding(parameter, result.sharding);
+      meshes_.annotate(parameter, result.sharding);
       here_.function().results.push_back(std::move(parameter));
     }
     here_.writer().create("func.return", std::move(results), {});
@@ -212,34 +199,14 @@ class DeviceModule {
       case LocalKind::kEffect:
         return effect(op);
       case LocalKind::kHalo:
-        if (!inside_others_.contains(op.results[0])) step(op);
+        if (!replicated_readers_.has_exchange(op.results[0])) step(op);
         return;
       default:
-        return step(with_exchanges(op));
+        return step(replicated_readers_.with_exchanges(op));
     }
   }
 
   // ---- steps and composites
-
-  // An op that every device runs on replicated values reads what its halo exchanges read: they are part of its
-  // composite.
-  LocalOp with_exchanges(const LocalOp& op) const {
-    LocalOp out = op;
-    for (LocalId& id : out.operands) {
-      if (inside_others_.contains(id)) id = exchanges_.at(id)->operands[0];
-    }
-    return out;
-  }
-
-  void find_exchanges(const LocalBlock& block) {
-    for (const LocalOp& op : block.ops) {
-      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
-      for (const LocalId id : runs_replicated(local_, op) ? op.operands : std::vector<LocalId>{}) {
-        if (exchanges_.contains(id)) inside_others_.insert(id);
-      }
-      for (const LocalBlock& inner : op.blocks) find_exchanges(inner);
-    }
-  }
 
   // A step that is one op is written in place; any other is a composite, and its ops are the decomposition.
   void step(const LocalOp& op) {
@@ -271,7 +238,7 @@ class DeviceModule {
       body.writer().create("func.return", std::move(results), {});
     }
     const std::string name = op.name.substr(op.name.rfind('.') + 1);
-    function.name = fresh_symbol(name);
+    function.name = meshes_.fresh_symbol(name);
     define_all(op.results,
                here_.writer().create("stablehlo.composite", all(op.operands), local_.local_types(op.results),
                                      {{"decomposition", ir::Attribute{ir::SymbolAttr{function.name}}},
@@ -364,16 +331,11 @@ class DeviceModule {
   const LocalProgram& local_;
   int64_t channel_ = 0;
   ir::Module module_;
+  ModuleMeshes meshes_;
   DeviceFunction here_;  // @main, and what every device runs inside of it
   std::vector<ir::Function> decompositions_;
-  std::set<std::string> symbols_{"main"};
-  std::map<std::string, int> numbers_;  // of the last symbol with that name
   std::vector<ir::ValueId> values_;
-  std::map<LocalId, const LocalOp*> exchanges_;  // by result
-  std::set<LocalId> inside_others_;              // results of exchanges that are part of their reader's composite
-  mesh::MeshRef mesh_;
-  std::string mesh_name_;
-  ViewNames names_;
+  ReplicatedReaders replicated_readers_;
 };
 
 }  // namespace

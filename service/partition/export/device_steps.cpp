@@ -180,8 +180,8 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
                                                  std::span<const ir::ValueId> operands) {
   const LocalProgram& local = f.local();
   if (op.def->on_shard == nullptr) return std::nullopt;
-  const std::vector<ir::Type> whole_operands = logical_types(local, op.operands);
-  const std::vector<ir::Type> whole_results = logical_types(local, op.results);
+  const std::vector<ir::Type> logical_operands = logical_types(local, op.operands);
+  const std::vector<ir::Type> logical_results = logical_types(local, op.results);
   const std::vector<ir::Type> local_operands = local.local_types(op.operands);
   const std::vector<ir::Type> local_results = local.local_types(op.results);
   const ir::AttributeList attributes = dialect_attributes(op.attributes);
@@ -195,7 +195,7 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
   source.location = op.location;
   std::vector<ir::Op> written;
   ops::Writer writer(f.function(), written, source);
-  auto out = op.def->on_shard({whole_operands, whole_results, &attributes, regions, &f.function(), &op.location},
+  auto out = op.def->on_shard({logical_operands, logical_results, &attributes, regions, &f.function(), &op.location},
                               {local_operands, local_results, &attributes, regions, &f.function(), &op.location},
                               {operands.begin(), operands.end()}, starts, writer);
   if (!out) return out;
@@ -204,7 +204,7 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
 }
 
 // Every device computes the unsharded value and slices its shard.
-std::vector<ir::ValueId> on_whole(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
+std::vector<ir::ValueId> on_replicated(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
   std::vector<ir::ValueId> unsharded;
   for (size_t i = 0; i < operands.size(); ++i)
     unsharded.push_back(f.unsharded_of(operands[i], f.local().type(op.operands[i])));
@@ -223,7 +223,7 @@ std::vector<ir::ValueId> write_op(DeviceFunction& f, const LocalOp& op, std::spa
                                                     : f.writer().create_one("stablehlo.convert", {rows}, result)};
   }
   if (auto written = on_shard(f, op, operands)) return *written;
-  return on_whole(f, op, operands);
+  return on_replicated(f, op, operands);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/op_builder.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::partition {
 namespace {

@@ -1,5 +1,6 @@
 #include "service/partition/lower/lower_constraints.h"
 
+#include "service/ops/op_def.h"
 #include "service/partition/moves.h"
 
 namespace meshd::partition {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "service/ops/op_def.h"
 #include "service/ops/shard_rules.h"
 #include "service/partition/lower/context.h"
 

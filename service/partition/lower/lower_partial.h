@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "service/ops/op_def.h"
 #include "service/ops/shard_rules.h"
 #include "service/partition/lower/context.h"
 

@@ -23,7 +23,7 @@ using LowerFn = void (*)(LoweringContext&, const ir::Op&, const Scope&);
 void lower_to_nothing(LoweringContext& /*context*/, const ir::Op& /*op*/, const Scope& /*scope*/) {}
 
 void refuse_here(LoweringContext& /*context*/, const ir::Op& op, const Scope& /*scope*/) {
-  ir::fail("unsupported_op", op.location, "'" + op.name + "' cannot stand here");
+  ir::fail("unsupported_op", op.location, "'" + op.name + "' cannot be here");
 }
 
 LowerFn stage_of(ops::Structural kind, const ir::Op& op) {

@@ -21,6 +21,7 @@
 
 #include <vector>
 
+#include "service/ops/op_def.h"
 #include "service/partition/lower/context.h"
 
 namespace meshd::partition {

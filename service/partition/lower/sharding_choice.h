@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/ops/op_def.h"
 #include "service/ops/shard_rules.h"
 #include "service/partition/lower/context.h"
 #include "service/partition/lower/factor_choice.h"

@@ -71,34 +71,19 @@ TypeNode read_builtin_type(ByteReader& reader, const IrTables& tables) {
       return out;
     }
     case 2:
-      out.kind = Kind::kFunction;
-      out.elements = read_types(reader, tables);
-      out.input_count = out.elements.size();
-      for (const TypeIndex result : read_types(reader, tables)) out.elements.push_back(result);
-      return out;
+      return read_type_fields(Kind::kFunction, reader, tables);
     case 9:
-      out.kind = Kind::kComplex;
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kComplex, reader, tables);
     case 12:
-      out.kind = Kind::kNone;
-      return out;
-    case 14:
-      out.encoding = tables.read_attribute(reader);
-      [[fallthrough]];
+      return read_type_fields(Kind::kNone, reader, tables);
     case 13:
-      out.kind = Kind::kTensor;
-      out.dims = read_integers(reader);
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kTensor, reader, tables);
+    case 14:
+      return read_encoded_tensor(reader, tables);
     case 15:
-      out.kind = Kind::kTuple;
-      out.elements = read_types(reader, tables);
-      return out;
+      return read_type_fields(Kind::kTuple, reader, tables);
     case 18:
-      out.kind = Kind::kUnranked;
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kUnranked, reader, tables);
     default:
       break;
   }
@@ -113,20 +98,14 @@ AttributeNode read_builtin_attribute(ByteReader& reader, IrTables& tables) {
   const uint64_t code = reader.varint();
   switch (code) {
     case 0:
-      out.kind = Kind::kArray;
-      out.children = read_attributes(reader, tables);
-      return out;
-    case 1: {
-      out.kind = Kind::kDict;
-      const size_t count = reader.count("entries");
-      for (size_t i = 0; i < 2 * count; ++i) out.children.push_back(tables.read_attribute(reader));
-      return out;
-    }
+      return read_attribute_fields(Kind::kArray, reader, tables);
+    case 1:
+      return read_attribute_fields(Kind::kDict, reader, tables);
     case 2:
+      return read_attribute_fields(Kind::kString, reader, tables);
     case 3:  // with a type, which says nothing
-      out.kind = Kind::kString;
-      out.text = tables.read_string(reader);
-      if (code == 3) tables.read_type(reader);
+      out = read_attribute_fields(Kind::kString, reader, tables);
+      tables.read_type(reader);
       return out;
     case 4:
       out.kind = Kind::kSymbol;
@@ -139,18 +118,13 @@ AttributeNode read_builtin_attribute(ByteReader& reader, IrTables& tables) {
       return out;
     }
     case 6:
-      out.kind = Kind::kType;
-      out.type = tables.read_type(reader);
-      return out;
+      return read_attribute_fields(Kind::kType, reader, tables);
     case 7:
-      out.kind = Kind::kUnit;
-      return out;
+      return read_attribute_fields(Kind::kUnit, reader, tables);
     case 8:
+      return read_attribute_fields(Kind::kInteger, reader, tables);
     case 9:
-      out.kind = code == 8 ? Kind::kInteger : Kind::kFloat;
-      out.type = tables.read_type(reader);
-      out.bits = tables.read_number(reader, out.type);
-      return out;
+      return read_attribute_fields(Kind::kFloat, reader, tables);
     case 10:  // a call: the callee's place comes first
       out.kind = Kind::kLocations;
       out.children = {tables.read_attribute(reader), tables.read_attribute(reader)};
@@ -193,10 +167,7 @@ AttributeNode read_builtin_attribute(ByteReader& reader, IrTables& tables) {
       out.data = reader.take(reader.varint());
       return out;
     case 18:
-      out.kind = Kind::kDense;
-      out.type = tables.read_type(reader);
-      out.data = reader.take(reader.varint());
-      return out;
+      return read_attribute_fields(Kind::kDense, reader, tables);
     default:
       fail_unknown_code(reader, "builtin attribute", code);
   }

@@ -26,6 +26,73 @@ std::vector<AttributeIndex> read_attributes(ByteReader& reader, const IrTables& 
   return out;
 }
 
+TypeNode read_type_fields(TypeNode::Kind kind, ByteReader& reader, const IrTables& tables) {
+  using Kind = TypeNode::Kind;
+  TypeNode out;
+  out.kind = kind;
+  switch (kind) {
+    case Kind::kFunction:
+      out.elements = read_types(reader, tables);
+      out.input_count = out.elements.size();
+      for (const TypeIndex result : read_types(reader, tables)) out.elements.push_back(result);
+      break;
+    case Kind::kTuple:
+      out.elements = read_types(reader, tables);
+      break;
+    case Kind::kTensor:
+      out.dims = read_integers(reader);
+      [[fallthrough]];
+    case Kind::kComplex:
+    case Kind::kUnranked:
+      out.elements = {tables.read_type(reader)};
+      break;
+    default:  // kNone has no fields
+      break;
+  }
+  return out;
+}
+
+TypeNode read_encoded_tensor(ByteReader& reader, const IrTables& tables) {
+  const AttributeIndex encoding = tables.read_attribute(reader);
+  TypeNode out = read_type_fields(TypeNode::Kind::kTensor, reader, tables);
+  out.encoding = encoding;
+  return out;
+}
+
+AttributeNode read_attribute_fields(AttributeNode::Kind kind, ByteReader& reader, IrTables& tables) {
+  using Kind = AttributeNode::Kind;
+  AttributeNode out;
+  out.kind = kind;
+  switch (kind) {
+    case Kind::kArray:
+      out.children = read_attributes(reader, tables);
+      break;
+    case Kind::kDict: {
+      const size_t count = reader.count("entries");
+      for (size_t i = 0; i < 2 * count; ++i) out.children.push_back(tables.read_attribute(reader));
+      break;
+    }
+    case Kind::kString:
+      out.text = tables.read_string(reader);
+      break;
+    case Kind::kType:
+      out.type = tables.read_type(reader);
+      break;
+    case Kind::kInteger:
+    case Kind::kFloat:
+      out.type = tables.read_type(reader);
+      out.bits = tables.read_number(reader, out.type);
+      break;
+    case Kind::kDense:
+      out.type = tables.read_type(reader);
+      out.data = reader.take(reader.varint());
+      break;
+    default:  // kUnit has no fields
+      break;
+  }
+  return out;
+}
+
 AttributeNode enum_node(ByteReader& reader, std::string_view dialect, std::string_view kind,
                         std::initializer_list<std::string_view> words) {
   const uint64_t value = reader.varint();

@@ -31,6 +31,14 @@ AttributeNode alias_node(ByteReader& reader);
 /// Of bytecode.td of Shardy.
 AttributeNode read_sdy_attribute(ByteReader& reader, const IrTables& tables);
 
+/// The fields that follow the code of a function, a complex, tensor, tuple, unranked or none type: the builtin dialect
+/// and VHLO have other codes for them and the same fields.
+TypeNode read_type_fields(TypeNode::Kind kind, ByteReader& reader, const IrTables& tables);
+/// The same of a tensor with an encoding, which comes first.
+TypeNode read_encoded_tensor(ByteReader& reader, const IrTables& tables);
+/// The fields of an array, a dictionary, a string, an integer, a float, a type or a dense attribute, alike.
+AttributeNode read_attribute_fields(AttributeNode::Kind kind, ByteReader& reader, IrTables& tables);
+
 /// A code without an encoding.
 [[noreturn]] void fail_unknown_code(const ByteReader& reader, std::string_view what, uint64_t code);
 

@@ -118,7 +118,7 @@ class TreeWriter {
     out_ << "]";
   }
 
-  /// The tree of a call, ((arguments...), {keywords...}): keywords stand behind the arguments, if there are any.
+  /// The tree of a call, ((arguments...), {keywords...}): keywords are behind the arguments, if there are any.
   void write_call(const TreeTable& tree) {
     const TreeTable::Children* parts = tree.children();
     const bool is_call = tree.kind() == TreeTable::Kind::kTuple && parts != nullptr && parts->size() == 2 &&

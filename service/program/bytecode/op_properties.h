@@ -6,7 +6,7 @@
 
 namespace meshd::program {
 
-/// Of one op. The names of attributes stand in their order with blanks between them; a `?` behind one says that it may
+/// Of one op. The names of attributes are in their order with blanks between them; a `?` behind one says that it may
 /// be absent, which costs a bit.
 struct OpProperties {
   std::string_view op;  ///< without its dialect

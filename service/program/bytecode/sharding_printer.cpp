@@ -204,7 +204,7 @@ void ShardingPrinter::print(const AttributeNode& node) {
       out_ << ">";
       return;
     default:
-      fail_sharding("an attribute of kind " + std::to_string(node.bits) + " does not stand alone");
+      fail_sharding("an attribute of kind " + std::to_string(node.bits) + " is no attribute by itself");
   }
 }
 

@@ -1,4 +1,4 @@
-// Prints Shardy's attributes as text. They stand within each other without their `#sdy.` there, so that what is within
+// Prints Shardy's attributes as text. They are within each other without their `#sdy.` there, so that what is within
 // depends on where it is.
 #pragma once
 
@@ -14,7 +14,7 @@ class ShardingPrinter {
  public:
   ShardingPrinter(IrTables& tables, TextWriter& out) : tables_(tables), out_(out) {}
 
-  /// #sdy.sharding<@mesh, [{"x"}, {?}]> and all others that stand alone.
+  /// #sdy.sharding<@mesh, [{"x"}, {?}]> and all others that are alone.
   void print(const AttributeNode& node);
 
  private:

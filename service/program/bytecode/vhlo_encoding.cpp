@@ -111,37 +111,22 @@ TypeNode read_vhlo_type(ByteReader& reader, IrTables& tables) {
   }
   switch (code) {
     case 1:
-      out.kind = Kind::kComplex;
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kComplex, reader, tables);
     case 8:
-      out.kind = Kind::kFunction;
-      out.elements = read_types(reader, tables);
-      out.input_count = out.elements.size();
-      for (const TypeIndex result : read_types(reader, tables)) out.elements.push_back(result);
-      return out;
-    case 21:
-      out.encoding = tables.read_attribute(reader);
-      [[fallthrough]];
+      return read_type_fields(Kind::kFunction, reader, tables);
     case 20:
-      out.kind = Kind::kTensor;
-      out.dims = read_integers(reader);
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kTensor, reader, tables);
+    case 21:
+      return read_encoded_tensor(reader, tables);
     case 23:
-      out.kind = Kind::kTuple;
-      out.elements = read_types(reader, tables);
-      return out;
+      return read_type_fields(Kind::kTuple, reader, tables);
     case 24:
     case 30:
       return quantized_type(reader, tables, code == 30);
     case 25:
-      out.kind = Kind::kUnranked;
-      out.elements = {tables.read_type(reader)};
-      return out;
+      return read_type_fields(Kind::kUnranked, reader, tables);
     case 33:
-      out.kind = Kind::kNone;
-      return out;
+      return read_type_fields(Kind::kNone, reader, tables);
     default:
       reader.fail("VHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
   }
@@ -153,9 +138,7 @@ AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
   const uint64_t code = reader.varint();
   switch (code) {
     case 1:
-      out.kind = Kind::kArray;
-      out.children = read_attributes(reader, tables);
-      return out;
+      return read_attribute_fields(Kind::kArray, reader, tables);
     case 2:
       out.kind = Kind::kBool;
       out.bits = reader.varint();
@@ -167,20 +150,14 @@ AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
     case 5:  // StableHLO's is an integer
       out.own(std::to_string(reader.varint()) + " : i32");
       return out;
-    case 6: {
-      out.kind = Kind::kDict;
-      const size_t count = reader.count("entries");
-      for (size_t i = 0; i < 2 * count; ++i) out.children.push_back(tables.read_attribute(reader));
-      return out;
-    }
+    case 6:
+      return read_attribute_fields(Kind::kDict, reader, tables);
     case 7:
       return enum_node(reader, "stablehlo", "fft_type", {"FFT", "IFFT", "RFFT", "IRFFT"});
     case 8:
+      return read_attribute_fields(Kind::kFloat, reader, tables);
     case 9:
-      out.kind = code == 8 ? Kind::kFloat : Kind::kInteger;
-      out.type = tables.read_type(reader);
-      out.bits = tables.read_number(reader, out.type);
-      return out;
+      return read_attribute_fields(Kind::kInteger, reader, tables);
     case 10:
       return alias_node(reader);
     case 11:
@@ -190,20 +167,13 @@ AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
     case 13:
       return enum_node(reader, "stablehlo", "rng_distribution", {"", "UNIFORM", "NORMAL"});
     case 14:
-      out.kind = Kind::kString;
-      out.text = tables.read_string(reader);
-      return out;
+      return read_attribute_fields(Kind::kString, reader, tables);
     case 15:
-      out.kind = Kind::kDense;
-      out.type = tables.read_type(reader);
-      out.data = reader.take(reader.varint());
-      return out;
+      return read_attribute_fields(Kind::kDense, reader, tables);
     case 16:
       return enum_node(reader, "stablehlo", "transpose", {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
     case 17:
-      out.kind = Kind::kType;
-      out.type = tables.read_type(reader);
-      return out;
+      return read_attribute_fields(Kind::kType, reader, tables);
     case 18:
       return bounds_node(reader);
     case 19:

@@ -67,7 +67,7 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
     vjp.sums.push_back(found == sums.end() ? ir::kNoValue : found->second);
     vjp.wanted.push_back(facts_.is_varied(id));
   }
-  // An operand that stands twice must not be updated in place: the second one would not see the first.
+  // An operand that occurs twice must not be updated in place: the second one would not see the first.
   for (size_t i = 0; i < op.operands.size(); ++i) {
     if (std::count(op.operands.begin(), op.operands.end(), op.operands[i]) > 1) vjp.sums[i] = ir::kNoValue;
   }

@@ -31,7 +31,7 @@ class Backward {
  public:
   Backward(ir::Function& function, ValueFacts& facts) : function_(function), facts_(facts) {}
 
-  /// `forward` are ops whose values stand when those of `out` run; loops among them get further results where the
+  /// `forward` are ops whose values exist when those of `out` run; loops among them get further results where the
   /// backward pass needs these. Appends to `out` what makes the cotangents of values that `forward` reads, given those
   /// of values that it makes. Throws unsupported_op naming op and line.
   void run(std::vector<ir::Op>& forward, Cotangents& sums, std::vector<ir::Op>& out);
@@ -42,7 +42,7 @@ class Backward {
   void plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   void branches(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   void manual(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
-  /// Returns ops that have to stand in front of the loop.
+  /// Returns ops that have to be in front of the loop.
   std::vector<ir::Op> loop(ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   ir::Region backward_body(Loop& loop);
   std::vector<ir::Op> save_carried(Loop& loop, const ir::Region& backward);

@@ -32,7 +32,7 @@ void check(const ir::Function& main, const GradientRequest& request) {
   }
 }
 
-// A donated argument would be gone when the gradient needs it, and results stand in other places.
+// A donated argument would be gone when the gradient needs it, and results are in other places.
 void drop_donation(ir::Parameter& parameter) {
   parameter.aliases_output.reset();
   parameter.is_donor = false;

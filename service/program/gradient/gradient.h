@@ -11,7 +11,7 @@ namespace meshd::program {
 struct GradientRequest {
   std::vector<size_t> arguments;  ///< with respect to these; each floating-point or complex
   std::vector<size_t> results;    ///< of the sum of these; each floating-point or complex
-  bool keeps_results = false;     ///< all results of the program stand in front of the gradients (value_and_grad)
+  bool keeps_results = false;     ///< all results of the program are in front of the gradients (value_and_grad)
   /// Cotangents of `results` are further arguments, in order (vjp). Else each of them is a scalar, whose cotangent
   /// is 1.
   bool takes_cotangents = false;

@@ -162,7 +162,7 @@ class FunctionImporter {
     GspmdSharding sharding;
   };
 
-  /// Maps operands of all ops of the region, and rewrites them. A manual computation stands where its last entry stood.
+  /// Maps operands of all ops of the region, and rewrites them. A manual computation is where its last entry was.
   void region(ir::Region& region) {
     const std::vector<ManualRegion> manual = find_manual_regions(region);
     std::vector<ir::Op> old = std::exchange(region.ops, {});

@@ -270,7 +270,7 @@ ir::Region Parser::region(const std::vector<BlockArgument>& arguments) {
   const size_t names_before = defined_.size();
   std::vector<BlockArgument> all = arguments;
   if (token_.is(TokenKind::kBlock)) {
-    if (!arguments.empty()) expected("an op, because the region's arguments stand before it");
+    if (!arguments.empty()) expected("an op, because the region's arguments are before it");
     advance();
     if (at('(')) all = block_arguments();
     expect(':', "behind the label of a block");

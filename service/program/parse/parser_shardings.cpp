@@ -175,7 +175,7 @@ sharding::TensorSharding Parser::sharding_body() {
   }
   const ir::NamedMesh* named = module_.find_mesh(out.mesh_name);
   if (named == nullptr)
-    fail("invalid_program", start, "unknown mesh @" + out.mesh_name + ": a mesh must stand above its use");
+    fail("invalid_program", start, "unknown mesh @" + out.mesh_name + ": a mesh must be above its use");
   out.mesh = named->mesh;
   const mesh::Mesh& mesh = *out.mesh;
   expect(',', "behind the mesh of a sharding");

@@ -154,7 +154,7 @@ class Legalizer {
     return std::any_of(of.zero_points.begin(), of.zero_points.end(), [](int64_t zero) { return zero != 0; });
   }
 
-  /// An op on a value and what stands beside it: a scalar, or one element for each slice of the quantisation dimension.
+  /// An op on a value and what is beside it: a scalar, or one element for each slice of the quantisation dimension.
   ValueId binary(std::string_view name, ValueId value, ValueId beside, const Quantization& of) {
     const ir::Type type = function_.type_of(value);
     return builder_.create_one(name, {value, beside}, type, along(of, {}));

@@ -149,7 +149,7 @@ class Collective {
         if (dim < 0 || dim >= rank)
           fail("dimension " + std::to_string(dim) + " is out of range [0, " + std::to_string(rank) + ")");
         if (std::exchange(used[static_cast<size_t>(dim)], 1) != 0)
-          fail("dimension " + std::to_string(dim) + " stands twice in the parameters");
+          fail("dimension " + std::to_string(dim) + " occurs twice in the parameters");
       }
       loses[static_cast<size_t>(ends[0])] = axes(moved);
       gains[static_cast<size_t>(ends[1])] = axes(moved);

@@ -218,7 +218,7 @@ class ShardingVerifier {
           const bool manual = std::find(manual_axes.begin(), manual_axes.end(), axis_name) != manual_axes.end();
           if (manual && seen_free) {
             ir::fail("invalid_program", op.location,
-                     what + ": manual axis \"" + axis_name + "\" stands behind a free axis in dimension " +
+                     what + ": manual axis \"" + axis_name + "\" is behind a free axis in dimension " +
                          std::to_string(d) + " of value " + std::to_string(i));
           }
           seen_free = seen_free || !manual;

@@ -1,4 +1,4 @@
-// chlo_top_k: equal elements stand in the order of their indices
+// chlo_top_k: equal elements are in the order of their indices
 // argument {"dtype": "int32", "shape": [2, 4], "data": [[3, 1, 3, 2], [-1, 5, 5, 0]]}
 // result {"value": {"dtype": "int32", "shape": [2, 3], "data": [[3, 3, 2], [5, 5, 0]]}, "compare": {"exact": true}}
 // result {"value": {"dtype": "int32", "shape": [2, 3], "data": [[0, 2, 3], [1, 2, 3]]}, "compare": {"exact": true}}

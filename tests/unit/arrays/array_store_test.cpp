@@ -99,7 +99,7 @@ class Arrays : public ::testing::Test {
   }
   std::vector<float> row_major(const ArrayRef& array) {
     arrays::GatherReader reader({array, &array->layout()}, 4, arrays_->shards(array),
-                                arrays::whole_slices(array->info().type.dims));
+                                arrays::full_slices(array->info().type.dims));
     std::vector<float> out(static_cast<size_t>(array->byte_count() / 4));
     reader.read(std::as_writable_bytes(std::span(out)));
     return out;
@@ -281,7 +281,7 @@ TEST_F(Arrays, opened_version_stays_readable_and_a_damaged_page_is_not_given) {
   arrays_->publish(array, written(array));
   const auto read_all = [&](const ArrayStore::Opened& opened) {
     arrays::GatherReader reader({array, &array->layout()}, 4, opened.shards,
-                                arrays::whole_slices(array->info().type.dims));
+                                arrays::full_slices(array->info().type.dims));
     std::vector<float> out(static_cast<size_t>(array->byte_count() / 4));
     reader.read(std::as_writable_bytes(std::span(out)));
     return out;

@@ -126,7 +126,7 @@ TEST(Region, reading_starts_at_any_byte) {
 TEST(Region, pieces_are_the_shards_own_memory) {
   Sharded array({4, 6}, {{0}, {}});
   scatter(array, counting(24), 1000);
-  const arrays::GatherReader reader(array.layout, 4, array.shards, arrays::whole_slices(std::vector<int64_t>{4, 6}));
+  const arrays::GatherReader reader(array.layout, 4, array.shards, arrays::full_slices(std::vector<int64_t>{4, 6}));
   const auto pieces = reader.pieces(8);
   ASSERT_TRUE(pieces.has_value());
   ASSERT_EQ(pieces->size(), 2U);
@@ -152,7 +152,7 @@ TEST(Region, written_region_changes_its_elements_and_no_others) {
     expected[static_cast<size_t>(1 * 7 + 2 + i)] = -1 - i;
     expected[static_cast<size_t>(3 * 7 + 2 + i)] = -4 - i;
   }
-  EXPECT_EQ(gather(array, arrays::whole_slices(std::vector<int64_t>{5, 7}), 1000), expected);
+  EXPECT_EQ(gather(array, arrays::full_slices(std::vector<int64_t>{5, 7}), 1000), expected);
   // Rows 1 and 3 lie in both halves of x; columns 2 to 4 in both halves of y (4 and 3 columns).
   EXPECT_EQ(written, (std::set<int64_t>{0, 1, 2, 3}));
 }
@@ -175,7 +175,7 @@ TEST(Region, padding_is_read_as_zeros) {
         if (rest % dims[d] >= actual[d]) expected[i] = 0;
       }
     }
-    arrays::GatherReader reader(arrays::whole_layout(dims), 4, array.shards, arrays::whole_slices(dims));
+    arrays::GatherReader reader(arrays::unsharded_layout(dims), 4, array.shards, arrays::full_slices(dims));
     reader.zero_beyond(actual);
     EXPECT_FALSE(reader.pieces(1000).has_value());
     const int64_t skipped = static_cast<int64_t>(random()) % reader.total_bytes();

@@ -1,5 +1,5 @@
 // Forms with files: what curl and browsers send, and what is cut short or twisted.
-#include "api/codecs/form.h"
+#include "api/codecs/files/form.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Bodies of the Open Inference Protocol: lengths, shapes and data that are right and wrong.
-#include "api/codecs/inference_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/codecs/zip.h"
-#include "api/codecs/zip_records.h"
+#include "api/codecs/files/zip.h"
+#include "api/codecs/files/zip_records.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

@@ -1,4 +1,6 @@
 // Liveness, sharing of memory, donation, and bytes that are known before the run.
+#include <functional>
+
 #include "tests/unit/device/engine_support.h"
 
 namespace meshd::test {
@@ -125,16 +127,20 @@ TEST(PlanStorage, constant_result_does_not_leave_the_plan) {
   EXPECT_NE(first.outputs[0][0], second.outputs[0][0]);
 }
 
+// A loop of three iterations; result 1 is `x` after them.
+std::vector<LocalId> three_times(LocalBuilder& b, LocalId x, const std::function<LocalId(LocalId)>& body) {
+  const LocalId n = b.splat<int32_t>("i32", 0);
+  return b.loop(
+      {n, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 3)); },
+      [&](const auto& v) {
+        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}), body(v[1])};
+      });
+}
+
 TEST(PlanStorage, loop_variable_is_written_in_place) {
   LocalBuilder b({1});
   const LocalId x = b.argument("1000xf32");
-  const LocalId n = b.splat<int32_t>("i32", 0);
-  const auto out = b.loop(
-      {n, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 3)); },
-      [&](const auto& v) {
-        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
-                                    b.point("stablehlo.add", {v[1], v[1]})};
-      });
+  const auto out = three_times(b, x, [&](LocalId v) { return b.point("stablehlo.add", {v, v}); });
   b.result(out[1]);
   const auto plan = plan_of(b);
   EXPECT_EQ(plan->memory.own, 4000) << to_text(*plan);
@@ -145,13 +151,7 @@ TEST(PlanStorage, loop_variable_is_written_in_place) {
 TEST(PlanStorage, loop_over_a_donated_argument_needs_no_second_buffer) {
   LocalBuilder b({1});
   const LocalId x = b.argument("1000xf32");
-  const LocalId n = b.splat<int32_t>("i32", 0);
-  const auto out = b.loop(
-      {n, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 3)); },
-      [&](const auto& v) {
-        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
-                                    b.point("stablehlo.add", {v[1], v[1]})};
-      });
+  const auto out = three_times(b, x, [&](LocalId v) { return b.point("stablehlo.add", {v, v}); });
   b.result(out[1]);
   b.donate(0, 0);
   const auto plan = plan_of(b);
@@ -163,12 +163,7 @@ TEST(PlanStorage, loop_over_a_donated_argument_needs_no_second_buffer) {
 TEST(PlanStorage, loop_variable_that_cannot_be_in_place_changes_buffers) {
   LocalBuilder b({1});
   const LocalId x = b.argument("16x16xf32");
-  const LocalId n = b.splat<int32_t>("i32", 0);
-  const auto out = b.loop(
-      {n, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 3)); },
-      [&](const auto& v) {
-        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}), transpose(b, v[1])};
-      });
+  const auto out = three_times(b, x, [&](LocalId v) { return transpose(b, v); });
   b.result(out[1]);
   const auto plan = plan_of(b);
   EXPECT_EQ(plan->memory.own, 2048) << to_text(*plan);

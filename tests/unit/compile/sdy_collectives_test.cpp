@@ -51,7 +51,7 @@ TEST(SdyCollectives, those_that_do_not_fit_are_refused_with_both_sides) {
       {R"(sdy.all_gather [{"z"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>)", "unknown axis \"z\""},
       {R"(sdy.all_gather [{"x"}, {}] %arg0 out_sharding=<@other, [{}, {}]>)", "the operand is over"},
       {R"(sdy.all_slice [{"y"}, {}] %arg0 out_sharding=<@mesh, [{"x"}, {}]>)", R"({"y"} does not lead)"},
-      {R"(sdy.all_to_all [{"x"}: 0->0] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", "dimension 0 stands twice"},
+      {R"(sdy.all_to_all [{"x"}: 0->0] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", "dimension 0 occurs twice"},
       {R"(sdy.all_to_all [{"x"}: 0->2] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", "dimension 2 is out of range [0, 2)"},
       {R"(sdy.all_to_all [{"y"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", R"({"y"} does not lead)"},
       {R"(sdy.all_reduce {"x"} %arg1 out_sharding=<@mesh, [{"x"}, {}]>)", R"(by {"x"} in the result)"},

@@ -195,7 +195,7 @@ compile::PlanRef empty_loop_plan() {
   const auto out = b.loop(
       {x}, [&](const auto&) { return yes; }, [&](const auto& v) { return v; });
   b.result(out[0]);
-  // Kept although its result is known: an effect stands behind it that never comes.
+  // Kept although its result is known: an effect is behind it that never comes.
   b.effect({out[0]}, {}, false);
   return plan_of(b);
 }

@@ -1,4 +1,4 @@
-// Effects leave in order, once each, and a run waits for answers as data.
+// Effects leave in order, once each, and a run waits for replies as data.
 #include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
@@ -16,7 +16,7 @@ struct Seen {
   std::vector<float> values;
 };
 
-// Notes what comes; answers with the negated operand when asked for a result.
+// Notes what comes; results with the negated operand when asked for a result.
 class Notebook final : public device::EffectSink {
  public:
   device::EffectResult emit(const device::EffectCall& call) override {
@@ -31,15 +31,15 @@ class Notebook final : public device::EffectSink {
       if (!numbers.empty()) std::memcpy(numbers.data(), value.bytes.data(), value.bytes.size());
       made.values.insert(made.values.end(), numbers.begin(), numbers.end());
     }
-    std::vector<std::vector<std::byte>> answers;
+    std::vector<std::vector<std::byte>> results;
     for (size_t i = 0; i < call.results.size(); ++i) {
       std::vector<float> numbers = made.values;
       for (float& number : numbers) number = -number;
-      answers.push_back(bytes_of(numbers));
+      results.push_back(bytes_of(numbers));
     }
-    if (wrong_answer) answers.clear();
+    if (wrong_answer) results.clear();
     seen.push_back(std::move(made));
-    return device::EffectResult::done(std::move(answers));
+    return device::EffectResult::done(std::move(results));
   }
   bool pend_once = false;
   bool wrong_answer = false;
@@ -66,16 +66,21 @@ compile::PlanRef effects_plan(LocalBuilder& b) {
   return plan_of(b);
 }
 
-TEST(EngineEffects, each_point_in_turn_and_by_ascending_shard) {
+// A run of effects_plan over four devices, with `sink`.
+device::RunRequest effects_run(Bench& bench, Notebook& sink) {
   LocalBuilder b({4});
-  const auto plan = effects_plan(b);
+  device::RunRequest request;
+  request.plan = effects_plan(b);
+  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
+  request.effects = &sink;
+  return request;
+}
+
+TEST(EngineEffects, each_point_in_turn_and_by_ascending_shard) {
   Bench bench;
   Notebook sink;
-  device::RunRequest request;
-  request.plan = plan;
-  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
+  device::RunRequest request = effects_run(bench, sink);
   request.devices = {7, 5, 3, 1};
-  request.effects = &sink;
   const auto out = bench.start(std::move(request))->wait();
   EXPECT_EQ(output<float>(out), (std::vector<Floats>{{-8}, {-16}, {-24}, {-32}}));
   ASSERT_EQ(sink.seen.size(), 13U);
@@ -89,16 +94,10 @@ TEST(EngineEffects, each_point_in_turn_and_by_ascending_shard) {
 }
 
 TEST(EngineEffects, run_waits_for_each_answer_and_gives_the_same) {
-  LocalBuilder b({4});
-  const auto plan = effects_plan(b);
   Bench bench;
   Notebook sink;
   sink.pend_once = true;
-  device::RunRequest request;
-  request.plan = plan;
-  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
-  request.effects = &sink;
-  const auto pending = bench.start(std::move(request));
+  const auto pending = bench.start(effects_run(bench, sink));
   for (int i = 1; i <= 13; ++i) {
     ASSERT_TRUE(testing::eventually([&] { return sink.pauses.load() >= i; }));
     EXPECT_FALSE(pending->is_done());
@@ -109,8 +108,6 @@ TEST(EngineEffects, run_waits_for_each_answer_and_gives_the_same) {
 }
 
 TEST(EngineEffects, resumed_before_it_has_stopped_goes_on) {
-  LocalBuilder b({4});
-  const auto plan = effects_plan(b);
   Bench bench;
   Notebook sink;
   sink.pend_once = true;
@@ -121,26 +118,17 @@ TEST(EngineEffects, resumed_before_it_has_stopped_goes_on) {
     is_known.wait();
     run->resume();  // the answer is there before emit() returns
   };
-  device::RunRequest request;
-  request.plan = plan;
-  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
-  request.effects = &sink;
-  const auto pending = bench.start(std::move(request));
+  const auto pending = bench.start(effects_run(bench, sink));
   run = pending->run;
   known.set_value();
   EXPECT_EQ(output<float>(pending->wait()), (std::vector<Floats>{{-8}, {-16}, {-24}, {-32}}));
 }
 
 TEST(EngineEffects, waiting_run_can_be_cancelled) {
-  LocalBuilder b({4});
-  const auto plan = effects_plan(b);
   Bench bench;
   Notebook sink;
   sink.pend_once = true;
-  device::RunRequest request;
-  request.plan = plan;
-  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
-  request.effects = &sink;
+  device::RunRequest request = effects_run(bench, sink);
   request.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
   const auto out = bench.start(std::move(request))->wait();
   ASSERT_TRUE(out.error.has_value());
@@ -149,16 +137,10 @@ TEST(EngineEffects, waiting_run_can_be_cancelled) {
 }
 
 TEST(EngineEffects, answer_of_the_wrong_form_ends_the_run) {
-  LocalBuilder b({4});
-  const auto plan = effects_plan(b);
   Bench bench;
   Notebook sink;
   sink.wrong_answer = true;
-  device::RunRequest request;
-  request.plan = plan;
-  request.arguments = {bench.shards<float>({{1}, {2}, {3}, {4}})};
-  request.effects = &sink;
-  const auto out = bench.start(std::move(request))->wait();
+  const auto out = bench.start(effects_run(bench, sink))->wait();
   ASSERT_TRUE(out.error.has_value());
   EXPECT_EQ(out.error->code().word(), "program_failed");
 }

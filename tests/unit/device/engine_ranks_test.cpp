@@ -169,11 +169,11 @@ class Answers final : public device::EffectSink {
  public:
   device::EffectResult emit(const device::EffectCall& call) override {
     ++count;
-    std::vector<std::vector<std::byte>> answers;
+    std::vector<std::vector<std::byte>> results;
     for (const tensor::TensorType& type : call.results) {
-      answers.push_back(bytes_of(std::vector<float>(static_cast<size_t>(tensor::element_count(type)), 42)));
+      results.push_back(bytes_of(std::vector<float>(static_cast<size_t>(tensor::element_count(type)), 42)));
     }
-    return device::EffectResult::done(std::move(answers));
+    return device::EffectResult::done(std::move(results));
   }
   int count = 0;
 };

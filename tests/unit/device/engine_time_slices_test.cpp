@@ -121,7 +121,7 @@ TEST(EngineTimeSlices, order_of_tickets_is_kept_where_ranks_count_on_it) {
 }
 
 // Random device sets, bytes, yields and waits: no two that run share a device, bytes stay below the limit, and
-// everybody comes to an end whatever happens.
+// each of them ends whatever happens.
 TEST(EngineTimeSlices, random_device_sets_never_wait_in_a_circle) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
@@ -189,7 +189,7 @@ TEST(EngineTimeSlices, random_device_sets_never_wait_in_a_circle) {
       }
     }
     EXPECT_EQ(scheduler.stats().planned_bytes, 0);
-    EXPECT_TRUE(scheduler.everybody().empty());
+    EXPECT_TRUE(scheduler.entries().empty());
   }
 }
 

@@ -99,37 +99,37 @@ TEST(InfeedEntry, parts_are_put_together_as_the_text_says) {
   Infeed infeed({3, 2});
   InfeedEntry feed;
   feed.parts = {{6, {floats({1, 2}, {5, 6})}}, {4, {floats({2, 2}, {1, 2, 3, 4})}}};
-  EXPECT_EQ(numbers(effects::answer_of(feed, infeed.cut_by_rows().call())[0]), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(numbers(effects::results_of(feed, infeed.cut_by_rows().call())[0]), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   feed.parts[0].values = {floats({2, 2}, {5, 6, 7, 8})};
-  EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("part of device 6"), std::string::npos);
+  EXPECT_NE(error_of([&] { effects::results_of(feed, infeed.call()); }).find("part of device 6"), std::string::npos);
   feed.parts.pop_back();
-  EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("fed in 1 parts"), std::string::npos);
+  EXPECT_NE(error_of([&] { effects::results_of(feed, infeed.call()); }).find("fed in 1 parts"), std::string::npos);
 }
 
 TEST(InfeedEntry, replicas_must_agree) {
   Infeed infeed({2});
   InfeedEntry feed;
   feed.parts = {{4, {floats({2}, {1, 2})}}, {6, {floats({2}, {1, 2})}}};
-  EXPECT_EQ(numbers(effects::answer_of(feed, infeed.call())[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ(numbers(effects::results_of(feed, infeed.call())[0]), (std::vector<float>{1, 2}));
   feed.parts[1].values = {floats({2}, {1, 3})};
-  EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("differs"), std::string::npos);
+  EXPECT_NE(error_of([&] { effects::results_of(feed, infeed.call()); }).find("differs"), std::string::npos);
 }
 
 TEST(InfeedEntry, fed_arrays_lie_on_as_many_devices) {
   Infeed infeed({1});
   InfeedEntry feed = whole({7});
   feed.partitions = 2;
-  EXPECT_EQ(numbers(effects::answer_of(feed, infeed.call())[0]), std::vector<float>{7});
+  EXPECT_EQ(numbers(effects::results_of(feed, infeed.call())[0]), std::vector<float>{7});
   feed.partitions = 3;
-  EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("over 3 devices"), std::string::npos);
+  EXPECT_NE(error_of([&] { effects::results_of(feed, infeed.call()); }).find("over 3 devices"), std::string::npos);
 }
 
 TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
   Infeed infeed({1});
   effects::EffectRecorder recorder({}, {whole({1}), whole({2})}, effects::EarlyCommits::kNone, [] { FAIL(); });
-  EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).answers[0]), std::vector<float>{1});
+  EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).results[0]), std::vector<float>{1});
   EXPECT_EQ(recorder.left(), (std::map<std::string, int64_t>{{"", 1}}));
-  EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).answers[0]), std::vector<float>{2});
+  EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).results[0]), std::vector<float>{2});
   EXPECT_NE(error_of([&] { recorder.emit(infeed.call(2)); }).find("entry 3"), std::string::npos);
   EXPECT_TRUE(recorder.used().empty());
   EXPECT_TRUE(recorder.left().empty());
@@ -144,9 +144,9 @@ TEST(EffectRecorder, infeed_of_a_session_waits_and_goes_on) {
   EXPECT_TRUE(recorder.wants().feed);
   recorder.feed("", {whole({1}, 5), whole({2}, 6)});
   EXPECT_FALSE(recorder.wants().any());
-  EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).answers[0]), std::vector<float>{1});
+  EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).results[0]), std::vector<float>{1});
   EXPECT_EQ(recorder.used(), (std::map<std::string, int64_t>{{"", 5}}));
-  EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).answers[0]), std::vector<float>{2});
+  EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).results[0]), std::vector<float>{2});
   EXPECT_FALSE(recorder.emit(infeed.call(2)).is_done);
 }
 
@@ -156,8 +156,8 @@ TEST(EffectRecorder, devices_take_from_the_same_entry) {
   feed.parts = {{4, {floats({1}, {1})}}, {6, {floats({1}, {2})}}};
   effects::EffectRecorder recorder({}, {feed, feed}, effects::EarlyCommits::kNone, [] {});
   for (int64_t turn = 0; turn < 2; ++turn) {
-    EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 4)).answers[0]), std::vector<float>{1});
-    EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 6)).answers[0]), std::vector<float>{2});
+    EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 4)).results[0]), std::vector<float>{1});
+    EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 6)).results[0]), std::vector<float>{2});
   }
   EXPECT_TRUE(recorder.left().empty());
 }

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "api/fields/ranges.h"
 #include "api/http/characters.h"
 #include "api/http/http.h"
 #include "api/http/problem.h"
-#include "api/http/ranges.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/http/authority.h"
+#include "api/fields/authority.h"
 
 namespace meshd::api {
 namespace {

@@ -1,9 +1,9 @@
 // The gate as a function of a head. Over HTTP it is tried by tests/http/browsers_test.py.
 #include <gtest/gtest.h>
 
-#include "api/http/cors.h"
-#include "api/http/media_type.h"
-#include "api/http/site_policy.h"
+#include "api/fields/cors.h"
+#include "api/fields/media_type.h"
+#include "api/fields/site_policy.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

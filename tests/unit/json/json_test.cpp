@@ -91,7 +91,7 @@ TEST(Json, what_is_no_number_is_refused_in_long_lists_too) {
 
 TEST(Json, errors_behind_long_lists_name_their_line) {
   EXPECT_THAT(error_of("{\"a\": [1,\n2,\n3,4,5,6,7,8,9],\n\"b\": nul}"), testing::StartsWith("4: "));
-  EXPECT_THAT(error_of("{\"a\": [1,2,3,4,5,6,7,8,9],\n\"a\": 1}"), testing::HasSubstr("stands twice"));
+  EXPECT_THAT(error_of("{\"a\": [1,2,3,4,5,6,7,8,9],\n\"a\": 1}"), testing::HasSubstr("occurs twice"));
 }
 
 TEST(Json, limits_count_the_numbers_of_lists) {

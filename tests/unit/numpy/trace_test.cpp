@@ -120,9 +120,9 @@ TEST(TraceTest, the_cost_of_a_text_is_bounded) {
 TEST(TraceTest, break_and_continue_outside_of_loops_are_refused_at_their_place) {
   const Inputs x{{f32({2})}, {}};
   EXPECT_EQ(refusal("def f(x):\n    break\n    return x", x),
-            "line 2, column 5: 'break' and 'continue' stand in loops");
+            "line 2, column 5: 'break' and 'continue' belong in loops");
   EXPECT_EQ(refusal("def f(x):\n    if x[0] > 0:\n        continue\n    return x", x),
-            "line 3, column 9: 'break' and 'continue' stand in loops");
+            "line 3, column 9: 'break' and 'continue' belong in loops");
 }
 
 TEST(TraceTest, containers_stay_small_and_have_no_cycles) {

@@ -164,7 +164,7 @@ TEST(CollectiveGroups, padding_is_dropped) {
   EXPECT_EQ(groups_of({{0, 2, 3}, {1, -1, -1}}, 1, true, 4), (Groups{{0, 2, 3}, {1}}));
 }
 
-TEST(CollectiveGroups, no_groups_are_everybody) { EXPECT_EQ(groups_of({}, 1, true, 3), (Groups{{0, 1, 2}})); }
+TEST(CollectiveGroups, no_groups_are_all_devices) { EXPECT_EQ(groups_of({}, 1, true, 3), (Groups{{0, 1, 2}})); }
 
 TEST(CollectiveGroups, one_replica_means_all_partitions_or_each_alone) {
   EXPECT_EQ(groups_of({{0}}, 1, false, 3), (Groups{{0, 1, 2}}));

@@ -98,7 +98,7 @@ TEST(Shardings, wrong_ones_are_refused_with_their_place) {
   EXPECT_EQ(message("<@mesh, [{\"q\"}, {}]>"),
             "invalid_program: line 3, column 86: unknown axis \"q\", the mesh is Mesh('x': 2, 'y': 4, 'z': 8)");
   EXPECT_EQ(message("<@other, [{}, {}]>"),
-            "invalid_program: line 3, column 76: unknown mesh @other: a mesh must stand above its use");
+            "invalid_program: line 3, column 76: unknown mesh @other: a mesh must be above its use");
   EXPECT_EQ(message("<@mesh, [{}p1, {}]>"),
             "invalid_program: line 3, column 87: a dimension that is empty and closed has no priority");
   EXPECT_EQ(message("<@mesh, [{?, \"x\"}, {}]>"),

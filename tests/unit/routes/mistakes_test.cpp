@@ -45,7 +45,7 @@ TEST_F(Mistakes, arguments_that_jit_dropped_are_named) {
   const json lists = refused_run(kTwo, {three_, five_, two_});
   EXPECT_EQ(lists.at("code"), "invalid_argument");
   EXPECT_EQ(only(lists), "/arguments/1 is not an argument of the program: leave it out");
-  EXPECT_TRUE(says(lists, "takes 2 arguments, the request brings 3")) << lists;
+  EXPECT_TRUE(says(lists, "takes 2 arguments, the request has 3")) << lists;
   EXPECT_TRUE(says(lists, "leave out number 1 (from 0)")) << lists;
   const json objects = refused_run(kTwo, {{{"dtype", "float32"}, {"shape", {3}}, {"data", three_}},
                                           {{"dtype", "int32"}, {"shape", {2}}, {"data", two_}},
@@ -67,7 +67,7 @@ TEST_F(Mistakes, arguments_that_are_missing_are_named) {
   const json document = refused_run(kTwo, json::array({two_}));
   EXPECT_TRUE(says(document, "missing (from 0): 0 (tensor<3xf32>)")) << document;
   EXPECT_EQ(only(document), "/arguments expected 2 entries, (tensor<3xf32>, tensor<2xf32>)");
-  EXPECT_EQ(refused_run(kTwo, json::array()).at("detail"), "the program takes 2 arguments, the request brings 0");
+  EXPECT_EQ(refused_run(kTwo, json::array()).at("detail"), "the program takes 2 arguments, the request has 0");
 }
 
 TEST_F(Mistakes, missing_platform_index_of_an_export_is_named) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "api/codecs/base64.h"
-#include "api/codecs/npy.h"
-#include "api/codecs/safetensors.h"
-#include "api/codecs/zip.h"
+#include "api/codecs/files/npy.h"
+#include "api/codecs/files/safetensors.h"
+#include "api/codecs/files/zip.h"
 #include "tests/unit/routes/in_process.h"
 
 namespace meshd::testing {

@@ -771,10 +771,10 @@ TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
     EXPECT_EQ(t.insert_callback(row).number, 1);
     row.call = 1;
     EXPECT_EQ(t.insert_callback(row).number, 2);
-    t.answer_callback("ses_1", 2, "yes");
-    t.answer_callback("ses_1", 2, "yes");
-    EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 2, "no"); }), "conflict");
-    EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 3, "no"); }), "not_found");
+    t.reply_to_callback("ses_1", 2, "yes");
+    t.reply_to_callback("ses_1", 2, "yes");
+    EXPECT_EQ(error_word([&] { t.reply_to_callback("ses_1", 2, "no"); }), "conflict");
+    EXPECT_EQ(error_word([&] { t.reply_to_callback("ses_1", 3, "no"); }), "not_found");
     EXPECT_EQ(t.insert_callback(row).answer, "yes");
     EXPECT_EQ(t.open_callbacks("ses_1", 0, 10).size(), 1U);
     EXPECT_EQ(t.callbacks_of_job("job_1").size(), 2U);

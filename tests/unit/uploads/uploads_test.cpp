@@ -8,6 +8,7 @@
 #include "service/core/error.h"
 #include "service/uploads/append.h"
 #include "service/uploads/upload_reader.h"
+#include "tests/support/eventually.h"
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::uploads {
@@ -119,7 +120,7 @@ TEST_F(Uploads, one_request_appends_and_others_may_end_it) {
   const auto other = std::make_shared<core::ThreadWaiter>();
   EXPECT_EQ(refusal([&] { uploads_->interrupt(upload, other, clock_.steady()); }), "upload_in_use");
   std::thread ends([&] {
-    while (!waiter_->is_abandoned()) std::this_thread::yield();
+    EXPECT_TRUE(testing::eventually([&] { return waiter_->is_abandoned(); }));
     first.reset();
   });
   uploads_->interrupt(upload, other, clock_.steady() + std::chrono::seconds(10));

@@ -134,7 +134,7 @@ class Array:
 
     @property
     def sharding(self) -> Sharding | None:
-        """How it lies on the server's devices; None for an array without mesh, which is whole on device 0."""
+        """How it is sharded over the server's devices; None for an array without mesh, which is on device 0."""
         document = self._full()
         if document["mesh"] is None:
             return None

@@ -61,7 +61,7 @@ def save(client: Client, prefix: str, tree: Any, durability: str) -> None:
 
 
 def export(client: Client, prefix: str) -> dict[str, NDArray]:
-    """The arrays that the names below the prefix address, by what stands behind it."""
+    """The arrays that the names below the prefix address, by what follows it."""
     try:
         answer = client._transport.request("GET", "/v1/arrays:export", query={"prefix": prefix})
         return read_safetensors(answer.body)

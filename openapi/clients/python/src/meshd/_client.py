@@ -132,7 +132,7 @@ class Client:
     ) -> Array:
         """Stores an array, which `name` addresses from then on (the newest of a name; with `unique` no other array may
         have it). `sharding` is JAX's NamedSharding or a Sharding of meshd; without, that of a JAX array that
-        has one, else it lies whole on device 0 until a program places it. `durability` is `durable` (survives a
+        has one, else it is replicated on device 0 until a program places it. `durability` is `durable` (survives a
         restart, the default) or `memory`."""
         if isinstance(x, Array):
             x = np.asarray(x)
@@ -172,7 +172,7 @@ class Client:
         return [Array(self, each) for each in self._all("/v1/arrays", {"name": name, "prefix": prefix})]
 
     def export(self, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The data of the arrays whose names begin so, by what stands behind the prefix: one download, of one
+        """The data of the arrays whose names begin so, by what follows the prefix: one download, of one
         moment."""
         return _checkpoints.export(self, prefix)
 

@@ -55,7 +55,7 @@ def size_of(name: str) -> int:
 
 
 def to_bytes(array: npt.NDArray[Any]) -> memoryview:
-    """The row-major little-endian bytes of an array, without a copy where it lies so already."""
+    """The row-major little-endian bytes of an array, without a copy where it has that order already."""
     name = name_of(array.dtype)
     if name in NARROW:
         array = array.astype(NARROW[name])

@@ -53,7 +53,7 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Sharding:
-    """How an array lies on a mesh: for each dimension the axes that it is sharded along."""
+    """How an array is sharded over a mesh: for each dimension the axes that it is sharded along."""
 
     mesh: Mesh
     spec: tuple[Any, ...] = ()

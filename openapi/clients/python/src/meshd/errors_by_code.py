@@ -160,10 +160,10 @@ class MeshImmutable(Error):
 
 
 class DeviceMismatch(Error):
-    """Devices do not agree (409). Name the mesh that the arrays lie on, reshard them, or send "reshard": true."""
+    """Devices do not agree (409). Name the mesh that the arrays are on, reshard them, or send "reshard": true."""
 
     code = "device_mismatch"
-    hint = 'Name the mesh that the arrays lie on, reshard them, or send "reshard": true.'
+    hint = 'Name the mesh that the arrays are on, reshard them, or send "reshard": true.'
 
 
 class ShardingMismatch(Error):

@@ -1,0 +1,41 @@
+#include "api/fields/media_type.h"
+
+#include <algorithm>
+
+#include "api/http/characters.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+std::string media_type_of(const Headers& headers) {
+  // Several fields are joined: none of them is taken for the one that counts.
+  const std::string given = headers.joined("Content-Type");
+  const std::string_view type = trim(std::string_view(given).substr(0, given.find(';')));
+  std::string out(type.size(), ' ');
+  std::transform(type.begin(), type.end(), out.begin(), to_lower);
+  return out;
+}
+
+void require_json(const Headers& headers) {
+  if (!headers.has("Content-Type")) return;
+  const std::string type = media_type_of(headers);
+  if (type == "application/json" && headers.joined("Content-Type").find(',') == std::string::npos) return;
+  std::string detail = "this operation takes JSON, Content-Type says '" + type + "'";
+  if (type == "application/x-www-form-urlencoded") detail += ", as curl --data does unless it is told otherwise";
+  throw core::Error("unsupported_media_type", detail + ": send -H 'Content-Type: application/json'");
+}
+
+void require_json_or_form(const Headers& headers) {
+  if (media_type_of(headers) != kFormMedia || headers.joined("Content-Type").find(',') != std::string::npos)
+    require_json(headers);
+}
+
+void require_protocol_media(const Headers& headers) {
+  const std::string type = media_type_of(headers);
+  if (type.empty() || type == "application/json" || type == "application/octet-stream") return;
+  throw core::Error(
+      "unsupported_media_type",
+      "this operation takes application/json, application/octet-stream or no Content-Type, got '" + type + "'");
+}
+
+}  // namespace meshd::api
