@@ -159,6 +159,14 @@ void warmup_metrics(Text& out, const warmup::WarmupStats& stats) {
   out.gauge("meshd_warmup_running", "1 while the warm-up of the start compiles.", stats.is_over ? 0 : 1);
 }
 
+void webhook_metrics(Text& out, const webhooks::DispatcherCounters& counters) {
+  out.head("meshd_webhook_attempts_total", "Deliveries to webhooks, by what the receiver did.", "counter");
+  out.sample("meshd_webhook_attempts_total", label("outcome", "accepted"), static_cast<double>(counters.delivered));
+  out.sample("meshd_webhook_attempts_total", label("outcome", "failed"), static_cast<double>(counters.failed));
+  out.counter("meshd_webhooks_disabled_total", "Webhooks that were given up.", static_cast<double>(counters.disabled));
+  out.gauge("meshd_webhooks", "Active webhooks.", static_cast<double>(counters.active));
+}
+
 /// What each account of memory holds: those of the ledger, and those who count for themselves.
 void memory_metrics(Text& out, Services& services) {
   const auto accounts = services.memory->stats();
@@ -227,6 +235,13 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
   out.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(descriptors));
   out.counter("meshd_log_lines_dropped_total", "Log lines given up because their queue was full.",
               static_cast<double>(facts.dropped_log_lines()));
+  if (facts.spans) {
+    const auto [exported, dropped] = facts.spans();
+    out.head("meshd_trace_spans_total", "Spans of requests and jobs, by whether the collector has taken them.",
+             "counter");
+    out.sample("meshd_trace_spans_total", label("outcome", "exported"), static_cast<double>(exported));
+    out.sample("meshd_trace_spans_total", label("outcome", "dropped"), static_cast<double>(dropped));
+  }
 }
 
 }  // namespace
@@ -236,6 +251,7 @@ std::string metrics_text(Services& services, const ProcessFacts& facts) {
   http_metrics(out, facts.metrics());
   job_metrics(out, services);
   warmup_metrics(out, services.warmup.stats());
+  webhook_metrics(out, services.deliveries.counters());
   memory_metrics(out, services);
   storage_metrics(out, services, facts.storage().health);
   process_metrics(out, facts);
