@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "api/app/auth.h"
@@ -19,6 +20,7 @@
 #include "api/codecs/old_job_row.h"
 #include "api/codecs/webhook_codec.h"
 #include "api/json/json.h"
+#include "api/routes/documents/history.h"
 #include "api/routes/routes.h"
 #include "api/routes/uploads.h"
 #include "api/server/server.h"
@@ -325,6 +327,7 @@ struct App::Parts {
         return std::pair(counters.exported, counters.dropped);
       };
     }
+    facts.history = [this] { return history.samples(); };
     facts.storage = [this] { return storage_watch.sample(); };
     PrincipalFacts principals;
     principals.limits = limits;
@@ -364,6 +367,11 @@ struct App::Parts {
       if (traces.is_on()) traces.add(spans_of(record, clock.wall()));
     };
     server = std::make_unique<Server>(front, std::move(router), std::move(hooks));
+    sampler.emplace(
+        History::kInterval, [this] { history.add(history_sample(services, server->metrics())); },
+        [this](const std::string& reason) {
+          log.error("not_sampled", {{"reason", reason}});
+        });
   }
 
   void note(const AccessRecord& record) {
@@ -483,11 +491,13 @@ struct App::Parts {
   Periodic collector;
   jobs::RetentionTime retention_time;
   Periodic retention;
+  History history;
   Periodic trace_flush;
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;
   std::unique_ptr<Server> server;
+  std::optional<Periodic> sampler;  ///< asks the server
 };
 
 App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(with_memory(options), log)) {

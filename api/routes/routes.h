@@ -17,6 +17,8 @@
 
 namespace meshd::api {
 
+struct HistorySample;
+
 /// The last health check of storage, which probes show: they touch no disk themselves.
 struct StorageSample {
   storage::StoreHealth health;
@@ -31,8 +33,9 @@ struct ProcessFacts {
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;
   std::function<int64_t()> dropped_log_lines;
-  std::function<std::pair<int64_t, int64_t>()> spans;  ///< exported to a collector of traces, and dropped; empty: off
-  std::function<StorageSample()> storage;              ///< the last check of the disk; never waits for it
+  std::function<std::pair<int64_t, int64_t>()> spans;   ///< exported to a collector of traces, and dropped; empty: off
+  std::function<std::vector<HistorySample>()> history;  ///< of the last hour, oldest first; empty: there is none
+  std::function<StorageSample()> storage;               ///< the last check of the disk; never waits for it
 };
 
 /// What the routes of principals use beside the services.
