@@ -66,7 +66,7 @@ export async function array(root, id, signal, failed) {
   }
   root.append(el("h2", {}, "Shards"));
   root.append(await picture("/v1/arrays/" + id + "/sharding.svg", "Where each shard of the array is", {signal}).catch((error) => el("p", {class: "quiet"}, error.message)));
-  const shards = await ask("/v1/arrays/" + id + "/shards?limit=256", {signal}).catch((error) => { failed(error); return {items: []}; });
+  const shards = await ask("/v1/arrays/" + id + "/shards", {signal}).catch((error) => { failed(error); return {items: []}; });
   root.append(el("details", {}, el("summary", {}, "Shards as a table"), table("Shards", [["device", (row) => String(row.device)], ["process", (row) => String(row.process)],
     ["index", (row) => row.index.map((range) => range.join(":")).join(", ") || "all"], ["replica", (row) => String(row.replica_id), "number"], ["shape", (row) => shape(row.shape)]], shards.items)));
   if (of.state !== "ready") return;

@@ -10,6 +10,7 @@ export const bytes = (n) => {
 };
 export const count = (n) => Number(n).toLocaleString("en-US");
 export const milliseconds = (ms) => (ms < 1 ? (ms * 1000).toPrecision(3) + " µs" : ms < 1000 ? ms.toPrecision(3) + " ms" : (ms / 1000).toPrecision(3) + " s");
+export const duration = (seconds) => (seconds < 120 ? Math.round(seconds) + " s" : seconds < 7200 ? Math.round(seconds / 60) + " min" : seconds < 172800 ? Math.round(seconds / 3600) + " h" : Math.round(seconds / 86400) + " days");
 export const between = (start, end) => milliseconds(Math.max(0, new Date(end) - new Date(start)));
 export const when = (text) => {
   const time = el("time", {datetime: text}, new Date(text).toLocaleString(undefined, {dateStyle: "short", timeStyle: "medium"}));
@@ -118,10 +119,10 @@ export function barChart(title, bars, format) {
 }
 
 /** A share of a whole as a bar with words. */
-export function meter(name, value, limit, format) {
-  const text = format(value) + (limit ? " of " + format(limit) : "");
+export const meter = (name, value, limit, format) => bar(name, value, limit, format(value) + (limit ? " of " + format(limit) : ""));
+export function bar(name, value, limit, text) {
   return el("div", {class: "meter"}, el("span", {class: "meter-name"}, name),
-    limit ? el("meter", {min: 0, max: limit, value, "aria-label": name + ": " + text}, text) : el("span", {}), el("span", {class: "meter-text"}, text));
+    limit ? el("meter", {min: 0, max: limit, value, "aria-label": (name ? name + ": " : "") + text}, text) : el("span", {}), el("span", {class: "meter-text"}, text));
 }
 
 /** Values of an array of any rank as a table of its last two dimensions, or as text. */

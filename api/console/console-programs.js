@@ -9,7 +9,7 @@ export async function list(root, _, signal) {
   root.append(el("p", {}, el("a", {href: "#run"}, "Write and run a program")));
   const show = paged(root, {caption: "Programs", path: "/v1/programs", signal, empty: "No program has been stored.",
     columns: [["program", (row) => link("program", row.id, row.name || short(row.id))], ["format", (row) => row.format],
-      ["signature", (row) => (row.parameters ? row.parameters.join(", ") : row.arguments.map(type).join(", ") + " → " + row.results.map(type).join(", "))], ["created", (row) => when(row.created)]]});
+      ["created", (row) => when(row.created)]]});
   await show();
 }
 

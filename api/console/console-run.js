@@ -1,7 +1,7 @@
 // A page to write and run a program, and to see its results, effects, picture and profile.
 import {el} from "./dom.js";
 import {ask, post} from "./console-api.js";
-import {button, bytes, count, facts, meter, milliseconds, shape, sharding, table, values} from "./console-parts.js";
+import {bar, button, bytes, count, facts, milliseconds, shape, sharding, table, values} from "./console-parts.js";
 import {explanation, field, jsonOf} from "./console-programs.js";
 
 const EXAMPLES = {
@@ -15,7 +15,7 @@ export function outcome(answer) {
   const nodes = [];
   answer.results.forEach((result, i) => nodes.push(el("h3", {}, "Result " + i + ": " + result.dtype + shape(result.shape) + (answer.shardings?.results[i] ? ", " + sharding(answer.shardings.results[i]) : "")), values(result)));
   if (!answer.results.length) nodes.push(el("p", {class: "quiet"}, "The program has no results."));
-  if (answer.effects?.length) nodes.push(el("h3", {}, "Effects"), effects(answer.effects));
+  if (answer.effects?.length) nodes.push(effects(answer.effects));
   const {statistics} = answer;
   if (statistics) nodes.push(facts([["steps", count(statistics.steps)], ["peak", bytes(statistics.peak_bytes)], ["in queues", milliseconds(statistics.queue_ms)], ["on the devices", milliseconds(statistics.run_ms)]]));
   if (answer.profile) nodes.push(...profile(answer.profile));
@@ -29,7 +29,7 @@ function profile(of) {
   const longest = Math.max(...of.steps.map((step) => step.ms), 0);
   const trace = el("a", {download: "trace.json"}, "Save the trace for Perfetto");
   trace.href = URL.createObjectURL(new Blob([JSON.stringify(of)], {type: "application/json"}));
-  return [el("h3", {}, "Profile"), table("Steps", [["step", (row) => row.op], ["line", (row) => String(row.line ?? ""), "number"], ["time", (row) => meter("", row.ms, longest, milliseconds)],
+  return [el("h3", {}, "Profile"), table("Steps", [["step", (row) => row.op], ["line", (row) => String(row.line ?? ""), "number"], ["time", (row) => bar("", row.ms, longest, milliseconds(row.ms))],
     ["executions", (row) => count(row.executions), "number"], ["operations", (row) => count(row.operations), "number"], ["bytes", (row) => bytes(row.bytes), "number"],
     ["of the machine's limit", (row) => (row.limit_share === undefined ? "" : (row.limit_share * 100).toPrecision(2) + " %"), "number"]], of.steps),
     facts([["page faults", count(of.page_faults)], ["wake-ups", count(of.wake_ups)]]), el("p", {}, trace)];

@@ -1,7 +1,7 @@
 // The server as a whole: health, devices, memory, what happened in the last hour; the principal and its quotas.
 import {el} from "./dom.js";
 import {ask, repeat, request} from "./console-api.js";
-import {badge, bytes, count, facts, lineChart, meter, milliseconds, table} from "./console-parts.js";
+import {badge, bytes, count, duration, facts, lineChart, meter, milliseconds, table} from "./console-parts.js";
 
 const EVERY = 5000;
 
@@ -43,7 +43,7 @@ export async function overview(root, _, signal) {
     const [health, info, me, samples] = await Promise.all([ask("/health", {signal}).catch((error) => error.document), ask("/v1/info", {signal}), ask("/v1/me", {signal}), history(signal)]);
     state.replaceChildren(facts([
       ["state", badge(health.status || "unknown")], ["checks", (health.checks || []).map((check) => check.name + (check.ok ? " ok" : " FAILS")).join(", ")],
-      ["version", info.version], ["up for", milliseconds((health.uptime_seconds || 0) * 1000)], ["devices", info.devices + " on " + info.threads + " threads"],
+      ["version", info.version], ["up for", duration(health.uptime_seconds || 0)], ["devices", info.devices + " on " + info.threads + " threads"],
       ["you are", me.principal + " (" + me.role + ")"], ["your arrays", count(me.usage.arrays) + ", " + bytes(me.usage.array_bytes)],
       ["compiled", count(info.compile.lower.count) + " programs lowered, " + count(info.compile.bind.hits) + " found ready"]]));
     charts.replaceChildren(...historyCharts(samples));

@@ -76,7 +76,7 @@ function timeline(of) {
     plot.append(svg("rect", {x: at, y: 2, width: Math.max(0, wide - 1), height: 22, class: "part-" + n}));
     at += wide;
   });
-  return el("figure", {class: "chart-box"}, el("figcaption", {}, "Where its time went"), plot, el("ul", {class: "legend"}, parts.map(([name, ms], n) => el("li", {class: "key-" + n}, name + ": " + milliseconds(ms)))));
+  return el("figure", {class: "chart-box times"}, el("figcaption", {}, "Where its time went"), plot, el("ul", {class: "legend"}, parts.map(([name, ms], n) => el("li", {class: "key-" + n}, name + ": " + milliseconds(ms)))));
 }
 
 export async function job(root, id, signal, failed) {

@@ -38,7 +38,7 @@ async function open(first) {
   document.title = title + " · Console · meshd";
   for (const link of document.querySelectorAll("#contents a")) {
     const here = link.hash === location.hash || (link.hash === "" && location.hash === "");
-    if (here || link.dataset.also === name) link.setAttribute("aria-current", "page");
+    if (here || (link.dataset.also && link.dataset.also === name)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   note("", false);
