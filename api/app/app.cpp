@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "api/app/auth.h"
@@ -12,11 +13,14 @@
 #include "api/app/memory_limit.h"
 #include "api/app/periodic.h"
 #include "api/app/storage_watch.h"
+#include "api/app/trace_exporter.h"
 #include "api/codecs/model_codec.h"
 #include "api/codecs/runs/job_answer_codec.h"
 #include "api/codecs/runs/job_request_codec.h"
 #include "api/codecs/runs/old_job_row.h"
+#include "api/codecs/webhook_codec.h"
 #include "api/json/json.h"
+#include "api/routes/documents/history.h"
 #include "api/routes/routes.h"
 #include "api/routes/uploads.h"
 #include "api/server/server.h"
@@ -32,6 +36,8 @@ namespace {
 constexpr std::chrono::seconds kLongestEnd{1};  // of taking the server down once everything is drained
 constexpr std::chrono::seconds kCollectEvery{10};
 constexpr std::chrono::minutes kRetainEvery{1};
+constexpr std::chrono::seconds kExportEvery{1};
+constexpr std::chrono::seconds kLongestExport{2};  // of the last spans, at the end
 constexpr size_t kCacheEntries = 512;
 
 /// The options with shares of memory in place of zeros.
@@ -46,6 +52,7 @@ AppOptions with_memory(AppOptions options) {
 ServerOptions front_options(const AppOptions& options, core::MemoryLedgerRef memory) {
   ServerOptions out = server_options(options);
   out.memory = std::move(memory);
+  out.makes_traces = !options.otlp_endpoint.empty();
   return out;
 }
 
@@ -75,6 +82,17 @@ uploads::UploadLimits upload_limits(const AppOptions& options) {
   out.most_bytes = options.quota_bytes;
   out.max_age = std::chrono::seconds(options.upload_seconds);
   return out;
+}
+
+outbound::AddressGuard address_guard(const AppOptions& options) {
+  std::vector<outbound::Network> allowed;
+  for (const std::string& text : options.webhook_networks) {
+    const auto network = outbound::parse_network(text);
+    if (!network)
+      throw core::Error("internal", fmt::format("--webhook-network: '{}' is not like 10.0.0.0/8 or fd00::/8", text));
+    allowed.push_back(*network);
+  }
+  return outbound::AddressGuard(std::move(allowed));
 }
 
 jobs::JobRetention retention_of(const AppOptions& options) {
@@ -145,7 +163,8 @@ void log_job(const jobs::JobEnd& end, Log& log) {
                        {"job_ms", end.job_ms}});
 }
 
-jobs::RunnerOptions runner_options(const AppOptions& options, core::MemoryLedgerRef memory, Log& log) {
+jobs::RunnerOptions runner_options(const AppOptions& options, core::MemoryLedgerRef memory, Log& log,
+                                   effects::EffectLog& effect_log, TraceExporter& traces, const core::Clock& clock) {
   jobs::RunnerOptions out;
   out.memory = std::move(memory);
   out.build = version();
@@ -156,7 +175,11 @@ jobs::RunnerOptions runner_options(const AppOptions& options, core::MemoryLedger
       log.debug("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
     }
   };
-  out.on_end = [&log](const jobs::JobEnd& end) { log_job(end, log); };
+  out.on_end = [&log, &effect_log, &traces, &clock](const jobs::JobEnd& end) {
+    log_job(end, log);
+    if (traces.is_on()) traces.add(spans_of(end, clock.wall()));
+    if (!end.row.session.empty()) effect_log.notify(end.row.session);  // webhooks deliver ends of jobs, too
+  };
   out.step_budget = options.step_budget;
   out.operation_budget = options.operation_budget;
   out.byte_budget = options.byte_budget;
@@ -195,6 +218,7 @@ struct App::Parts {
         front(front_options(given, memory)),
         tokens_file(given.tokens_file),
         drain_seconds(given.drain_seconds),
+        traces(given.otlp_endpoint, version()),
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
@@ -218,8 +242,15 @@ struct App::Parts {
         infeeds(store.catalog(), clock),
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
-               runner_options(given, memory, log_lines)),
+               runner_options(given, memory, log_lines, effect_log, traces, clock)),
         models(store.catalog(), arrays, compiler, *pool, runner, clock, memory),
+        posts(address_guard(given)),
+        deliveries(store.catalog(), effect_log, posts, clock, memory, {encode_effects_delivery, encode_job_delivery},
+                   [this](const std::string& webhook, const std::string& reason) {
+                     log.error("webhook_not_delivered", {{"webhook", webhook}, {"reason", reason}});
+                   }),
+        webhooks(store.catalog(), clock, posts.guard(),
+                 [this](const storage::WebhookRow& row) { deliveries.changed(row); }),
         services{clock,
                  memory,
                  *pool,
@@ -237,7 +268,9 @@ struct App::Parts {
                  runner,
                  jobs::IdempotencyKeys(store.catalog()),
                  processes_of(given),
-                 models},
+                 models,
+                 webhooks,
+                 deliveries},
         // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over;
         // donated arrays leave memory.
         collector(
@@ -268,6 +301,11 @@ struct App::Parts {
             [this](const std::string& reason) {
               log.error("not_expired", {{"reason", reason}});
             }),
+        trace_flush(
+            kExportEvery, [this] { traces.flush(); },
+            [this](const std::string& reason) {
+              log.error("traces_not_exported", {{"reason", reason}});
+            }),
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
@@ -283,6 +321,13 @@ struct App::Parts {
     facts.is_draining = [this] { return server != nullptr && server->draining(); };
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
+    if (traces.is_on()) {
+      facts.spans = [this] {
+        const ExportCounters counters = traces.counters();
+        return std::pair(counters.exported, counters.dropped);
+      };
+    }
+    facts.history = [this] { return history.samples(); };
     facts.storage = [this] { return storage_watch.sample(); };
     PrincipalFacts principals;
     principals.limits = limits;
@@ -299,7 +344,7 @@ struct App::Parts {
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_archive_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
           gradient_routes(services), session_routes(services), session_mesh_routes(services), queue_routes(services),
-          callback_routes(services), job_routes(services), model_routes(services, facts),
+          callback_routes(services), job_routes(services), webhook_routes(services), model_routes(services, facts),
           health_routes(services, facts), principal_routes(services, principals), document_routes(services, facts)}) {
       router.add(rows);
     }
@@ -317,8 +362,16 @@ struct App::Parts {
           !response.headers.has("Cache-Control"))
         response.headers.set("Cache-Control", "no-store");
     };
-    hooks.access = [this](const AccessRecord& record) { note(record); };
+    hooks.access = [this](const AccessRecord& record) {
+      note(record);
+      if (traces.is_on()) traces.add(spans_of(record, clock.wall()));
+    };
     server = std::make_unique<Server>(front, std::move(router), std::move(hooks));
+    sampler.emplace(
+        History::kInterval, [this] { history.add(history_sample(services, server->metrics())); },
+        [this](const std::string& reason) {
+          log.error("not_sampled", {{"reason", reason}});
+        });
   }
 
   void note(const AccessRecord& record) {
@@ -410,6 +463,7 @@ struct App::Parts {
   const ServerOptions front;
   const std::string tokens_file;
   const int64_t drain_seconds;
+  TraceExporter traces;
   const std::string backups;
   core::SystemClock clock;
   std::unique_ptr<storage::FileSystem> files;
@@ -430,14 +484,20 @@ struct App::Parts {
   effects::CallbackStore callbacks;
   jobs::JobRunner runner;
   models::ModelStore models;
+  outbound::PostPool posts;
+  webhooks::Dispatcher deliveries;
+  webhooks::WebhookStore webhooks;
   Services services;
   Periodic collector;
   jobs::RetentionTime retention_time;
   Periodic retention;
+  History history;
+  Periodic trace_flush;
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;
   std::unique_ptr<Server> server;
+  std::optional<Periodic> sampler;  ///< asks the server
 };
 
 App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(with_memory(options), log)) {
@@ -462,6 +522,7 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
                               {parts.arrays, parts.programs, parts.meshes, parts.compiler, *parts.pool, processes});
   };
   parts.runner.recover(recovery);
+  parts.deliveries.start();
   parts.warmup.start([&log](const warmup::WarmupStats& stats) {
     log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
   });
@@ -499,6 +560,7 @@ bool App::stop() {
   std::thread jobs([&] { jobs_ended = parts_->runner.drain(std::chrono::seconds(parts_->drain_seconds)); });
   const bool clean = parts_->server->stop();
   jobs.join();
+  parts_->traces.finish(kLongestExport);
   parts_->log.info("stopped", {{"clean", clean}});
   if (!jobs_ended) {
     // A call into a library cannot be interrupted. Its job is back in the queue, and what is acknowledged is durable:

@@ -176,6 +176,11 @@ void declare_access(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_CORS_ORIGIN")
       ->delimiter(',');
   serve
+      .add_option("--webhook-network", options.webhook_networks,
+                  "network that webhooks may be in beside public addresses, such as 10.0.0.0/8; may be repeated")
+      ->envname("MESHD_WEBHOOK_NETWORK")
+      ->delimiter(',');
+  serve
       .add_flag("--insecure", options.insecure,
                 "listen beyond loopback without tokens: everybody in the network may do everything")
       ->envname("MESHD_INSECURE");
@@ -190,6 +195,11 @@ void declare_access(CLI::App& serve, AppOptions& options) {
 }
 
 void declare_log(CLI::App& serve, AppOptions& options, std::string& format) {
+  serve
+      .add_option("--otlp-endpoint", options.otlp_endpoint,
+                  "collector that spans of requests and jobs are sent to (OTLP over HTTP, as JSON), such as "
+                  "http://127.0.0.1:4318/v1/traces")
+      ->envname("MESHD_OTLP_ENDPOINT");
   serve.add_option("--log-format", format, "text or json")
       ->envname("MESHD_LOG_FORMAT")
       ->check(CLI::IsMember({"text", "json"}))

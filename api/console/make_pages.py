@@ -14,8 +14,13 @@ import guides
 from reference import Reference
 
 ASSETS = {"docs.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
-          **{name: "text/javascript; charset=utf-8" for name in ("theme.js", "page.js", "dom.js", "search.js", "send.js", "try.js", "curl.js")}}
-AREAS = (("Guides", "/"), ("API", "/docs"), ("Ops", "/docs/ops"), ("Errors", "/docs/errors"))
+          **{name: "text/javascript; charset=utf-8" for name in ("theme.js", "page.js", "dom.js", "search.js", "send.js", "try.js", "curl.js", "console.js", "console-api.js", "console-parts.js",
+                                                               "console-server.js", "console-data.js", "console-programs.js", "console-run.js", "console-work.js")}}
+AREAS = (("Guides", "/"), ("API", "/docs"), ("Ops", "/docs/ops"), ("Errors", "/docs/errors"), ("Console", "/console"))
+VIEWS = (("The server", (("Overview", "#", ""), ("Devices and memory", "#devices", ""), ("Principal and quotas", "#me", ""))),
+         ("Data", (("Arrays", "#arrays", "array"), ("Meshes", "#meshes", "mesh"))),
+         ("Programs", (("Programs", "#programs", "program"), ("Run a program", "#run", ""))),
+         ("Work", (("Sessions", "#sessions", "session"), ("Jobs", "#jobs", "job"))))
 e = html.escape
 
 
@@ -35,10 +40,11 @@ class Site:
     def add(self, path, media_type, text):
         self.files.append((path, media_type, text))
 
-    def page(self, path, area, title, description, contents, main):
+    def page(self, path, area, title, description, contents, main, scripts=("page.js",)):
         areas = "".join(f'<a href="{href}"{" aria-current=page" if name == area else ""}>{name}</a>' for name, href in AREAS)
         values = {"title": e(title), "description": e(description), "version": e(self.contract["info"]["version"]), "areas": areas,
-                  "contents": contents, "main": main}
+                  "contents": contents, "main": main,
+                  "scripts": "".join(f'<script type="module" src="/docs/assets/{name}"></script>' for name in scripts)}
         text = self.shell
         for name, value in values.items():
             text = text.replace("{{" + name + "}}", value)
@@ -69,6 +75,12 @@ class Site:
         for path, area, about in (("/docs/ops", "Ops", "Each op of the language with its constraints and an example"),
                                   ("/docs/errors", "Errors", "Each error code, what it means and how to mend it")):
             self.page(path, area, area, about, f"<h2>{area}</h2><!--contents-->", "<!--main-->")
+        views = ""
+        for group, entries in VIEWS:
+            items = "".join(f'<li><a href="{address}" data-also="{also}">{name}</a></li>' for name, address, also in entries)
+            views += f"<h2>{group}</h2><ul>{items}</ul>"
+        self.page("/console", "Console", "Console", "Arrays, programs, sessions and jobs of this server", views, (self.here / "console.html").read_text(),
+                  scripts=("page.js", "console.js"))
         for name, media_type in ASSETS.items():
             self.add("/docs/assets/" + name, media_type, (self.here / name).read_text())
         entries = [[kind, title, address, text.strip()] for kind, title, address, text in self.search]

@@ -32,7 +32,8 @@ std::optional<TraceContext> read_traceparent(std::optional<std::string_view> fie
     return std::nullopt;
   if (!is_lower_hex(trace) || !is_lower_hex(parent) || !is_lower_hex(flags) || is_zero(trace) || is_zero(parent))
     return std::nullopt;
-  return TraceContext{std::string(trace),
+  const bool is_sampled = std::string_view("13579bdf").find(flags[1]) != std::string_view::npos;  // bit 0
+  return TraceContext{std::string(trace), std::string(parent), is_sampled,
                       "00-" + std::string(trace) + "-" + std::string(span) + "-" + std::string(flags)};
 }
 

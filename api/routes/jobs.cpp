@@ -173,6 +173,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   const bool background = preference.respond_async || preference.wait_seconds.has_value();
   Submission submission = read_submission(request, services, decoded, body, path_session);
   request.session_id = submission.job.session;
+  if (!request.span_id.empty()) submission.job.traceparent = "00-" + request.trace_id + "-" + request.span_id + "-01";
   submission.job.idempotency_route = request.route->operation_id;
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
@@ -213,6 +214,7 @@ Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
   Submission submission = read_submission(request, services, decoded, body, "");
   submission.job.id = id;
   request.session_id = submission.job.session;
+  if (!request.span_id.empty()) submission.job.traceparent = "00-" + request.trace_id + "-" + request.span_id + "-01";
   Response response = submit_in_background(request, services, std::move(submission), preference);
   if (response.status == status_of(core::ErrorKind::kTooMany)) return response;
   const jobs::JobView view = services.jobs.view(id, request.principal);

@@ -17,6 +17,8 @@
 
 namespace meshd::api {
 
+struct HistorySample;
+
 /// The last health check of storage, which probes show: they touch no disk themselves.
 struct StorageSample {
   storage::StoreHealth health;
@@ -31,7 +33,9 @@ struct ProcessFacts {
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;
   std::function<int64_t()> dropped_log_lines;
-  std::function<StorageSample()> storage;  ///< the last check of the disk; never waits for it
+  std::function<std::pair<int64_t, int64_t>()> spans;   ///< exported to a collector of traces, and dropped; empty: off
+  std::function<std::vector<HistorySample>()> history;  ///< of the last hour, oldest first; empty: there is none
+  std::function<StorageSample()> storage;               ///< the last check of the disk; never waits for it
 };
 
 /// What the routes of principals use beside the services.
@@ -60,6 +64,7 @@ Schemas program_schemas();
 Schemas queue_schemas();
 Schemas session_schemas();
 Schemas session_mesh_schemas();
+Schemas webhook_schemas();
 
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
@@ -75,6 +80,7 @@ std::vector<Route> session_mesh_routes(Services& services);
 std::vector<Route> queue_routes(Services& services);
 std::vector<Route> callback_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
+std::vector<Route> webhook_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> model_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);

@@ -19,6 +19,8 @@
 #include "service/sessions/session_store.h"
 #include "service/uploads/upload_store.h"
 #include "service/warmup/warmup.h"
+#include "service/webhooks/dispatcher.h"
+#include "service/webhooks/webhook_store.h"
 
 namespace meshd::api {
 
@@ -41,6 +43,8 @@ struct Services {
   jobs::IdempotencyKeys keys;
   mesh::Processes processes;  ///< labels of the devices
   models::ModelStore& models;
+  webhooks::WebhookStore& webhooks;
+  webhooks::Dispatcher& deliveries;
 };
 
 }  // namespace meshd::api

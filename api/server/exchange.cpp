@@ -34,6 +34,7 @@ namespace {
 constexpr int64_t kSmallBody = 64 * 1024;
 constexpr size_t kRequestIdBytes = 64;
 constexpr int kSpanBytes = 8;
+constexpr int kTraceBytes = 16;
 constexpr std::string_view kAllMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
@@ -143,6 +144,10 @@ void Exchange::tell_access(const Route* route, int status, std::chrono::steady_c
   AccessRecord record;
   record.request_id = std::move(request_.request_id);
   record.trace_id = std::move(request_.trace_id);
+  record.span_id = std::move(request_.span_id);
+  record.client_span = std::move(client_span_);
+  record.is_sampled = is_sampled_;
+  record.server_timing = response_.headers.get("Server-Timing").value_or("");
   record.peer_address = std::move(request_.peer_address);
   record.principal = std::move(request_.principal);
   record.method = std::move(head_.method);
@@ -177,11 +182,20 @@ void Exchange::choose_request_id() {
 
 void Exchange::read_trace() {
   const auto given = head_.headers.get("traceparent");
-  if (!given) return;
-  if (auto trace = read_traceparent(given, core::random_hex(kSpanBytes))) {
+  if (!given && !context_.options.makes_traces) return;
+  std::string span = core::random_hex(kSpanBytes);
+  if (auto trace = read_traceparent(given, span)) {
     request_.trace_id = std::move(trace->trace_id);
+    client_span_ = std::move(trace->client_span);
+    is_sampled_ = trace->is_sampled;
     traceparent_ = std::move(trace->parent);
+  } else if (context_.options.makes_traces) {
+    request_.trace_id = core::random_hex(kTraceBytes);
+    traceparent_ = "00-" + request_.trace_id + "-" + span + "-01";
+  } else {
+    return;
   }
+  request_.span_id = std::move(span);
 }
 
 void Exchange::deny(const core::Error& error) {

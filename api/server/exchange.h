@@ -126,7 +126,9 @@ class Exchange {
   Response response_;
   core::MemoryReservation answer_memory_;  ///< of the response's text, until it is sent
   std::string cors_origin_;                ///< the allowed origin of the requesting page; empty: none
-  std::string traceparent_;                ///< of the response; empty when the client sent none
+  std::string traceparent_;                ///< of the response; empty when the request is in no trace
+  std::string client_span_;                ///< of the client's traceparent
+  bool is_sampled_ = true;
   std::string error_code_;
   std::string error_internal_;
   bool close_ = false;

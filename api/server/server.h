@@ -27,7 +27,8 @@ struct ServerOptions {
   std::shared_ptr<TlsContext> tls;  ///< null: plain HTTP
   core::MemoryLedgerRef memory;     ///< holds bodies, answers and backlogs of events; null: they are not counted
   int backlog = 1024;
-  SiteOptions site;  ///< the browser pages that may send requests
+  bool makes_traces = false;  ///< requests without a traceparent begin a trace
+  SiteOptions site;           ///< the browser pages that may send requests
 
   int64_t head_bytes = 16 * 1024;
   int head_fields = 100;
@@ -60,7 +61,11 @@ struct ServerOptions {
 /// One line of the access log, after the last byte of the response was sent (or the connection broke).
 struct AccessRecord {
   std::string request_id;
-  std::string trace_id;  ///< of the client's traceparent; empty without one
+  std::string trace_id;       ///< of the client's traceparent, or of one that was made; empty without one
+  std::string span_id;        ///< the request's own span of the trace
+  std::string client_span;    ///< its parent; empty: none
+  bool is_sampled = true;     ///< whoever began the trace records it
+  std::string server_timing;  ///< the response's Server-Timing; empty: none
   std::string peer_address;
   std::string principal;
   Role role = Role::kUser;        ///< of the principal's token

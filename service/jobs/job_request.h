@@ -117,6 +117,8 @@ struct JobRequest {
   std::string idempotency_key;
   std::string idempotency_fingerprint;
   double parse_ms = 0;
+  /// W3C trace context of the request ("00-TRACE-SPAN-01"), told with the job's end; no part of what a row keeps.
+  std::string traceparent;
 };
 
 /// One result. Shards are in the order of `layout`.

@@ -96,7 +96,8 @@ void JobRunner::note_end(const Job& job, const core::Error* error, int64_t effec
     }
   }
   try {
-    if (options_.on_end) options_.on_end({job.row, job.in_background, job.timings, job_ms, error});
+    if (options_.on_end)
+      options_.on_end({job.row, job.in_background, job.timings, job_ms, error, job.request.traceparent});
   } catch (const std::exception&) {
     // No memory for the line of a log: the job has ended as it has.
   }

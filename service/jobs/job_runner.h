@@ -54,6 +54,7 @@ struct JobEnd {
   JobTimings timings;                  ///< as far as it came
   double job_ms = 0;                   ///< from accepted to over
   const core::Error* error = nullptr;  ///< null: done
+  std::string_view traceparent = {};   ///< of the request that it came with; empty: none, or from before a restart
 };
 
 struct RunnerOptions {

@@ -367,10 +367,33 @@ CREATE TABLE models(
 CREATE INDEX models_by_program ON models(program);
 )sql";
 
+// 17 -> 18. Webhooks: who is told of a session's effects and ends of jobs, and how far.
+constexpr const char* kWebhooks = R"sql(
+CREATE TABLE webhooks(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  session TEXT NOT NULL,
+  url TEXT NOT NULL,
+  secret TEXT NOT NULL,
+  effects INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('active', 'disabled')),
+  sequence INTEGER NOT NULL,
+  pending INTEGER NOT NULL,
+  job_number INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  failing_since INTEGER,
+  last_error TEXT NOT NULL,
+  created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhooks_of_principal ON webhooks(principal, id);
+CREATE INDEX webhooks_of_session ON webhooks(session);
+)sql";
+
 constexpr const char* kMigrations[] = {
     kFirst,         kQueues,       kCallbacks,       kProgramNames, kProgramsOfJobs, kJobNames,
     kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy,     kResultArrays,   kCancelRequests,
-    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels};
+    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels,         kWebhooks};
 
 }  // namespace
 

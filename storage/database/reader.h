@@ -49,7 +49,7 @@ struct NamedArray {
 };
 
 /// What a principal has rows of.
-enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes, kModels };
+enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes, kModels, kWebhooks };
 
 /// A principal's arrays that are pending or ready: what quotas count.
 struct StoredArrays {
@@ -166,6 +166,15 @@ class Reader {
   [[nodiscard]] std::vector<ModelRow> models();
   /// The highest version of the principal's model; 0: there is none.
   [[nodiscard]] int64_t last_model_version(std::string_view principal, std::string_view name);
+
+  [[nodiscard]] std::optional<WebhookRow> webhook(std::string_view id);
+  /// Those of a session (empty: of all) by id.
+  [[nodiscard]] Page<WebhookRow> webhooks(std::string_view principal, std::string_view session,
+                                          const PageRequest& page);
+  /// Of all principals, by id, for a start: those behind `after`, at most `limit`.
+  [[nodiscard]] std::vector<WebhookRow> webhooks_after(std::string_view after, int64_t limit);
+  /// The first job of the session whose number is greater, without its request and answer.
+  [[nodiscard]] std::optional<JobRow> next_job_of_session(std::string_view session, int64_t after_number);
 
   /// Of Transaction::set_aged_until; nothing before the first.
   [[nodiscard]] std::optional<core::WallTime> aged_until();

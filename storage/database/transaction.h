@@ -68,6 +68,12 @@ class Transaction : public Reader {
   /// The program's content is deleted when nothing else names it. False when there was none.
   bool delete_model(std::string_view principal, std::string_view name, int64_t version);
 
+  void insert_webhook(const WebhookRow& row);
+  /// Writes state, sequence, pending, job_number and what is known of failures. False when there is none.
+  bool update_webhook(const WebhookRow& row);
+  /// False when there was none.
+  bool delete_webhook(std::string_view id);
+
   void insert_session(const SessionRow& row);
   /// It takes no more jobs. Throws not_found.
   void close_session(std::string_view id, core::WallTime time);
@@ -79,8 +85,9 @@ class Transaction : public Reader {
   bool is_halted_before(std::string_view id, int64_t job_number);
   /// A halted session goes on; one that is open is left as it is. Throws not_found, session_closed.
   void resume_session(std::string_view id);
-  /// With its jobs, effects, callback requests and queues; its arrays stay. False when there was none. Nothing of it is
-  /// visible from here on, but of many rows only a part is removed: call remove_deleted_sessions() while there are any.
+  /// With its jobs, effects, callback requests, queues and webhooks; its arrays stay. False when there was none.
+  /// Nothing of it is visible from here on, but of many rows only a part is removed: call remove_deleted_sessions()
+  /// while there are any.
   bool delete_session(std::string_view id);
   /// Removes rows of one deleted session: a thousand, and about 1 MiB unless one row has more.
   void remove_deleted_sessions();

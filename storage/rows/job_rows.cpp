@@ -91,6 +91,15 @@ std::optional<JobRow> Reader::job_of_session(std::string_view session, std::stri
   return row ? job(id, row->principal) : std::nullopt;
 }
 
+std::optional<JobRow> Reader::next_job_of_session(std::string_view session, int64_t after_number) {
+  Statement row = connection_->statement(
+      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+      "finished, deadline, '', '', result_arrays, 0, NULL, 0, 0, NULL FROM jobs "
+      "WHERE session = ?1 AND number > ?2 AND session NOT IN deleted_sessions ORDER BY number LIMIT 1");
+  if (!row.bind(session, after_number).step()) return std::nullopt;
+  return read_job(row);
+}
+
 Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page) {
   check_limit(page.limit);
   const std::string state = state_word(filter.state);

@@ -24,6 +24,8 @@ const char* count_sql(Counted what) {
       return "SELECT count(*) FROM meshes WHERE principal = ?1";
     case Counted::kModels:
       return "SELECT count(*) FROM models WHERE principal = ?1";
+    case Counted::kWebhooks:
+      return "SELECT count(*) FROM webhooks WHERE principal = ?1";
   }
   return "";
 }
@@ -71,6 +73,7 @@ void Transaction::give_to(std::string_view from, std::string_view to) {
   for (const char* sql : {"UPDATE arrays SET principal = ?2 WHERE principal = ?1",
                           "UPDATE uploads SET principal = ?2 WHERE principal = ?1",
                           "UPDATE sessions SET principal = ?2 WHERE principal = ?1",
+                          "UPDATE webhooks SET principal = ?2 WHERE principal = ?1",
                           "UPDATE jobs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE meshes SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE models SET principal = ?2 WHERE principal = ?1",

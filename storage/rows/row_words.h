@@ -21,6 +21,7 @@ inline constexpr std::array<std::string_view, 2> kDurabilities = {"durable", "me
 inline constexpr std::array<std::string_view, 3> kSessionStates = {"open", "halted", "closed"};
 inline constexpr std::array<std::string_view, 2> kOnErrors = {"continue", "halt"};
 inline constexpr std::array<std::string_view, 2> kEffectModes = {"atomic", "streaming"};
+inline constexpr std::array<std::string_view, 2> kWebhookStates = {"active", "disabled"};
 inline constexpr std::array<std::string_view, 5> kJobStates = {"queued", "running", "done", "failed", "cancelled"};
 
 /// The enumerator of a word in one of the tables above; nothing for others.

@@ -12,6 +12,7 @@ std::string_view to_string(Durability durability) { return kDurabilities[static_
 std::string_view to_string(SessionState state) { return kSessionStates[static_cast<size_t>(state)]; }
 std::string_view to_string(OnError on_error) { return kOnErrors[static_cast<size_t>(on_error)]; }
 std::string_view to_string(EffectMode mode) { return kEffectModes[static_cast<size_t>(mode)]; }
+std::string_view to_string(WebhookState state) { return kWebhookStates[static_cast<size_t>(state)]; }
 std::string_view to_string(JobState state) { return kJobStates[static_cast<size_t>(state)]; }
 
 std::optional<Durability> durability_from(std::string_view word) { return find_word<Durability>(kDurabilities, word); }

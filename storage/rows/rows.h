@@ -197,6 +197,30 @@ struct IdempotencyRow {
 };
 
 /// A version of a model. Its document is opaque to storage.
+enum class WebhookState {
+  kActive,
+  kDisabled,  ///< nothing is delivered until its client resumes it
+};
+
+/// A receiver of what happens in a session, and how far its deliveries are.
+struct WebhookRow {
+  std::string id;
+  std::string principal;
+  std::string session;
+  std::string url;
+  std::string secret;  ///< the key of its signatures, base64
+  bool wants_effects = true;
+  bool wants_jobs = true;
+  WebhookState state = WebhookState::kActive;
+  int64_t sequence = 0;    ///< effects up to this one are delivered
+  int64_t pending = 0;     ///< the last effect of the delivery that has begun; 0: none has
+  int64_t job_number = 0;  ///< ends of jobs up to this one are delivered
+  int64_t failures = 0;    ///< attempts since the last that was accepted
+  std::optional<core::WallTime> failing_since;
+  std::string last_error;  ///< of the last attempt that failed since then; empty: none
+  core::WallTime created;
+};
+
 struct ModelRow {
   std::string principal;
   std::string name;
@@ -221,6 +245,7 @@ std::string donated_reason(std::string_view taker);
 std::string_view to_string(ArrayState state);
 std::string_view to_string(Durability durability);
 std::string_view to_string(SessionState state);
+std::string_view to_string(WebhookState state);
 std::string_view to_string(OnError on_error);
 std::string_view to_string(EffectMode mode);
 std::string_view to_string(JobState state);

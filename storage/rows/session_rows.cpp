@@ -163,6 +163,7 @@ void Transaction::resume_session(std::string_view id) {
 bool Transaction::delete_session(std::string_view id) {
   connection_->statement("INSERT OR IGNORE INTO deleted_sessions SELECT id FROM sessions WHERE id = ?1").bind(id).run();
   if (connection_->changes() == 0) return false;
+  connection_->statement("DELETE FROM webhooks WHERE session = ?1").bind(id).run();
   remove_rows_of(id);
   return true;
 }

@@ -2,6 +2,7 @@
 (check_pages.sh installs it); everything stays on loopback. Each function is a story; every page must keep the content security policy and
 leave no error in the console."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 from server import ROOT, Meshd
 
 GUIDES = [re.sub(r".*/python/README$", "python", name) for name in re.findall(r"^- \[.+?\]\((\S+?)\.md\): ", (ROOT / "docs/README.md").read_text(), re.M)]
-PAGES = ["/", "/docs", "/docs/ops", "/docs/errors", *(f"/docs/guides/{name}" for name in GUIDES)]
+VIEWS = ["", "devices", "me", "arrays", "meshes", "programs", "run", "sessions", "jobs"]
+PAGES = ["/", "/docs", *("/console#" + view for view in VIEWS), "/docs/ops", "/docs/errors", *(f"/docs/guides/{name}" for name in GUIDES)]
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -72,10 +74,11 @@ def links_lead_somewhere(b):
                 asked[path] = re.findall(r'href="([^"]*)"', text) if "<html" in text else []
             return ids[path]
         for path in PAGES:
+            path = path.partition("#")[0]
             ids_of(path)
             for href in list(asked[path]):
                 target, _, part = href.partition("#")
-                if "://" in target:
+                if "://" in target or path == "/console" and part in VIEWS:
                     continue
                 assert not part or part in ids_of(target or path), (path, href)
                 ids_of(target or path)
@@ -229,6 +232,92 @@ def examples_of_ops(b):
         expect(entry.locator(".status")).to_contain_text(re.compile("20[01]"))
 
 
+def made(b, method, path, body=None, expected=(200, 201, 202)):
+    """The document of a request of the test's own."""
+    with b.page("/docs") as page:
+        answer = page.request.fetch(b.url + path, method=method, headers={"Content-Type": "application/json"} if body else {}, data=json.dumps(body) if body else None)
+        assert answer.status in expected, answer.text()
+        return answer.json()
+
+
+def console_shows_an_array(b):
+    """From the list to the picture of its shards, its values, its statistics; it is deleted on the second click."""
+    mesh = made(b, "POST", "/v1/meshes", {"axis_names": ["x"], "devices": [0, 1, 2, 3]})["id"]
+    made(b, "POST", f"/v1/arrays?mesh={mesh}&spec=x,&name=console/w", {"dtype": "float32", "shape": [7, 2], "data": [[2 * i, 2 * i + 1] for i in range(7)]})
+    with b.page("/console") as page:
+        page.get_by_role("link", name="Arrays").click()
+        page.get_by_label("Names that begin with").fill("console/")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("link", name="console/w").click()
+        expect(page.locator("#console-title")).to_have_text("Array")
+        expect(page.locator("#console-title")).to_be_focused()
+        picture = page.locator("img.answer-picture")
+        assert picture.evaluate("async image => { await image.decode(); return image.naturalWidth; }") > 100
+        expect(page.locator(".grid-of-values td")).to_have_count(14)
+        expect(page.locator("dl.facts").last).to_contain_text("6.5", timeout=15000)  # the mean
+        expect(page.get_by_role("img", name=re.compile("Histogram of all values"))).to_be_visible()
+        page.get_by_role("button", name="Delete this array").click()
+        page.get_by_role("button", name="Delete it: sure?").click()
+        page.wait_for_url("**/console#arrays")
+
+
+def console_runs_a_program(b):
+    """The example runs by the keyboard; a profile; a mistake has its caret; the plan is explained; it is stored and found again."""
+    with b.page("/console#run", allowed=("422 (Unprocessable",)) as page:
+        page.get_by_label("with a profile").check()
+        page.get_by_label("Program", exact=True).press("Control+Enter")
+        expect(page.locator(".output")).to_contain_text("Result 0: float32[2]", timeout=15000)
+        expect(page.locator(".output")).to_contain_text("mean {}")
+        expect(page.get_by_role("link", name="Save the trace for Perfetto")).to_be_visible()
+        page.get_by_label("Program", exact=True).fill("def f(x, w):\n    return jnp.tahn(x @ w)")
+        page.get_by_role("button", name="Run").click()
+        expect(page.get_by_role("alert")).to_contain_text("tanh")
+        expect(page.get_by_role("alert").get_by_role("link")).to_have_attribute("href", re.compile("/docs/errors#"))
+        page.get_by_label("Language").select_option("stablehlo")
+        page.get_by_label("Program", exact=True).fill("func.func @main(%a: tensor<8x4xf32>, %b: tensor<4x4xf32>) -> tensor<8x4xf32> {\n"
+            "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>\n  return %0 : tensor<8x4xf32>\n}")
+        page.get_by_text("Mesh and shardings").click()
+        page.get_by_label("Mesh", exact=True).fill('{"axes": [{"name": "x", "size": 4}]}')
+        page.get_by_label("Shardings of the arguments").fill('[{"spec": [[], ["x"]]}, null]')
+        page.get_by_role("button", name="Explain").click()
+        lines = page.get_by_role("region", name="The program, line by line")
+        expect(lines).to_contain_text("all_reduce", timeout=15000)
+        assert page.locator("img.answer-picture").evaluate("async image => { await image.decode(); return image.naturalWidth; }") > 300
+        page.get_by_role("button", name="Store it").click()
+        expect(page.locator("#console-title")).to_have_text("Program")
+        expect(page.locator("pre").first).to_contain_text("dot_general")
+
+
+def console_follows_a_session(b):
+    """The log grows while a job writes it; another job is cancelled from its page."""
+    session = made(b, "POST", "/v1/sessions", {"effects": "streaming"})["id"]
+    spin = {"program": {"format": "numpy", "text": "def f(x):\n  for i in range(100000000):\n    x = jnp.cos(x)\n  return x"}, "arguments": [1.0]}
+    log = {"program": {"format": "numpy", "text": 'def f(x):\n  for i in range(3):\n    log("turn {}", i)\n  return x'}, "arguments": [1.0]}
+    with b.page("/console#session/" + session) as page:
+        expect(page.locator(".log li")).to_have_count(0)
+        made(b, "POST", f"/v1/sessions/{session}/jobs", log)
+        expect(page.locator(".log li")).to_have_count(3, timeout=15000)
+        expect(page.locator(".log li").last).to_contain_text("turn {}")
+        job = page.request.post(b.url + f"/v1/sessions/{session}/jobs", headers={"Prefer": "respond-async", "Content-Type": "application/json"}, data=json.dumps(spin)).json()["id"]
+        page.goto(b.url + "/console#job/" + job)
+        page.reload()
+        page.get_by_role("button", name="Cancel it").click()
+        expect(page.locator(".badge")).to_have_text("cancelled", timeout=15000)
+
+
+def console_shows_the_server(b):
+    """State, memory and quotas, and the charts of the last hour once there are two samples."""
+    with b.page("/console") as page:
+        expect(page.locator("dl.facts").first).to_contain_text("8 on ")
+        page.get_by_role("link", name="Devices and memory").click()
+        expect(page.locator(".meter").first).to_be_visible()
+        expect(page.get_by_role("region", name="Devices").locator("tbody tr")).to_have_count(8)
+        page.get_by_role("link", name="Principal and quotas").click()
+        expect(page.locator("#view")).to_contain_text("anonymous")
+        page.get_by_role("link", name="Overview").click()
+        expect(page.get_by_role("img", name=re.compile("^Requests and finished jobs a second"))).to_be_visible(timeout=30000)
+
+
 def without_scripts(b):
     """Everything can be read; what needs scripts is not shown."""
     with b.page("/docs", PHONE, java_script_enabled=False) as page:
@@ -245,6 +334,11 @@ def with_tokens(playwright, binary, axe):
         tokens.chmod(0o600)
         with Meshd(binary, "--devices", "8", "--tokens", str(tokens)) as server:
             b = Browser(playwright, server.url, axe)
+            with b.page("/console#arrays", allowed=("401 (Unauthorized",)) as page:
+                expect(page.locator("#token-field")).to_be_visible()
+                page.fill("#token", "secret-of-ann")
+                page.keyboard.press("Tab")
+                expect(page.locator("#view")).to_contain_text("There are no such arrays.")
             with b.page("/docs", allowed=("401 (Unauthorized",)) as page:
                 expect(page.locator("#token-field")).not_to_be_visible()
                 entry = open_try(page, "getMe")
@@ -259,7 +353,8 @@ def with_tokens(playwright, binary, axe):
 
 
 STORIES = [every_page_is_readable, links_lead_somewhere, keyboard_alone, search, theme, contents_fold_on_a_phone, try_operations, answers_are_text,
-           try_a_guide, try_errors, examples_of_ops, without_scripts]
+           try_a_guide, try_errors, examples_of_ops, console_shows_an_array, console_runs_a_program, console_follows_a_session, console_shows_the_server,
+           without_scripts]
 
 
 def main():

@@ -5,6 +5,7 @@
 #include "api/fields/accept.h"
 #include "api/http/embedded.h"
 #include "api/routes/documents/error_reference.h"
+#include "api/routes/documents/history.h"
 #include "api/routes/documents/site.h"
 #include "api/routes/routes.h"
 #include "service/core/error.h"
@@ -96,7 +97,7 @@ const Schema<effects::EffectKind>& schema() {
 
 Schemas document_schemas() {
   return {&schema<Info>(), &JsonCodec<Page<Device>>::of(), &JsonCodec<Page<effects::EffectKind>>::of(), &ops_schema(),
-          &error_schema()};
+          &error_schema(), &schema<HistoryDocument>()};
 }
 
 namespace {
@@ -157,6 +158,7 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
   };
   return {
       open("/", "getHome", [](Request&) { return site_file("/"); }),
+      open("/console", "getConsole", [](Request&) { return site_file("/console"); }),
       open("/docs", "getDocs", [](Request&) { return site_file("/docs"); }),
       open("/docs/guides/{name}", "getGuide",
            [](Request& request) { return site_file(fmt::format("/docs/guides/{}", request.capture("name"))); }),
@@ -185,6 +187,11 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
        [&services, facts](Request&) { return json_of(200, info_document(services, facts)); }},
       {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [&services](Request&) { return json_of(200, devices_document(services)); }},
+      {"GET", "/v1/history", "getHistory", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
+       [facts](Request& request) {
+         request.query.require_known({});
+         return json_of(200, HistoryDocument{facts.history ? facts.history() : std::vector<HistorySample>()});
+       }},
       {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [](Request&) { return json(200, ops_document()); }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,

@@ -1,11 +1,11 @@
 #include "api/routes/documents/metrics_text.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+
+#include "api/routes/documents/history.h"
 
 namespace meshd::api {
 namespace {
@@ -159,20 +159,22 @@ void warmup_metrics(Text& out, const warmup::WarmupStats& stats) {
   out.gauge("meshd_warmup_running", "1 while the warm-up of the start compiles.", stats.is_over ? 0 : 1);
 }
 
+void webhook_metrics(Text& out, const webhooks::DispatcherCounters& counters) {
+  out.head("meshd_webhook_attempts_total", "Deliveries to webhooks, by what the receiver did.", "counter");
+  out.sample("meshd_webhook_attempts_total", label("outcome", "accepted"), static_cast<double>(counters.delivered));
+  out.sample("meshd_webhook_attempts_total", label("outcome", "failed"), static_cast<double>(counters.failed));
+  out.counter("meshd_webhooks_disabled_total", "Webhooks that were given up.", static_cast<double>(counters.disabled));
+  out.gauge("meshd_webhooks", "Active webhooks.", static_cast<double>(counters.active));
+}
+
 /// What each account of memory holds: those of the ledger, and those who count for themselves.
 void memory_metrics(Text& out, Services& services) {
   const auto accounts = services.memory->stats();
-  const int64_t planned = services.engine.stats().planned_bytes;
-  const int64_t in_arrays = services.arrays.usage().memory_bytes;
-  const int64_t recycled = services.pool.stats().kept_bytes;
   const auto sample = [&](std::string_view name, std::string_view account, int64_t value) {
     out.sample(name, label("account", account), static_cast<double>(value));
   };
   out.head("meshd_memory_held_bytes", "Memory that is held, by account.", "gauge");
-  for (const auto& account : accounts) sample("meshd_memory_held_bytes", account.name, account.held_bytes);
-  sample("meshd_memory_held_bytes", "jobs", planned);
-  sample("meshd_memory_held_bytes", "arrays", in_arrays);
-  sample("meshd_memory_held_bytes", "recycled", recycled);
+  for (const auto& [account, bytes] : held_memory(services)) sample("meshd_memory_held_bytes", account, bytes);
   out.head("meshd_memory_limit_bytes", "Memory that an account of the ledger may hold.", "gauge");
   for (const auto& account : accounts) sample("meshd_memory_limit_bytes", account.name, account.limit_bytes);
   out.head("meshd_memory_peak_bytes", "The most that an account of the ledger has held at once.", "gauge");
@@ -212,13 +214,10 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
   const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                      static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
   out.counter("process_cpu_seconds_total", "Processor time of the process.", cpu);
-  std::ifstream statm("/proc/self/statm");
-  int64_t virtual_pages = 0, resident_pages = 0;
-  statm >> virtual_pages >> resident_pages;
+  const ProcessMemory memory = process_memory();
   out.gauge("process_resident_memory_bytes", "Memory that the process holds.",
-            static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
-  out.gauge("process_virtual_memory_bytes", "Address space of the process.",
-            static_cast<double>(virtual_pages * sysconf(_SC_PAGESIZE)));
+            static_cast<double>(memory.resident_bytes));
+  out.gauge("process_virtual_memory_bytes", "Address space of the process.", static_cast<double>(memory.virtual_bytes));
   int64_t descriptors = 0;
   std::error_code ignored;
   for (auto it = std::filesystem::directory_iterator("/proc/self/fd", ignored);
@@ -227,6 +226,13 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
   out.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(descriptors));
   out.counter("meshd_log_lines_dropped_total", "Log lines given up because their queue was full.",
               static_cast<double>(facts.dropped_log_lines()));
+  if (facts.spans) {
+    const auto [exported, dropped] = facts.spans();
+    out.head("meshd_trace_spans_total", "Spans of requests and jobs, by whether the collector has taken them.",
+             "counter");
+    out.sample("meshd_trace_spans_total", label("outcome", "exported"), static_cast<double>(exported));
+    out.sample("meshd_trace_spans_total", label("outcome", "dropped"), static_cast<double>(dropped));
+  }
 }
 
 }  // namespace
@@ -236,6 +242,7 @@ std::string metrics_text(Services& services, const ProcessFacts& facts) {
   http_metrics(out, facts.metrics());
   job_metrics(out, services);
   warmup_metrics(out, services.warmup.stats());
+  webhook_metrics(out, services.deliveries.counters());
   memory_metrics(out, services);
   storage_metrics(out, services, facts.storage().health);
   process_metrics(out, facts);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/codecs/webhook_codec.h"
 #include "api/routes/routes.h"
 #include "api/routes/uploads.h"
 #include "api/server/exchange.h"
@@ -139,12 +140,12 @@ class InProcess {
   }
   api::Router routes() {
     api::Router out;
-    for (auto&& rows :
-         {api::mesh_routes(services_), api::array_routes(services_), api::array_part_routes(services_),
-          api::array_archive_routes(services_), api::zarr_routes(services_), api::call_routes(),
-          api::program_routes(services_), api::explain_routes(services_), api::gradient_routes(services_),
-          api::session_routes(services_), api::session_mesh_routes(services_), api::queue_routes(services_),
-          api::callback_routes(services_), api::job_routes(services_), api::model_routes(services_, facts())}) {
+    for (auto&& rows : {api::mesh_routes(services_), api::array_routes(services_), api::array_part_routes(services_),
+                        api::array_archive_routes(services_), api::zarr_routes(services_), api::call_routes(),
+                        api::program_routes(services_), api::explain_routes(services_), api::gradient_routes(services_),
+                        api::session_routes(services_), api::session_mesh_routes(services_),
+                        api::queue_routes(services_), api::callback_routes(services_), api::job_routes(services_),
+                        api::webhook_routes(services_), api::model_routes(services_, facts())}) {
       out.add(rows);
     }
     api::add_upload_routes(out, services_);
@@ -175,10 +176,20 @@ class InProcess {
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
   models::ModelStore models_{store_->catalog(), arrays_, compiler_, *pool_, runner_, clock_, memory_};
-  api::Services services_{
-      clock_,  memory_,   *pool_,    compiler_, warmup_,  engine_,    arrays_, uploads_,
-      meshes_, programs_, sessions_, log_,      infeeds_, callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),
-      {8, 1},  models_};
+  outbound::PostPool posts_{outbound::AddressGuard()};
+  webhooks::Dispatcher deliveries_{store_->catalog(),
+                                   log_,
+                                   posts_,
+                                   clock_,
+                                   memory_,
+                                   {api::encode_effects_delivery, api::encode_job_delivery},
+                                   [](const std::string&, const std::string&) {}};
+  webhooks::WebhookStore webhooks_{store_->catalog(), clock_, posts_.guard(), [](const storage::WebhookRow&) {}};
+  api::Services services_{clock_,   memory_,    *pool_,    compiler_,
+                          warmup_,  engine_,    arrays_,   uploads_,
+                          meshes_,  programs_,  sessions_, log_,
+                          infeeds_, callbacks_, runner_,   jobs::IdempotencyKeys(store_->catalog()),
+                          {8, 1},   models_,    webhooks_, deliveries_};
   api::FrontContext context_;
 };
 

@@ -175,7 +175,7 @@ Schemas all_schemas() {
   for (const Schemas& some :
        {array_schemas(), call_schemas(), callback_schemas(), document_schemas(), explain_schemas(), gradient_schemas(),
         health_schemas(), job_schemas(), mesh_schemas(), model_schemas(), principal_schemas(), program_schemas(),
-        queue_schemas(), session_schemas(), session_mesh_schemas(), upload_schemas()})
+        queue_schemas(), session_schemas(), session_mesh_schemas(), upload_schemas(), webhook_schemas()})
     out.insert(out.end(), some.begin(), some.end());
   return out;
 }

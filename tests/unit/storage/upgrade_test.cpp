@@ -97,6 +97,11 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
           " WHERE id = 'job_waits';";
     }
     if (version() >= 17) sql += "INSERT INTO models VALUES('ann', 'm', 2, 'prog_1', '{}', 0, 4);";
+    if (version() >= 18) {
+      sql +=
+          "INSERT INTO webhooks VALUES('whk_1', 'ann', 'ses_1', 'https://example.org', 'c2VjcmV0', 1, 0, 'active', 1, "
+          "2, 0, 3, 5, 'late', 4);";
+    }
     return sql;
   }
 
@@ -143,6 +148,7 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.array("arr_1")->holds_name, version() >= 13);
       EXPECT_EQ(r.uploads().size(), version() >= 14 ? 1U : 0U);
       EXPECT_EQ(r.last_model_version("ann", "m"), version() >= 17 ? 2 : 0);
+      EXPECT_EQ(r.webhook("whk_1").value_or(WebhookRow{}).pending, version() >= 18 ? 2 : 0);
       ASSERT_EQ(r.shards("arr_1").size(), 1U);
       EXPECT_EQ(read_blob(store->blobs(), r.shards("arr_1")[0].blob), "abcdef");
 

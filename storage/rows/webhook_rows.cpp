@@ -1,0 +1,83 @@
+// Webhooks.
+#include "storage/database/transaction.h"
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+namespace {
+
+WebhookRow read_webhook(const Statement& row) {
+  WebhookRow out;
+  out.id = row.text(0);
+  out.principal = row.text(1);
+  out.session = row.text(2);
+  out.url = row.text(3);
+  out.secret = row.text(4);
+  out.wants_effects = row.integer(5) != 0;
+  out.wants_jobs = row.integer(6) != 0;
+  out.state = from_word<WebhookState>(kWebhookStates, row.view(7));
+  out.sequence = row.integer(8);
+  out.pending = row.integer(9);
+  out.job_number = row.integer(10);
+  out.failures = row.integer(11);
+  out.failing_since = row.optional_time(12);
+  out.last_error = row.text(13);
+  out.created = row.time(14);
+  return out;
+}
+
+}  // namespace
+
+std::optional<WebhookRow> Reader::webhook(std::string_view id) {
+  Statement row = connection_->statement(
+      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
+      "failing_since, last_error, created FROM webhooks WHERE id = ?1");
+  if (!row.bind(id).step()) return std::nullopt;
+  return read_webhook(row);
+}
+
+Page<WebhookRow> Reader::webhooks(std::string_view principal, std::string_view session, const PageRequest& page) {
+  check_limit(page.limit);
+  Statement rows = connection_->statement(
+      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
+      "failing_since, last_error, created FROM webhooks "
+      "WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR session = ?3) ORDER BY id LIMIT ?4");
+  rows.bind(principal, page.cursor, session, page.limit + 1);
+  return collect_page<WebhookRow>(rows, page, read_webhook, [](const WebhookRow& row) { return row.id; });
+}
+
+std::vector<WebhookRow> Reader::webhooks_after(std::string_view after, int64_t limit) {
+  Statement rows = connection_->statement(
+      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
+      "failing_since, last_error, created FROM webhooks WHERE id > ?1 ORDER BY id LIMIT ?2");
+  return collect_rows<WebhookRow>(rows.bind(after, limit), {}, read_webhook);
+}
+
+void Transaction::insert_webhook(const WebhookRow& row) {
+  connection_
+      ->statement(
+          "INSERT INTO webhooks(id, principal, session, url, secret, effects, jobs, state, sequence, pending, "
+          "job_number, failures, failing_since, last_error, created) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+      .bind(row.id, row.principal, row.session, row.url, row.secret, row.wants_effects, row.wants_jobs,
+            to_string(row.state), row.sequence, row.pending, row.job_number, row.failures, row.failing_since,
+            row.last_error, row.created)
+      .run();
+}
+
+bool Transaction::update_webhook(const WebhookRow& row) {
+  connection_
+      ->statement(
+          "UPDATE webhooks SET state = ?2, sequence = ?3, pending = ?4, job_number = ?5, failures = ?6, "
+          "failing_since = ?7, last_error = ?8 WHERE id = ?1")
+      .bind(row.id, to_string(row.state), row.sequence, row.pending, row.job_number, row.failures, row.failing_since,
+            row.last_error)
+      .run();
+  return connection_->changes() == 1;
+}
+
+bool Transaction::delete_webhook(std::string_view id) {
+  connection_->statement("DELETE FROM webhooks WHERE id = ?1").bind(id).run();
+  return connection_->changes() == 1;
+}
+
+}  // namespace meshd::storage
