@@ -18,6 +18,7 @@ import time
 from fresh_debian import CACHE, Container, Tree, chroot, say
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION = re.search(r"project\(meshd VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
 COMPRESSED_AT_MOST = 150e6
 # What Debian's slim images leave out, of their own files and of every package that is installed later.
 SLIM = """path-exclude /usr/share/doc/*
@@ -184,7 +185,7 @@ def main():
         size = compressed_bytes(stage.path)
         say(f"the image: {size / 1e6:.1f} MB compressed, {int(subprocess.run(['du', '-sbx', str(stage.path)], check=True, capture_output=True, text=True).stdout.split()[0]) / 1e6:.0f} MB on the disk")
         assert size < COMPRESSED_AT_MOST, size
-        document = json.loads(subprocess.run(["/usr/bin/python3", str(ROOT / "docker/sbom.py"), "--root", str(stage.path)], check=True, capture_output=True, text=True).stdout)
+        document = json.loads(subprocess.run(["/usr/bin/python3", str(ROOT / "docker/sbom.py"), "--version", VERSION, "--root", str(stage.path)], check=True, capture_output=True, text=True).stdout)
         say(f"its bill of materials: {len(document['packages'])} packages")
         if sys.argv[1:]:
             pathlib.Path(sys.argv[1]).write_text(json.dumps(document, indent=1) + "\n")
