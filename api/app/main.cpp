@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -40,7 +41,9 @@ constexpr int kLooksPerWatchdog = 3;
 void keep_watchdog(std::optional<meshd::api::Periodic>& looks, const meshd::api::App& app,
                    const meshd::api::ServiceManager& manager, meshd::api::Log& log) {
   if (!manager.watchdog()) return;
-  const auto period = std::chrono::duration_cast<std::chrono::milliseconds>(*manager.watchdog() / kLooksPerWatchdog);
+  const auto period =
+      std::max(std::chrono::milliseconds(1),
+               std::chrono::duration_cast<std::chrono::milliseconds>(*manager.watchdog() / kLooksPerWatchdog));
   looks.emplace(
       period,
       [&app, &manager, &log, period] {
