@@ -157,7 +157,11 @@ def killed_or_hanging_it_is_started_again(machine):
     for signal in ("KILL", "STOP"):
         pid = machine.process()
         machine.sh(f"kill -{signal} {pid}")
-        machine.until(lambda: machine.state("ActiveState") == ["active"] and machine.process() != pid, f"a new process after SIG{signal}", 120)
+
+        def is_ready_again():
+            state, now = machine.state("ActiveState", "MainPID")  # at once: a new process is not ready yet
+            return state == "active" and now not in (pid, "0")
+        machine.until(is_ready_again, f"a new process after SIG{signal}", 120)
         assert kept_array(machine) == [1, 2, 3]
     assert "Watchdog timeout" in machine.sh("journalctl -b --no-pager -u meshd"), "a server that hangs is found by the watchdog"
     machine.sh("rm -r /run/systemd/system/meshd.service.d; systemctl daemon-reload; systemctl restart meshd")
