@@ -552,6 +552,8 @@ void App::reload() {
   parts_->reload_certificate();
 }
 
+bool App::is_responsive(std::chrono::milliseconds patience) const { return parts_->server->is_responsive(patience); }
+
 bool App::stop() {
   parts_->log.info("draining", {});
   parts_->warmup.stop();

@@ -1,6 +1,7 @@
 // The server, built in order and destroyed in reverse: storage, devices, services, routes, front.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "api/app/options.h"
@@ -19,6 +20,8 @@ class App {
   /// Reads again what may change while the server runs (SIGHUP): the tokens file, the certificate. Ends nothing; what
   /// cannot be used is logged and leaves what was there before.
   void reload();
+  /// See Server::is_responsive. Any thread, between start() and stop().
+  [[nodiscard]] bool is_responsive(std::chrono::milliseconds patience) const;
   /// Readiness turns false at once; requests in flight are answered, jobs end or stay queued, then everything stops.
   /// True when nothing was aborted.
   bool stop();

@@ -1,14 +1,22 @@
 // The binary: meshd serve and its other commands, meshd --help.
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "api/app/app.h"
 #include "api/app/command_line.h"
 #include "api/app/data_command.h"
+#include "api/app/periodic.h"
 #include "api/app/probe.h"
+#include "api/app/service_manager.h"
 #include "api/app/signals.h"
 #include "api/app/tokens_command.h"
 #include "service/core/error.h"
@@ -23,16 +31,57 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Beside both drains, which take the drain timeout each at most: what cannot be interrupted, and a slow disk.
+constexpr std::chrono::seconds kStopMargin{60};
+
+// Three looks in each period of the service manager's watchdog, each of at most as long: it comes in time unless the
+// server hangs.
+constexpr int kLooksPerWatchdog = 3;
+
+void keep_watchdog(std::optional<meshd::api::Periodic>& looks, const meshd::api::App& app,
+                   const meshd::api::ServiceManager& manager, meshd::api::Log& log) {
+  if (!manager.watchdog()) return;
+  const auto period =
+      std::max(std::chrono::milliseconds(1),
+               std::chrono::duration_cast<std::chrono::milliseconds>(*manager.watchdog() / kLooksPerWatchdog));
+  looks.emplace(
+      period,
+      [&app, &manager, &log, period] {
+        if (!app.is_responsive(period)) {
+          log.error("not_responsive", {{"waited_ms", period.count()}});
+        } else if (!manager.alive()) {
+          log.warn("service_manager_not_told", {{"what", "alive"}});
+        }
+      },
+      [&log](const std::string& reason) {
+        log.error("not_responsive", {{"reason", reason}});
+      });
+}
+
 // The first signal drains, the second ends at once with the promises of kill -9.
 int serve(const meshd::api::AppOptions& options) {
   meshd::api::Log log(options.log_format, options.log_level);
   try {
     raise_descriptor_limit();
     meshd::api::catch_signals();
+    const meshd::api::ServiceManager manager(std::getenv("NOTIFY_SOCKET"), std::getenv("WATCHDOG_USEC"),
+                                             std::getenv("WATCHDOG_PID"));
+    const auto note = [&log](bool told, const char* what) {
+      if (!told) log.warn("service_manager_not_told", {{"what", what}});
+    };
     meshd::api::App app(options, log);
-    app.start();
-    meshd::api::wait_for_end([&app] { app.reload(); });
+    const std::string status = fmt::format("serving on port {}", app.start());
+    std::optional<meshd::api::Periodic> looks;
+    keep_watchdog(looks, app, manager, log);
+    note(manager.ready(status), "ready");
+    meshd::api::wait_for_end([&] {
+      note(manager.reloading(), "reloading");
+      app.reload();
+      note(manager.ready(status), "ready");
+    });
     std::thread([] { _exit(128 + meshd::api::wait_for_end([] {})); }).detach();
+    note(manager.stopping(2 * std::chrono::seconds(options.drain_seconds) + kStopMargin), "stopping");
+    looks.reset();
     app.stop();
   } catch (const meshd::core::Error& error) {
     log.error("cannot_start", {{"reason", error.detail()}, {"detail", error.internal()}});

@@ -1,8 +1,10 @@
 #include "api/server/server.h"
 
+#include <future>
 #include <utility>
 
 #include "api/server/exchange.h"
+#include "api/server/post.h"
 #include "api/server/reactor.h"
 #include "service/core/ids.h"
 
@@ -52,6 +54,12 @@ void Server::begin_drain() {
 }
 
 bool Server::draining() const { return state_->context.draining.load(); }
+
+bool Server::is_responsive(std::chrono::milliseconds patience) const {
+  const auto taken = std::make_shared<std::promise<void>>();
+  post_surely(*state_->reactor.io(), [taken] { taken->set_value(); });
+  return taken->get_future().wait_for(patience) == std::future_status::ready;
+}
 
 bool Server::stop() {
   if (!state_->started) return true;

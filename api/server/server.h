@@ -144,6 +144,9 @@ class Server {
   /// listener is closed, idle connections end and event streams get `event: shutdown`. Safe to call twice.
   void begin_drain();
   [[nodiscard]] bool draining() const;
+  /// Whether the thread that owns the sockets takes work within `patience`: false where it hangs. Between start() and
+  /// stop().
+  [[nodiscard]] bool is_responsive(std::chrono::milliseconds patience) const;
   /// begin_drain, then waits until nothing is in flight or drain_timeout is over, closes what is left, joins all
   /// threads. Returns true if every request that was accepted got its response.
   bool stop();

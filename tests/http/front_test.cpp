@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -115,6 +116,27 @@ TEST_F(Front, refused_credentials_are_401_with_a_challenge) {
   EXPECT_EQ(200, ask(get("/secret", "Authorization: Bearer good\r\n")).status);
   EXPECT_EQ(200, ask(get("/health")).status);
   EXPECT_EQ(3, finished.load());
+}
+
+TEST_F(Front, thread_of_the_sockets_that_hangs_is_not_responsive) {
+  std::promise<void> go_on;
+  const std::shared_future<void> going_on = go_on.get_future().share();
+  std::atomic<bool> hangs{false};
+  api::ServerHooks hooks;
+  hooks.authenticate = [&](api::Request& request) {
+    hangs = true;
+    going_on.wait();
+    request.principal = "somebody";
+  };
+  start({}, hooks);
+  EXPECT_TRUE(server_->is_responsive(milliseconds(10'000)));
+  RawClient client = connect();
+  client.send(get("/secret"));
+  EXPECT_TRUE(eventually([&] { return hangs.load(); }));
+  EXPECT_FALSE(server_->is_responsive(milliseconds(50)));
+  go_on.set_value();
+  EXPECT_TRUE(server_->is_responsive(milliseconds(10'000)));
+  EXPECT_EQ(200, client.receive().value_or(Answer()).status);
 }
 
 TEST_F(Front, thousand_idle_and_hundred_dripping_clients_delay_nobody) {
