@@ -19,6 +19,7 @@
 #include "service/sessions/session_store.h"
 #include "service/uploads/upload_store.h"
 #include "service/warmup/warmup.h"
+#include "service/zarr/node_store.h"
 
 namespace meshd::api {
 
@@ -41,6 +42,7 @@ struct Services {
   jobs::IdempotencyKeys keys;
   mesh::Processes processes;  ///< labels of the devices
   models::ModelStore& models;
+  zarr::NodeStore& zarr;
 };
 
 }  // namespace meshd::api

@@ -367,10 +367,21 @@ CREATE TABLE models(
 CREATE INDEX models_by_program ON models(program);
 )sql";
 
+// 17 -> 18. What Zarr clients have said of arrays and of groups.
+constexpr const char* kZarr = R"sql(
+ALTER TABLE arrays ADD COLUMN attributes TEXT NOT NULL DEFAULT '';
+CREATE TABLE zarr_groups(
+  principal TEXT NOT NULL,
+  path TEXT NOT NULL,
+  attributes TEXT NOT NULL,
+  PRIMARY KEY(principal, path)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr const char* kMigrations[] = {
     kFirst,         kQueues,       kCallbacks,       kProgramNames, kProgramsOfJobs, kJobNames,
     kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy,     kResultArrays,   kCancelRequests,
-    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels};
+    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels,         kZarr};
 
 }  // namespace
 

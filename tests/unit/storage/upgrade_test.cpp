@@ -97,6 +97,10 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
           " WHERE id = 'job_waits';";
     }
     if (version() >= 17) sql += "INSERT INTO models VALUES('ann', 'm', 2, 'prog_1', '{}', 0, 4);";
+    if (version() >= 18) {
+      sql += "UPDATE arrays SET attributes = '{\"a\": 1}' WHERE id = 'arr_1';";
+      sql += "INSERT INTO zarr_groups VALUES('ann', 'run7', '{\"b\": 2}');";
+    }
     return sql;
   }
 
@@ -142,6 +146,8 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.array_by_name("w", "ann")->id, "arr_1");
       EXPECT_EQ(r.array("arr_1")->holds_name, version() >= 13);
       EXPECT_EQ(r.uploads().size(), version() >= 14 ? 1U : 0U);
+      EXPECT_EQ(r.array("arr_1")->attributes, version() >= 18 ? "{\"a\": 1}" : "");
+      EXPECT_EQ(r.zarr_groups("ann", "", 9).size(), version() >= 18 ? 1U : 0U);
       EXPECT_EQ(r.last_model_version("ann", "m"), version() >= 17 ? 2 : 0);
       ASSERT_EQ(r.shards("arr_1").size(), 1U);
       EXPECT_EQ(read_blob(store->blobs(), r.shards("arr_1")[0].blob), "abcdef");
