@@ -40,6 +40,10 @@ void PendingBlobs::write(size_t number, int64_t offset, std::span<const std::byt
   writers_.at(number - committed_.size()).write(offset, bytes);
 }
 
+void PendingBlobs::read(size_t number, int64_t offset, std::span<std::byte> out) {
+  writers_.at(number - committed_.size()).read(offset, out);
+}
+
 void PendingBlobs::end_at(size_t number, int64_t length) { writers_.at(number - committed_.size()).end_at(length); }
 
 void PendingBlobs::append(PendingBlobs other) {

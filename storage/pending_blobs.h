@@ -35,6 +35,8 @@ class PendingBlobs {
   void begin(std::string name, int64_t length);
   /// Bytes of blob `number`, which was begun after the last sync(). Throws as BlobWriter::write.
   void write(size_t number, int64_t offset, std::span<const std::byte> bytes);
+  /// What was written to blob `number`, which is not synced yet. Throws as BlobWriter::read.
+  void read(size_t number, int64_t offset, std::span<std::byte> out);
   /// Blob `number`, which is not synced yet, ends at `length`, before the length that it was begun with.
   void end_at(size_t number, int64_t length);
   /// Makes all durable that are not yet, and returns what the rows of all store, by number. Throws as commit_blobs;

@@ -235,6 +235,7 @@ struct App::Parts {
         limits(limits_of(given, store)),
         arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
         uploads(store, arrays.ledger(), clock, upload_limits(given)),
+        zarr(store, arrays, clock),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
@@ -270,7 +271,8 @@ struct App::Parts {
                  processes_of(given),
                  models,
                  webhooks,
-                 deliveries},
+                 deliveries,
+                 zarr},
         // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over;
         // donated arrays leave memory.
         collector(
@@ -280,6 +282,7 @@ struct App::Parts {
               arrays.expire_pending();
               arrays.forget_donated();
               uploads.expire();
+              zarr.expire();
               sessions.remove_deleted([this] { return runner.is_stopping(); });
             },
             [this](const std::string& reason) {
@@ -476,6 +479,7 @@ struct App::Parts {
   quotas::Limits limits;
   arrays::ArrayStore arrays;
   uploads::UploadStore uploads;
+  zarr::NodeStore zarr;
   registry::MeshRegistry meshes;
   registry::ProgramRegistry programs;
   sessions::SessionStore sessions;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
 
@@ -13,14 +15,18 @@ constexpr size_t kMostDevices = 100;
 
 PendingDocument pending_of(const arrays::PendingParts& parts, const sharding::Layout& layout) {
   PendingDocument out;
-  out.parts = static_cast<int64_t>(layout.device_shards.size());
+  out.bytes = parts.bytes;
+  out.expires = parts.expires;
+  out.parts = static_cast<int64_t>(parts.received.size());
+  if (parts.are_chunks) {
+    out.missing = std::count(parts.received.begin(), parts.received.end(), false);
+    return out;
+  }
   for (const sharding::DeviceShard& place : layout.device_shards) {
     if (parts.received[static_cast<size_t>(place.position)]) continue;
     ++out.missing;
     if (out.missing_devices.size() < kMostDevices) out.missing_devices.push_back(place.device);
   }
-  out.bytes = parts.bytes;
-  out.expires = parts.expires;
   return out;
 }
 
@@ -42,7 +48,7 @@ template <>
 const Schema<PendingDocument>& schema() {
   using Doc = PendingDocument;
   static const Schema<Doc> kSchema{"PendingParts",
-                                   {{"parts", &Doc::parts, {.low = 1}},
+                                   {{"parts", &Doc::parts, {.low = 0}},
                                     {"missing", &Doc::missing, {.low = 0}},
                                     {"missing_devices", &Doc::missing_devices, {.low = 0}},
                                     {"bytes", &Doc::bytes, {.low = 0}},

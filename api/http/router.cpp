@@ -61,9 +61,10 @@ RouteSegment parse_segment(std::string_view text, std::string_view path) {
   RouteSegment segment{RouteSegment::Kind::kCapture, std::string(text.substr(0, open)), std::string(name),
                        std::string(text.substr(close + 1))};
   const bool affixed = !segment.prefix.empty() || !segment.suffix.empty();
-  if (rest && affixed) throw broken(path, "'{name...}' must be a whole segment");
+  if (rest && !segment.prefix.empty()) throw broken(path, "'{name...}' must begin its segment");
+  if (rest && affixed && !path.ends_with(text)) throw broken(path, "'{name...}:verb' must end the template");
   if (rest) segment.kind = RouteSegment::Kind::kRest;
-  if (affixed) segment.kind = RouteSegment::Kind::kAffixed;
+  if (affixed && !rest) segment.kind = RouteSegment::Kind::kAffixed;
   return segment;
 }
 
@@ -144,7 +145,8 @@ struct Router::Table {
         if (a.kind != b.kind) return a.kind < b.kind;
         const size_t a_size = a.prefix.size() + a.suffix.size();
         const size_t b_size = b.prefix.size() + b.suffix.size();
-        if (a.kind == RouteSegment::Kind::kAffixed && a_size != b_size) return a_size > b_size;
+        const bool has_affix = a.kind == RouteSegment::Kind::kAffixed || a.kind == RouteSegment::Kind::kRest;
+        if (has_affix && a_size != b_size) return a_size > b_size;
       }
       // Behind "{name...}" a template goes on with literals.
       if (segments.size() != other.segments.size()) return segments.size() > other.segments.size();
@@ -184,6 +186,10 @@ struct Router::Table {
         if (!next) return false;
         captures.back().second.append("/").append(*next);
       }
+      std::string& all = captures.back().second;
+      if (segment.suffix.empty()) continue;
+      if (all.size() <= segment.suffix.size() || !all.ends_with(segment.suffix)) return false;
+      all.resize(all.size() - segment.suffix.size());
     }
     return true;
   }

@@ -58,8 +58,9 @@ constexpr std::optional<Role> role_needed(Access access) {
 }
 
 /// One row. `path` is a template: literal segments, "{name}", "{name}:verb", "v{name}", and one "{name...}",
-/// which takes one segment or more, joined by '/', up to the literal segments behind it. "{name}" never matches a
-/// segment with a ':' or an encoded '/'; in "{name...}" both are part of the name. A literal path may end with '/'.
+/// which takes one segment or more, joined by '/', up to the literal segments behind it; "{name...}:verb" ends a
+/// template. "{name}" never matches a segment with a ':' or an encoded '/'; in "{name...}" both are part of the name. A
+/// literal path may end with '/'.
 /// Example: of "/by-name/{name...}" and "/by-name/{name...}/data", "/by-name/a/data" matches the second with "a", and
 /// "/by-name/a%2Fdata" the first with "a/data".
 struct Route {

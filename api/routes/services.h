@@ -21,6 +21,7 @@
 #include "service/warmup/warmup.h"
 #include "service/webhooks/dispatcher.h"
 #include "service/webhooks/webhook_store.h"
+#include "service/zarr/node_store.h"
 
 namespace meshd::api {
 
@@ -45,6 +46,7 @@ struct Services {
   models::ModelStore& models;
   webhooks::WebhookStore& webhooks;
   webhooks::Dispatcher& deliveries;
+  zarr::NodeStore& zarr;
 };
 
 }  // namespace meshd::api

@@ -98,8 +98,9 @@ struct ReadableShards {
 /// What has come of an array that is put together from parts (assembly.h).
 struct PendingParts {
   ShardBuffers shards;              ///< in Layout::shard order; null until a shard's bytes have come
-  std::vector<bool> received;       ///< by place of the layout
+  std::vector<bool> received;       ///< by place of the layout, or by chunk
   int64_t bytes = 0;                ///< of the shards that have come
+  bool are_chunks = false;          ///< `received` is by chunk: another service takes them and completes the array
   int on_their_way = 0;             ///< parts that are being received: the array does not expire meanwhile
   bool is_being_completed = false;  ///< the last part has come and the array is being made safe
   core::SteadyTime progress;        ///< when something came last
@@ -126,6 +127,7 @@ class Array {
 
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
+    std::string attributes;                        ///< JSON of a Zarr client, set before the array is ready
     std::string reason;                            ///< why it is lost, or the job that took it
     std::string reserved_by;                       ///< job that was accepted with it donated
     std::optional<storage::IdempotencyRow> key;    ///< of the request that makes it, until it is stored

@@ -39,6 +39,11 @@ void ArrayStore::undo_removals(const std::vector<ArrayRef>& arrays) {
   for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { state.deleted = false; });
 }
 
+void ArrayStore::require_removable(const std::vector<ArrayRef>& arrays) {
+  begin_removals(arrays, {});
+  undo_removals(arrays);
+}
+
 void ArrayStore::end_removal(const ArrayRef& array) {
   pending_.remove(array);
   const auto spilled = array->state().with([](Array::State& state) {

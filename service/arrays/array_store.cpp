@@ -242,6 +242,7 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
   row.committed = info.committed;
   row.reason = state.reason;
   row.created = info.created;
+  row.attributes = state.attributes;
   return row;
 }
 
@@ -343,14 +344,14 @@ void ArrayStore::publish(const ArrayRef& array, NewShards shards) {
 }
 
 void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, const std::vector<ArrayRef>& replaced,
-                         const VersionCheck& check) {
+                         const VersionCheck& check, const std::function<void(storage::Transaction&)>& also) {
   // A memory array's row only makes its loss visible after a restart: not waited for, unless it has a name.
   const bool has_rows = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
     const ArrayInfo& info = entry.first->info();
     return info.durability == Durability::kDurable || !info.name.empty();
   });
   Prepared prepared = prepare(std::move(arrays));
-  if (!has_rows && !prepared.has_keys && replaced.empty()) {
+  if (!has_rows && !prepared.has_keys && replaced.empty() && !also) {
     prepared.committed();
     return store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
@@ -359,6 +360,7 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, con
     store_.catalog().write([&](storage::Transaction& transaction) {
       delete_rows(replaced, transaction);
       prepared.rows(transaction);
+      if (also) also(transaction);
     });
   } catch (...) {
     undo_removals(replaced);
@@ -409,6 +411,7 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row, int64_t removals) {
     state.version = row.version;
     state.reason = row.reason;
     state.reserved_by = row.reserved_by;
+    state.attributes = row.attributes;
     for (const storage::ShardRow& shard : shards) state.blobs.push_back(shard.blob);
   });
   return table_.with([&](Table& table) -> ArrayRef {

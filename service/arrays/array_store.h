@@ -120,9 +120,12 @@ class ArrayStore {
   /// Throws name_taken.
   void publish(const ArrayRef& array, NewShards shards);
   /// Several at once, in place of others, which are deleted in the same transaction: all of it, or nothing. Throws what
-  /// remove() throws, and what `check` throws for the version of one that is replaced.
+  /// remove() throws, and what `check` throws for the version of one that is replaced. `also`: rows of the same
+  /// transaction.
   void publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, const std::vector<ArrayRef>& replaced = {},
-               const VersionCheck& check = {});
+               const VersionCheck& check = {}, const std::function<void(storage::Transaction&)>& also = {});
+  /// Throws what remove_all() of these would throw now; nothing happens to them.
+  static void require_removable(const std::vector<ArrayRef>& arrays);
   /// For jobs: blobs of durable arrays, written now, that the job's own transaction names with `rows`. Call
   /// committed() once that is durable; destroyed before, it abandons the blobs, and the arrays are as they were.
   struct Prepared {

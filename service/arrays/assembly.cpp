@@ -43,6 +43,16 @@ PendingParts& parts_of(const Array& array, Array::State& state) {
   return *state.parts;
 }
 
+// The same for shards, which arrays of chunks do not take.
+PendingParts& shards_of(const Array& array, Array::State& state) {
+  PendingParts& parts = parts_of(array, state);
+  if (parts.are_chunks) {
+    throw core::Error("conflict", "array '" + array.info().id +
+                                      "' is written as Zarr: PUT its chunks, and end it with POST ...:commit");
+  }
+  return parts;
+}
+
 }  // namespace
 
 void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, PartOrder order) {
@@ -134,7 +144,7 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   ShardBuffers complete;
   {
     auto state = array->state().lock();
-    PendingParts& parts = parts_of(*array, *state);
+    PendingParts& parts = shards_of(*array, *state);
     tensor::BufferRef& kept = parts.shards[static_cast<size_t>(place->shard)];
     if (kept == nullptr) {
       store.pending().take_bytes(parts, shard->size());

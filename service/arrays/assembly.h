@@ -37,7 +37,7 @@ enum class Replicas : uint8_t {
   kAll,  ///< every device that holds the same part
 };
 
-/// Accounts for a part in transfer: the array does not expire during its lifetime. Any thread.
+/// Accounts for a part or a chunk in transfer: the array does not expire during its lifetime. Any thread.
 class PartOnItsWay {
  public:
   /// Throws conflict when the array is complete already, not_found when it is not there any more.

@@ -21,6 +21,8 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
                   .key = key};
   if (info.committed) wanted.sharding = info.sharding;
   ArrayRef to = make_array(wanted, {});
+  to->state().with([&, attributes = from->state().with([](const Array::State& state) { return state.attributes; })](
+                       Array::State& state) { state.attributes = attributes; });
   const std::string taker = to->info().id;
   require_usable(from);
   reserve({from}, taker);

@@ -83,6 +83,8 @@ BlobWriter::~BlobWriter() = default;
 
 void BlobWriter::write(int64_t offset, std::span<const std::byte> bytes) { impl_->write(offset, bytes); }
 
+void BlobWriter::read(int64_t offset, std::span<std::byte> out) { impl_->read(offset, out); }
+
 int64_t BlobWriter::length() const { return impl_->length_; }
 
 void BlobWriter::end_at(int64_t length) { impl_->end_at(length); }

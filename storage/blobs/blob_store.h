@@ -66,6 +66,9 @@ class BlobWriter {
 
   /// offset + bytes.size() <= length. Throws disk_full, storage_failed.
   void write(int64_t offset, std::span<const std::byte> bytes);
+  /// Fills `out` with what was written; bytes that were not are zero. offset + out.size() <= length. Not checked: the
+  /// blob has no checksums yet. Throws storage_failed.
+  void read(int64_t offset, std::span<std::byte> out);
   [[nodiscard]] int64_t length() const;
   /// The blob ends here, before the length that it was begun with: nothing was written behind `length`.
   void end_at(int64_t length);

@@ -69,6 +69,20 @@ void BlobWriter::Impl::write(int64_t offset, std::span<const std::byte> bytes) {
   gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
 }
 
+void BlobWriter::Impl::read(int64_t offset, std::span<std::byte> out) {
+  const auto size = static_cast<int64_t>(out.size());
+  if (offset < 0 || size > length_ || offset > length_ - size)
+    throw core::Error("internal", "a shard was read outside of its bounds");
+  flush();
+  read_or_zero(offset, out);
+}
+
+// Bytes never written are a hole or beyond the end: zero either way.
+void BlobWriter::Impl::read_or_zero(int64_t offset, std::span<std::byte> out) {
+  const size_t got = file_->read_at(offset, out);
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(got), out.end(), std::byte{0});
+}
+
 void BlobWriter::Impl::flush() {
   if (gathered_.empty()) return;
   put(gathered_offset_, gathered_);
@@ -155,9 +169,7 @@ uint64_t BlobWriter::Impl::finish() {
     if (page_known_[page]) continue;
     const auto number = static_cast<int64_t>(page);
     again.assign(static_cast<size_t>(blob_page_length(length_, number)), std::byte{0});
-    // Bytes never written are a hole or beyond the end: zero either way.
-    const size_t got = file_->read_at(number * BlobStore::kPageBytes, again);
-    std::fill(again.begin() + static_cast<std::ptrdiff_t>(got), again.end(), std::byte{0});
+    read_or_zero(number * BlobStore::kPageBytes, again);
     pages_[page] = blob_checksum(again);
   }
   const std::vector<std::byte> footer = encode_blob_footer(length_, pages_);

@@ -23,6 +23,7 @@ struct BlobWriter::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void write(int64_t offset, std::span<const std::byte> bytes);
+  void read(int64_t offset, std::span<std::byte> out);
   void end_at(int64_t length);
   /// Writes the footer and syncs the file: step 1 of a commit. Returns the checksum of the blob.
   uint64_t finish();
@@ -39,6 +40,7 @@ struct BlobWriter::Impl {
     void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
   };
   void flush();
+  void read_or_zero(int64_t offset, std::span<std::byte> out);
   void put(int64_t offset, std::span<const std::byte> bytes);
   void hash(int64_t offset, std::span<const std::byte> bytes);
   void hash_zeros_to(int64_t offset);

@@ -390,10 +390,22 @@ CREATE INDEX webhooks_of_principal ON webhooks(principal, id);
 CREATE INDEX webhooks_of_session ON webhooks(session);
 )sql";
 
+// 18 -> 19. What Zarr clients have said of arrays and of groups.
+constexpr const char* kZarr = R"sql(
+ALTER TABLE arrays ADD COLUMN attributes TEXT NOT NULL DEFAULT '';
+CREATE TABLE zarr_groups(
+  principal TEXT NOT NULL,
+  path TEXT NOT NULL,
+  attributes TEXT NOT NULL,
+  PRIMARY KEY(principal, path)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 constexpr const char* kMigrations[] = {
     kFirst,         kQueues,       kCallbacks,       kProgramNames, kProgramsOfJobs, kJobNames,
     kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy,     kResultArrays,   kCancelRequests,
-    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels,         kWebhooks};
+    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels,         kWebhooks,
+    kZarr};
 
 }  // namespace
 

@@ -86,10 +86,12 @@ class Reader {
   [[nodiscard]] std::optional<ArrayRow> array(std::string_view id, std::string_view principal);
   /// The array that the name addresses: one that has data before others, the one that holds its name, the newest.
   [[nodiscard]] std::optional<ArrayRow> array_by_name(std::string_view name, std::string_view principal);
-  /// Arrays whose names begin so (not empty), by name; those of one name in the order of array_by_name. At most
-  /// `limit`.
+  /// Arrays whose names begin so (empty: all that have names), by name; those of one name in the order of
+  /// array_by_name. At most `limit`.
   [[nodiscard]] std::vector<NamedArray> arrays_with_prefix(std::string_view principal, std::string_view prefix,
                                                            int64_t limit);
+  /// Zarr groups at `path` and below (empty: all), by path; at most `limit`.
+  [[nodiscard]] std::vector<ZarrGroupRow> zarr_groups(std::string_view principal, std::string_view path, int64_t limit);
   /// Throws name_taken, naming the array, when one that has data holds the name, or has it and `is_unique`; but for
   /// those in `leaving`.
   void require_free_name(std::string_view principal, std::string_view name, bool is_unique,

@@ -62,6 +62,11 @@ class Transaction : public Reader {
   bool delete_upload(std::string_view id);
 
   /// The content of its program is to be there. Throws conflict.
+  /// Puts the group, or other attributes into it. Throws limit_reached where the principal has `most` others.
+  void put_zarr_group(std::string_view principal, const ZarrGroupRow& row, int64_t most);
+  /// False when there was none.
+  bool delete_zarr_group(std::string_view principal, std::string_view path);
+
   void insert_model(const ModelRow& row);
   /// Nothing where there is none.
   void set_model_loaded(std::string_view principal, std::string_view name, int64_t version, bool is_loaded);

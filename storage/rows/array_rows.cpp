@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kSelectById[] =
     "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, committed, "
-    "reserved_by, reason, created, holds_name FROM arrays WHERE id = ?1";
+    "reserved_by, reason, created, holds_name, attributes FROM arrays WHERE id = ?1";
 
 // "2,3" for shape (2, 3), empty for rank 0.
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -54,6 +54,7 @@ ArrayRow read_array(const Statement& row) {
   array.reason = row.text(14);
   array.created = row.time(15);
   array.holds_name = row.integer(16) != 0;
+  array.attributes = row.text(17);
   return array;
 }
 
@@ -67,6 +68,8 @@ std::string behind_prefix(std::string_view prefix) {
   if (!out.empty()) out.back() = static_cast<char>(static_cast<unsigned char>(out.back()) + 1);
   return out;
 }
+
+const std::string kBehindAll = "\xff";
 
 // What keeps `job` from taking the array, if anything.
 void check_takeable(const std::optional<ArrayRow>& array, std::string_view id, std::string_view job) {
@@ -97,7 +100,7 @@ std::optional<ArrayRow> Reader::array(std::string_view id, std::string_view prin
 std::optional<ArrayRow> Reader::array_by_name(std::string_view name, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
-      "committed, reserved_by, reason, created, holds_name FROM arrays "
+      "committed, reserved_by, reason, created, holds_name, attributes FROM arrays "
       "WHERE principal = ?1 AND name = ?2 AND name != '' "
       "ORDER BY state IN ('ready', 'pending') DESC, holds_name DESC, id DESC LIMIT 1");
   if (!row.bind(principal, name).step()) return std::nullopt;
@@ -108,7 +111,7 @@ std::vector<NamedArray> Reader::arrays_with_prefix(std::string_view principal, s
   Statement rows = connection_->statement(
       "SELECT name, id, state = 'ready' FROM arrays WHERE principal = ?1 AND name != '' AND name >= ?2 AND name < ?3 "
       "ORDER BY name, state IN ('ready', 'pending') DESC, holds_name DESC, id DESC LIMIT ?4");
-  const std::string end = behind_prefix(prefix);
+  const std::string end = prefix.empty() ? kBehindAll : behind_prefix(prefix);
   rows.bind(principal, prefix, end, limit);
   std::vector<NamedArray> out;
   while (rows.step()) out.push_back({rows.text(0), rows.text(1), rows.integer(2) != 0});
@@ -141,7 +144,7 @@ Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& fil
   check_limit(page.limit);
   Statement rows = connection_->statement(
       "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
-      "committed, reserved_by, reason, created, holds_name FROM arrays WHERE principal = ?1 AND id > ?2 "
+      "committed, reserved_by, reason, created, holds_name, attributes FROM arrays WHERE principal = ?1 AND id > ?2 "
       "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) AND (?5 = '' OR (name >= ?5 AND name < ?6)) "
       "ORDER BY id LIMIT ?7");
   const std::string end = behind_prefix(filter.prefix);
@@ -170,11 +173,11 @@ void Transaction::insert_array(const ArrayRow& row) {
   connection_
       ->statement(
           "INSERT INTO arrays(id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, "
-          "bytes, committed, reserved_by, reason, created, holds_name) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
+          "bytes, committed, reserved_by, reason, created, holds_name, attributes) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)")
       .bind(row.id, row.principal, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
             to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed,
-            OrNull{row.reserved_by}, row.reason, row.created, row.holds_name)
+            OrNull{row.reserved_by}, row.reason, row.created, row.holds_name, row.attributes)
       .run();
 }
 

@@ -77,12 +77,14 @@ void Transaction::give_to(std::string_view from, std::string_view to) {
                           "UPDATE jobs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE meshes SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE models SET principal = ?2 WHERE principal = ?1",
+                          "UPDATE OR IGNORE zarr_groups SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE programs SET principal = ?2 WHERE principal = ?1",
                           "UPDATE OR IGNORE idempotency SET principal = ?2 WHERE principal = ?1"}) {
     connection_->statement(sql).bind(from, to).run();
   }
   for (const char* sql : {"DELETE FROM meshes WHERE principal = ?1", "DELETE FROM programs WHERE principal = ?1",
-                          "DELETE FROM models WHERE principal = ?1", "DELETE FROM idempotency WHERE principal = ?1"}) {
+                          "DELETE FROM models WHERE principal = ?1", "DELETE FROM zarr_groups WHERE principal = ?1",
+                          "DELETE FROM idempotency WHERE principal = ?1"}) {
     connection_->statement(sql).bind(from).run();
   }
 }

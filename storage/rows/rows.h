@@ -59,6 +59,13 @@ struct ArrayRow {
   std::string reserved_by;  ///< job that was accepted with this array donated
   std::string reason;       ///< why it is lost, or the job that took it
   core::WallTime created;
+  std::string attributes = {};  ///< JSON, of the Zarr client that wrote it; empty: none
+};
+
+/// A Zarr group that a client has described. Groups without a row follow from the names of arrays.
+struct ZarrGroupRow {
+  std::string path;        ///< of the group: a prefix of names, without the slash; empty: the root
+  std::string attributes;  ///< JSON
 };
 
 /// One distinct shard of a durable array.

@@ -76,7 +76,7 @@ def test_every_type_and_shape(s):
             assert three["codecs"][0]["name"] == "bytes" and len(three["codecs"]) == 1
             assert ("configuration" in three["codecs"][0]) == (array.itemsize > 1)
             check_fill(npy, three["fill_value"])
-            assert three["attributes"]["version"] == 1 and len(three["dimension_names"]) == len(shape)
+            assert three["attributes"]["meshd"]["version"] == 1 and len(three["dimension_names"]) == len(shape)
             back = read_zarr(s, base, three, npy, lambda index: "/".join(["c", *map(str, index)]))
             assert back.tobytes() == data, (dtype, shape, place)
             two = ok(s.ask("GET", base + ".zarray"))

@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes as a safetensors head, a .npz file or a Zarr key are read or refused with core::Error.
-// The first byte says which. What is read of a safetensors head can be written and read again.
+// libFuzzer target: any bytes as a safetensors head, a .npz file, a Zarr key, document or chunk are read or refused
+// with core::Error. The first byte says which. What is read of a safetensors head can be written and read again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 #include "api/codecs/files/npy.h"
 #include "api/codecs/files/safetensors.h"
-#include "api/codecs/files/zarr.h"
+#include "api/codecs/files/zarr_keys.h"
+#include "api/codecs/files/zarr_metadata.h"
 #include "api/codecs/files/zip.h"
 #include "service/core/error.h"
 
@@ -62,7 +63,27 @@ void read_key(std::string_view key) {
   layout.shard_dims = {2, 3};
   layout.part_counts = {4, 1};
   layout.shard_count = 4;
-  if (meshd::api::read_zarr_key(key, layout).shard >= layout.shard_count) std::abort();
+  const auto read = meshd::api::read_zarr_key(key, meshd::api::ZarrFormats::kBoth);
+  if (read.kind != meshd::api::ZarrKey::Kind::kChunk) return;
+  if (meshd::api::shard_at(read, layout).value_or(0) >= layout.shard_count) std::abort();
+}
+
+void read_document(const std::string& text) {
+  const auto pool = meshd::tensor::BufferPool::create(0);
+  if (text.starts_with('2')) {
+    meshd::api::read_zarr2_array(text.substr(1), *pool);
+  } else if (text.starts_with('a')) {
+    meshd::api::read_zarr2_attributes(text.substr(1));
+  } else {
+    meshd::api::read_zarr3(text, *pool);
+  }
+}
+
+void read_chunk(const Bytes& bytes) {
+  if (bytes.size < 2) return;
+  std::vector<std::byte> chunk(16 * static_cast<size_t>(bytes.data[1]));
+  meshd::zarr::decode_chunk({static_cast<meshd::zarr::ChunkCodec>(bytes.data[0] % 4)},
+                            std::as_bytes(std::span(bytes.data + 2, bytes.size - 2)), chunk);
 }
 
 }  // namespace
@@ -71,12 +92,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes bytes{data + 1, size - 1};
   try {
-    switch (data[0] % 3) {
+    switch (data[0] % 5) {
       case 0:
         read_safetensors(bytes);
         break;
       case 1:
         read_npz(bytes);
+        break;
+      case 2:
+        read_document({reinterpret_cast<const char*>(data + 1), size - 1});
+        break;
+      case 3:
+        read_chunk(bytes);
         break;
       default:
         read_key({reinterpret_cast<const char*>(data + 1), size - 1});

@@ -241,6 +241,36 @@ class Served(unittest.TestCase):
         self.call("cancelUpload", at, status=204)
         self.call("getUpload", at, status=404)
 
+    def test_zarr(self):
+        at = "/v1/zarr/v3/z"
+        document = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 7, "codecs": [{"name": "bytes"}],
+                    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "chunk_key_encoding": {"name": "default"}}
+        self.call("putZarrNode", at + "/zarr.json", {"zarr_format": 3, "node_type": "group"}, status=204)
+        pending = self.call("putZarrNode", at + "/w/zarr.json", document, status=201).json()
+        self.assertEqual((pending["state"], pending["pending"]["parts"]), ("pending", 2))
+        self.call("putZarrNode", at + "/w/zarr.json", {**document, "data_type": "bfloat16"}, status=422)
+        self.call("putZarrNode", at + "/w/zarr.json?durability=never", document, status=422)
+        self.call("putZarrNode", at + "/w/zarr", document, status=404)
+        self.call("putZarrNode", at + "/w/c/1", b"ab", {"Content-Type": "application/octet-stream"}, 204)
+        self.call("putZarrNode", at + "/w/c/1", b"a", {"Content-Type": "application/octet-stream"}, 400)
+        self.call("putZarrNode", at + "/v/c/1", b"ab", {"Content-Type": "application/octet-stream"}, 409)
+        self.call("getZarrNode", at + "/w/zarr.json", status=404)
+        self.assertEqual(self.call("getZarrNode", at.replace("v3", "v3-pending") + "/w/c/1").body, b"ab")
+        self.call("deleteZarrNode", at + "/w/c/0", status=204)
+        self.call("commitZarr", at + ":commit?replace=perhaps", status=422)
+        self.assertEqual([each["id"] for each in self.call("commitZarr", at + ":commit", status=201).json()["items"]], [pending["id"]])
+        self.call("commitAllZarr", "/v1/zarr/v3:commit", status=404)
+        self.assertEqual(self.call("getZarrNode", at + "/w/c/0").body, b"\7\7ab")
+        self.call("getZarrNode", at + "/w/c/0", headers={"Range": "bytes=1-2"}, status=206)
+        self.assertIn("w", self.call("getZarrNode", at + "/zarr.json").json()["consolidated_metadata"]["metadata"])
+        self.call("deleteZarrNode", at + "/w/zarr.json", status=409)
+        self.call("deleteZarrNode", at + "/zarr.json", status=204)
+        self.call("putZarrNode", at + "/w/zarr.json", document, status=201)
+        self.call("commitZarr", at + ":commit", status=409)
+        self.call("commitZarr", at + ":commit?replace=true", status=201)
+        self.call("putZarrNode", at + "/u/zarr.json", document, status=201)
+        self.call("commitAllZarr", "/v1/zarr/v3:commit", status=201)
+
     def test_arrays(self):
         mesh = self.call("createMesh", "/v1/meshes", {"axes": [{"name": "x", "size": 2}], "devices": [0, 1]}, status=201).json()["id"]
         bytes_ = bytes(range(32))
@@ -289,6 +319,8 @@ class Served(unittest.TestCase):
         self.assertEqual((chunk, self.call("getZarr", zarr + "1.0", headers={"Range": "bytes=2-5"}, status=206).body), (bytes_[15::-1], chunk[2:6]))
         self.call("getZarr", zarr + "c/2/0", status=404)
         self.call("getZarr", at + "/v1/zarr/zarr.json", status=410)
+        self.assertEqual(self.call("getCurrentZarr", at + "/zarr/v3/c/1/0").body, chunk)
+        self.call("getCurrentZarr", at + "/zarr/v3/.zarray", status=404)
         several = f"/v1/arrays:export?id={array['id']}&id={copy.json()['id']}&as=a&as=b"
         file = self.call("exportArrays", several)
         self.assertEqual(self.call("exportArrays", several, headers={"Range": "bytes=0-7"}, status=206).body, file.body[:8])

@@ -126,6 +126,8 @@ class Target:
         ids = {"/v1/sessions": "session", "/v1/arrays": "array", "/v1/meshes": "mesh", "/v1/programs": "program", "/v1/uploads": "upload"}
         captures = {"n": "3" if "zarr" in path else "1", "device": "0", "path": "zarr.json", "name": "a/b"}
         captures["id"] = next((made[kind] for stem, kind in ids.items() if path.startswith(stem + "/")), JOB)
+        if path.startswith("/v1/zarr"):
+            captures.update({"format": "v3", "path": "z" if ":commit" in path else "z/zarr.json"})
         if operation == "putShardData":
             captures["id"] = made["pending"]
         if "/models" in path:
@@ -154,7 +156,7 @@ class Target:
             "assembleArray": {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]},
             "resolveSharding": {"shape": [4, 4], "mesh": made["abstract"], "spec": [["x"]]},
             "compareArrays": {"array": made["array"], "mode": "bits"}, "resolveCall": {"arguments": [1, 2], "donate": [0]},
-            "putModel": MODEL, "infer": INFERENCE, "inferVersion": INFERENCE, "getRepositoryIndex": {"ready": True},
+            "putZarrNode": ZARR, "putModel": MODEL, "infer": INFERENCE, "inferVersion": INFERENCE, "getRepositoryIndex": {"ready": True},
             "loadModel": {"parameters": {"unload_dependents": False}}, "unloadModel": {"parameters": {"unload_dependents": False}},
         }
         return captures, query, headers, bodies.get(operation)
@@ -162,6 +164,10 @@ class Target:
     def resident_kib(self, field):
         with open(f"/proc/{self.server.process.pid}/status", encoding="ascii") as file:
             return next(int(line.split()[1]) for line in file if line.startswith(field + ":"))
+
+
+ZARR = {"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "chunk_key_encoding": {"name": "default"}}
 
 
 class Judge:

@@ -27,6 +27,9 @@ VALUE = {"dtype": "float32", "shape": [2], "data": [1, 2]}
 ADD = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"
 MESH = {"axis_names": ["x"], "devices": [0, 1]}
 
+ZARR = {"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "chunk_key_encoding": {"name": "default"}}
+
 # Places whose ids are not looked up, and what is said of all of them alike.
 NOT_LOOKED_UP = {
     ("createJob", "session"): 422,  # a body does not name a session beside the path's
@@ -142,6 +145,8 @@ def request(principal, method, path, operation, where, place, id_):
     if name in ("uploadArray", "putArrayDataByName"):
         query.update(dtype="uint8", shape="2")
         body, headers["Content-Type"] = b"ab", "application/octet-stream"
+    if name == "putZarrNode":
+        body = ZARR
     if name == "appendToUpload":
         body, headers["Content-Type"] = b"b", "application/partial-upload"
     if name == "putJob":

@@ -162,7 +162,7 @@ Response list_shards(const Request& request, Services& services) {
     throw core::Error("invalid_query", "state: expected missing or received");
   if (state) scope.only_received = *state == "received";
   array->state().with([&](const arrays::Array::State& current) {
-    if (current.parts) scope.received = current.parts->received;
+    if (current.parts && !current.parts->are_chunks) scope.received = current.parts->received;
   });
   const std::string path = fmt::format("/v1/arrays/{}/shards", array->info().id);
   return list_response(request,

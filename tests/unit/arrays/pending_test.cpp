@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "service/arrays/assembly.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
@@ -12,17 +13,6 @@ namespace {
 
 using arrays::ArrayRef;
 using tensor::DType;
-
-/// Time that stands still until a test moves it.
-class ManualClock final : public core::Clock {
- public:
-  [[nodiscard]] core::WallTime wall() const override { return core::WallTime(passed_); }
-  [[nodiscard]] core::SteadyTime steady() const override { return core::SteadyTime(passed_); }
-  void advance(std::chrono::seconds time) { passed_ += time; }
-
- private:
-  std::chrono::microseconds passed_{std::chrono::hours(1)};
-};
 
 constexpr int64_t kHuge = int64_t{1} << 30;  // elements: 4 GiB of float32
 

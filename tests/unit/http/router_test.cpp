@@ -68,6 +68,16 @@ TEST(Router, names_with_slashes_end_at_the_literals_behind_them) {
   EXPECT_EQ("", found(router, "/by-name//data"));
 }
 
+TEST(Router, names_with_slashes_may_have_a_verb_behind_them) {
+  Router router;
+  router.add(row("GET", "/z/{name...}"));
+  router.add(row("GET", "/z/{name...}:commit"));
+  EXPECT_EQ("/z/{name...}:commit name=a/b", found(router, "/z/a/b:commit"));
+  EXPECT_EQ("/z/{name...}:commit name=a:commit/b", found(router, "/z/a:commit/b:commit"));
+  EXPECT_EQ("/z/{name...} name=a:commit/b", found(router, "/z/a:commit/b"));
+  EXPECT_EQ("/z/{name...} name=:commit", found(router, "/z/:commit"));
+}
+
 TEST(Router, unknown_paths_match_nothing) {
   const Router router = table();
   for (const char* path : {"/v1", "/v1/arrays/", "/v1/arrays/a/", "/v1//a", "/v1/arrays/:move", "/v1/arrays/a:fly",
@@ -92,7 +102,8 @@ TEST(Router, broken_rows_are_refused) {
   EXPECT_THROW(router.add(row("GET", "x")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/{a}{b}")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/{a...}/{b...}")), core::Error);
-  EXPECT_THROW(router.add(row("GET", "/{a...}:b")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/b{a...}")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{a...}:b/c")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/{}")), core::Error);
   EXPECT_THROW(router.add(row("GET", "/a//b")), core::Error);
 }

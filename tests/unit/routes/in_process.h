@@ -166,6 +166,7 @@ class InProcess {
   arrays::ArrayStore arrays_{
       *store_, pool_, clock_, {int64_t{1} << 30, run_bytes_ > 0 ? run_bytes_ / 4 * 3 : INT64_MAX}, int64_t{1} << 30};
   uploads::UploadStore uploads_{*store_, arrays_.ledger(), clock_};
+  zarr::NodeStore zarr_{*store_, arrays_, clock_};
   registry::MeshRegistry meshes_{store_->catalog(), clock_};
   registry::ProgramRegistry programs_{store_->catalog(), compiler_, clock_};
   sessions::SessionStore sessions_{store_->catalog(), clock_};
@@ -189,7 +190,8 @@ class InProcess {
                           warmup_,  engine_,    arrays_,   uploads_,
                           meshes_,  programs_,  sessions_, log_,
                           infeeds_, callbacks_, runner_,   jobs::IdempotencyKeys(store_->catalog()),
-                          {8, 1},   models_,    webhooks_, deliveries_};
+                          {8, 1},   models_,    webhooks_, deliveries_,
+                          zarr_};
   api::FrontContext context_;
 };
 

@@ -102,6 +102,10 @@ class EverySchema : public ::testing::TestWithParam<size_t> {
           "INSERT INTO webhooks VALUES('whk_1', 'ann', 'ses_1', 'https://example.org', 'c2VjcmV0', 1, 0, 'active', 1, "
           "2, 0, 3, 5, 'late', 4);";
     }
+    if (version() >= 19) {
+      sql += "UPDATE arrays SET attributes = '{\"a\": 1}' WHERE id = 'arr_1';";
+      sql += "INSERT INTO zarr_groups VALUES('ann', 'run7', '{\"b\": 2}');";
+    }
     return sql;
   }
 
@@ -147,6 +151,8 @@ TEST_P(EverySchema, is_upgraded_with_all_that_it_has) {
       EXPECT_EQ(r.array_by_name("w", "ann")->id, "arr_1");
       EXPECT_EQ(r.array("arr_1")->holds_name, version() >= 13);
       EXPECT_EQ(r.uploads().size(), version() >= 14 ? 1U : 0U);
+      EXPECT_EQ(r.array("arr_1")->attributes, version() >= 19 ? "{\"a\": 1}" : "");
+      EXPECT_EQ(r.zarr_groups("ann", "", 9).size(), version() >= 19 ? 1U : 0U);
       EXPECT_EQ(r.last_model_version("ann", "m"), version() >= 17 ? 2 : 0);
       EXPECT_EQ(r.webhook("whk_1").value_or(WebhookRow{}).pending, version() >= 18 ? 2 : 0);
       ASSERT_EQ(r.shards("arr_1").size(), 1U);
