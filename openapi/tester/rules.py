@@ -28,7 +28,7 @@ MEANINGS = re.compile("|".join([
     r"^/?(?:shape|dtype): the file says", r"raw bytes need", r"dtype and shape say", r"the body ends", r"bytes are left after byte",
     r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"^/(?:program/)?text: is missing", r"tree: the tree has",
     r"_tree[^:]*: a tree has lists", r"^compression: deflate is for", r"does not say what the file is", r"^as: \d+ names for",
-    r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: position",
+    r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: (?:position|static arguments \()", r"parts/\d+/device: device \d+ is fed twice",
     r"^/shapes(?:/\d+)?: (?!expected an? )", r"^/(?:in|out)_shardings: (?!expected an? )", r"^/(?:static|callbacks): names of",
     r"^/(?:static|callbacks)/[\s\S]*: (?:names of|the function)", r"^/session: is another", r"^(?:local_)?num_partitions: ",
     r"^/arguments/\d+/slice: (?!expected an? )", r"Idempotency-Key: expected", r"^/[a-z_/0-9]*parts: ",
