@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -13,6 +14,7 @@
 #include "api/app/app.h"
 #include "api/app/environment.h"
 #include "service/compile/plan/plan.h"
+#include "service/core/near_names.h"
 
 namespace meshd::api {
 namespace {
@@ -223,6 +225,34 @@ std::vector<std::string> unread_variables(const CLI::App& serve) {
   return unknown_variables(entries, known);
 }
 
+/// The first word that is no command or option, with the nearest that is: "there is no option '--devcies'; did you mean
+/// '--devices'?". Empty where all words are known.
+std::string advice_for(const CLI::App& cli, int argc, const char* const* argv) {
+  const CLI::App* command = &cli;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word(argv[i]);
+    std::vector<std::string> known;
+    if (word.starts_with("--")) {
+      const std::string name(word.substr(0, word.find('=')));
+      for (const CLI::Option* option : command->get_options()) {
+        for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+      }
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      return "there is no option '" + name + "'" + core::did_you_mean(name, known);
+    }
+    const std::vector<const CLI::App*> commands = command->get_subcommands({});
+    if (commands.empty()) continue;  // a value of an option, or a positional argument
+    const CLI::App* chosen = nullptr;
+    for (const CLI::App* each : commands) {
+      known.push_back(each->get_name());
+      if (each->get_name() == word) chosen = each;
+    }
+    if (chosen == nullptr) return "there is no command '" + std::string(word) + "'" + core::did_you_mean(word, known);
+    command = chosen;
+  }
+  return {};
+}
+
 }  // namespace
 
 CommandLine read_command_line(int argc, const char* const* argv) {
@@ -270,6 +300,8 @@ CommandLine read_command_line(int argc, const char* const* argv) {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     out.exit_code = cli.exit(error);
+    const std::string advice = out.exit_code == 0 ? "" : advice_for(cli, argc, argv);  // 0: --help, --version
+    if (!advice.empty()) std::fprintf(stderr, "%s\n", advice.c_str());
     return out;
   }
   const std::vector<std::string> unread = serve.parsed() ? unread_variables(serve) : std::vector<std::string>();

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "api/codecs/at_pointer.h"
 #include "api/codecs/mesh_codec.h"
 #include "service/mesh/mesh_document.h"
 
@@ -26,7 +27,8 @@ const mesh::Mesh& MeshFinder::find(const std::string& id) {
 
 std::optional<mesh::Mesh> read_mesh_choice(const Json& json, const std::string& pointer, MeshFinder& finder,
                                            core::Diagnostics& wrong) {
-  if (const std::string* id = chosen_id(json)) return finder.find(*id);
+  if (const std::string* id = chosen_id(json))
+    return at_pointer(pointer, [&]() -> std::optional<mesh::Mesh> { return finder.find(*id); });
   return read_mesh(json, pointer, wrong);
 }
 
@@ -41,7 +43,8 @@ bool JsonCodec<MeshChoice>::read(const Json& json, const Place& place, MeshChoic
 
 registry::StoredMesh chosen_mesh(const MeshChoice& choice, const std::string& pointer, registry::MeshRegistry& meshes,
                                  const std::string& principal, int64_t server_devices) {
-  if (const std::string* id = chosen_id(*choice.json)) return meshes.get(*id, principal);
+  if (const std::string* id = chosen_id(*choice.json))
+    return at_pointer(pointer, [&] { return meshes.get(*id, principal); });
   core::Diagnostics wrong;
   auto mesh = read_mesh(*choice.json, pointer, wrong);
   wrong.throw_if_any("invalid_mesh");

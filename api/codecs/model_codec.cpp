@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/codecs/artifact_codec.h"
+#include "api/codecs/at_pointer.h"
 #include "api/codecs/program_codec.h"
 #include "api/codecs/value.h"
 #include "api/json/schema_map.h"
@@ -133,7 +134,7 @@ registry::StoredProgram program_of(ModelProgram in, const std::string& principal
       if (is_given) wrong.add("/program", "id excludes text, base64 and format");
     }
     wrong.throw_if_any("invalid_request");
-    return context.programs.get(*in.id, principal);
+    return at_pointer("/program/id", [&] { return context.programs.get(*in.id, principal); });
   }
   ProgramSource source{std::move(in.text), std::move(in.base64), std::nullopt};
   check_source(source, "/program", wrong);

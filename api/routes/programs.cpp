@@ -17,12 +17,11 @@ namespace {
 ProgramUpload read_upload(Request& request, std::string body, std::string name) {
   const std::string type = media_type_of(request.headers);
   const bool is_object = body.find_first_not_of(" \t\r\n") == body.find('{');
-  if (type == "application/json" || (type.empty() && is_object)) {
+  if (type == "application/json" || (is_open_media(type) && is_object)) {
     static_cast<void>(resolve_file_kind("application/json", "", body));  // refuses bytecode by its name
     return decode_program(Json::parse(std::move(body), {}, &request.memory), std::move(name), &request.memory);
   }
-  if (type == "application/octet-stream" || type.empty())
-    return decode_artifact(body, std::move(name), &request.memory);
+  if (is_open_media(type)) return decode_artifact(body, std::move(name), &request.memory);
   if (type == kFormMedia) {
     const std::vector<FormPart> parts = read_form(request.headers.joined("Content-Type"), body);
     if (parts.size() != 1)

@@ -28,7 +28,7 @@ MEANINGS = re.compile("|".join([
     r"^/?(?:shape|dtype): the file says", r"raw bytes need", r"dtype and shape say", r"the body ends", r"bytes are left after byte",
     r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"^/(?:program/)?text: is missing", r"tree: the tree has",
     r"_tree[^:]*: a tree has lists", r"^compression: deflate is for", r"does not say what the file is", r"^as: \d+ names for",
-    r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: position",
+    r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: (?:position|static arguments \()", r"parts/\d+/device: device \d+ is fed twice",
     r"^/shapes(?:/\d+)?: (?!expected an? )", r"^/(?:in|out)_shardings: (?!expected an? )", r"^/(?:static|callbacks): names of",
     r"^/(?:static|callbacks)/[\s\S]*: (?:names of|the function)", r"^/session: is another", r"^(?:local_)?num_partitions: ",
     r"^/arguments/\d+/slice: (?!expected an? )", r"Idempotency-Key: expected", r"^/[a-z_/0-9]*parts: ",
@@ -47,7 +47,13 @@ MEANINGS = re.compile("|".join([
     # What a file's own bytes say.
     r"^the body is (?:raw bytes|a ZIP file)",
     r"^/results/names: is for results that are stored", r"^/batching/[a-z_]+: (?!expected an? )", r"^/(?:arguments|results): position \d+ occurs twice",
-    r"^name: If-Match", r"^/keywords/[\s\S]*: (?:expected numbers|a whole number)", r"/base64: expected base64 of \d+ bytes",
+    r"^name: If-Match", r"/base64: expected base64 of \d+ bytes",
+    # Elements of an array, whose rows and types have to agree; a tree of keywords may hold anything.
+    r"^/(?:arguments|keywords)/[\s\S]*: (?:expected a list(?: of \d+)?, as before|expected a list of \d+ \(dimension|expected a number, as before)",
+    r"^/(?:arguments|keywords)/[\s\S]*: (?:expected numbers, booleans or lists|a whole number that does not fit|booleans and numbers do not go)",
+    r"^/(?:arguments|keywords)/[\s\S]*: lists are nested deeper", r"^/static/[\s\S]*: static ints have",
+    # And of data, of which dtype and shape say how deep its lists are and what they hold.
+    r"^/arguments/\d+/data(?:/\d+)*: expected (?:true or false|a whole number from|\[re, im\]|a number, \"NaN\")",
     r"^/program: id excludes", r"a name has 1 to 128 bytes",
     # An argument of a model is an input, a stored array or a value; one schema has the fields of all.
     r"^/arguments/\d+(?:/[a-z0-9]+)?: (?:is an input|array excludes|is a|has)",
@@ -70,9 +76,10 @@ def mistakes_of_form(response):
     places = [f"{entry['pointer']}: {entry['detail']}" for entry in problem.get("errors", [])] or [problem.get("detail", "")]
     if response.status_code in MEANING_STATUSES and problem.get("code") in MEANING_CODES:
         return []
-    # Bytes of an inference request that no header divides are JSON, which a schema of bytes cannot say.
-    sent = (response.request.headers or {}).get("Content-Type", "")
-    if problem.get("code") == "malformed_json" and str(sent).startswith("application/octet-stream"):
+    # Of an inference request the JSON ends where a header says, or with the body: of bytes, and of a length, no schema says that.
+    sent = response.request.headers or {}
+    is_divided = "Inference-Header-Content-Length" in sent or str(sent.get("Content-Type", "")).startswith("application/octet-stream")
+    if problem.get("code") == "malformed_json" and is_divided:
         return []
     return [place for place in places if response.status_code not in MEANING_STATUSES or not MEANINGS.search(place)]
 

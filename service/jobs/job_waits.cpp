@@ -25,7 +25,7 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
     job.deadline = clock_.steady() + options_.longest;  // its time begins anew
     return std::nullopt;
   }
-  return core::Error("deadline_exceeded", "the job's time was up while it waited");
+  return core::Error("deadline_exceeded", "the job's time was up");
 }
 
 void JobRunner::throw_if_never_next(const Job& job) {

@@ -22,7 +22,7 @@ OPTIONS = ["--devices", "8", "--processes", "2", "--memory", "2GB"]
 
 def shortened(text, port=None):
     """Without what differs from run to run: ids, the port, and whether a deadline came while a busy machine had not begun."""
-    text = text.replace("the job's time was up while it waited", "the run's time was up")
+    text = text.replace("the job's time was up", "the run's time was up")
     text = re.sub(r"\b(arr|mesh|ses|job|prog|upl)_[0-9a-f]{8}[0-9a-f-]{20,64}", r"\1_...", text)
     return text.replace(f"127.0.0.1:{port}", "127.0.0.1:8080") if port else text
 

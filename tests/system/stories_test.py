@@ -463,10 +463,57 @@ def restart_keeps_what_was_acknowledged(s):
     assert ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"] == mesh
 
 
+PYTHON = {"format": "numpy"}
+
+
+def the_mistakes_of_a_first_hour_say_what_to_write(s):
+    """Each as a newcomer makes it, with the words that help and the place."""
+    run = lambda program, arguments=(1,), **more: s.ask("POST", "/v1/run", {"program": program, "arguments": list(arguments), **more})
+    for text, words, line, column in (
+            ("def f(x): return y", "the name 'y' is not defined", 1, 18),
+            ("def f(x):\n    retrun x", "got 'x'; did you mean 'return'?", 2, 12),
+            ("def f(x): return jnp.tahn(x)", "did you mean 'tan'?", 1, 21),
+            ("def f(x): return x + np.random.randn()", "random.normal(random.key(0), (2, 3))", 1, 24),
+            ("def f(x):\n    x[0] = 1\n    return x", "x.at[index].set(value)", 2, 6)):
+        problem = ok(run({**PYTHON, "text": text}), 422)
+        (error,) = problem["errors"]
+        assert words in problem["detail"] and (error["pointer"], error["line"], error["column"]) == ("/program/text", line, column), problem
+    assert "'y' is not defined; did" not in ok(run({**PYTHON, "text": "def f(x): return y"}), 422)["detail"], "no guess from one letter"
+    problem = ok(run("def f(x): return x"), 422)
+    assert problem["errors"] == [{"pointer": "/program", "detail": problem["detail"].removeprefix("/program: ")}] and '"format": "numpy"' in problem["detail"], problem
+    good, gone = {**PYTHON, "text": "def f(x): return x"}, "0000000-0000-7000-8000-000000000000"
+    for answer, pointer in ((run(good, [1, {"array": "arr_0" + gone}]), "/arguments/1"), (run(good, mesh="mesh_" + "0" * 32), "/mesh"),
+                            (run({"id": "prog_" + "0" * 32}), "/program/id")):
+        problem = ok(answer, 404)
+        assert problem["errors"] == [{"pointer": pointer, "detail": problem["detail"]}], problem
+
+
+def programs_are_known_by_their_bytes(s):
+    """curl --data-binary @f.mlir says a form's type, -T says none; the text, its JSON and an artifact are told apart all the same."""
+    text = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> { return %a : tensor<3xf32> }"
+    stored = ok(s.ask("POST", "/v1/programs", text, TEXT), 201)["id"]
+    for media in ("application/x-www-form-urlencoded", "application/octet-stream"):
+        assert ok(s.ask("POST", "/v1/programs", text, {"Content-Type": media}), 200)["id"] == stored
+        assert ok(s.ask("POST", "/v1/programs", json.dumps({"text": text}), {"Content-Type": media}), 200)["id"] == stored
+        assert ok(s.ask("POST", "/v1/programs", b"ML\xefR and no more", {"Content-Type": media}), 422)["code"] in ("program_syntax", "unsupported_format")
+    assert ok(s.ask("POST", "/v1/programs", text, {"Content-Type": "application/x-mlir"}), 415)["code"] == "unsupported_media_type"
+
+
+def pictures_say_whether_they_are_to_scale(s):
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    for shape, spec, words in (("16,64", "x,y", "a shard, to scale"), ("7,2", "x,", "a shard, to scale"), ("9", "x.y", "a shard, to scale"),
+                               ("100,3", ",", "narrow ones widened")):
+        count = int(np.prod([int(size) for size in shape.split(",")]))
+        array = ok(s.ask("POST", f"/v1/arrays?dtype=uint8&shape={shape}&mesh={mesh}&spec={spec}", bytes(count), RAW), 201)["id"]
+        picture = s.ask("GET", f"/v1/arrays/{array}/sharding.svg")[2].decode()
+        assert words in picture, (shape, spec, picture[-300:])
+
+
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
            explaining_thousands_of_devices_takes_no_time, what_cannot_run_is_told_when_it_is_registered, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, index_maps_of_large_meshes_come_in_pages, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told, programs_take_and_give_while_they_run,
+           the_mistakes_of_a_first_hour_say_what_to_write, programs_are_known_by_their_bytes, pictures_say_whether_they_are_to_scale,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
 

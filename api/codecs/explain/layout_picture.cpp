@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 namespace meshd::api {
@@ -76,7 +77,20 @@ std::vector<int64_t> offsets(const std::vector<int64_t>& extents, double pixels_
 
 struct Scale {
   std::vector<int64_t> x, y;  ///< of columns and rows, and the end
+  bool is_to_scale = true;    ///< no side was widened or drawn shorter, by more than a twentieth
 };
+
+// Whether rows and columns with elements have as many pixels as this scale says.
+bool follows(const std::vector<int64_t>& offsets, const std::vector<int64_t>& extents, double pixels_per_element) {
+  constexpr double kPixel = 1, kTwentieth = 0.05;  // pixels are whole
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 0) continue;
+    const double wanted = static_cast<double>(extents[i]) * pixels_per_element;
+    const auto drawn = static_cast<double>(offsets[i + 1] - offsets[i]);
+    if (std::abs(drawn - wanted) > kPixel + kTwentieth * wanted) return false;
+  }
+  return true;
+}
 
 // All panels have the same rows and columns of shards.
 Scale scale_of(const Panel& panel, size_t label_length) {
@@ -101,9 +115,14 @@ Scale scale_of(const Panel& panel, size_t label_length) {
     return std::max(side / static_cast<double>(std::max<int64_t>(extent, 1)),
                     least / static_cast<double>(std::max<int64_t>(full, 1)));
   };
-  return {offsets(widths, per_element(width, wide, widths.front(), label),
-                  std::clamp(static_cast<int64_t>(label), kLeastSide, kMostLeastSide)),
-          offsets(heights, per_element(height, tall, heights.front(), static_cast<double>(kLeastHeight)), kLeastSide)};
+  const double across = per_element(width, wide, widths.front(), label);
+  const double down = per_element(height, tall, heights.front(), static_cast<double>(kLeastHeight));
+  Scale out{offsets(widths, across, std::clamp(static_cast<int64_t>(label), kLeastSide, kMostLeastSide)),
+            offsets(heights, down, kLeastSide)};
+  // A side of one element has no scale.
+  const bool is_line = tall <= 1 || wide <= 1;
+  out.is_to_scale = follows(out.x, widths, is_line ? across : down) && follows(out.y, heights, is_line ? down : across);
+  return out;
 }
 
 void append_cell(std::string& out, const Scale& scale, size_t row, size_t column, int64_t top, const Cell& cell) {
@@ -125,7 +144,7 @@ void append_cell(std::string& out, const Scale& scale, size_t row, size_t column
 
 // The frame: names for those who cannot see it, both colour schemes, what boxes mean.
 std::string framed(const std::string& summary, const std::string& body, int64_t width, int64_t height,
-                   bool has_legend) {
+                   std::string_view legend) {
   std::string out = fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' class='meshd-layout' role='img' width='{0}' height='{1}' "
       "viewBox='0 0 {0} {1}' font-family='monospace' font-size='{2}'>\n<title>Sharding of an array</title>"
@@ -135,12 +154,9 @@ std::string framed(const std::string& summary, const std::string& body, int64_t 
       ".empty+.label{{fill:#e4e7eb}}}}</style>\n<g><rect class='page' width='{0}' height='{1}' "
       "fill='#fff'/></g>\n{4}",
       width, height, kFontSize, summary, body);
-  if (has_legend) {
-    out += fmt::format(
-        "<g class='legend'><text x='{0}' y='{1}'>{2}</text><text x='{0}' y='{3}'>box: a shard, to scale, "
-        "with its "
-        "devices; dashed: no elements</text></g>\n",
-        kMargin, height - kLegend + 16, summary, height - kLegend + 32);
+  if (!legend.empty()) {
+    out += fmt::format("<g class='legend'><text x='{0}' y='{1}'>{2}</text><text x='{0}' y='{3}'>{4}</text></g>\n",
+                       kMargin, height - kLegend + 16, summary, height - kLegend + 32, legend);
   }
   return out + "</svg>\n";
 }
@@ -180,7 +196,7 @@ std::string picture_svg(const sharding::Layout& layout) {
     const std::string said = undrawn_text(layout, positions);
     const int64_t height = 2 * kMargin + kTitle;
     return framed(said, fmt::format("<text x='{}' y='{}'>{}</text>\n", kMargin, kMargin + kTitle - 5, said),
-                  kSummaryWidth, height, false);
+                  kSummaryWidth, height, {});
   }
   const std::vector<Panel> panels = panels_of(layout);
   size_t label_length = 1;
@@ -193,19 +209,23 @@ std::string picture_svg(const sharding::Layout& layout) {
                   fmt::join(layout.shard_dims, ", "), positions);
   int64_t width = 2 * kMargin + static_cast<int64_t>(kGlyph * kFontSize * 62), y = kMargin;
   std::string body;
+  bool is_to_scale = true;
   for (const Panel& panel : panels) {
     if (!panel.title.empty()) {
       y += kTitle;
       body += fmt::format("<text x='{}' y='{}'>[{}]</text>\n", kMargin, y - 5, panel.title);
     }
     const Scale scale = scale_of(panel, label_length);
+    is_to_scale = is_to_scale && scale.is_to_scale;
     for (size_t r = 0; r < panel.rows; ++r) {
       for (size_t c = 0; c < panel.columns; ++c) append_cell(body, scale, r, c, y, panel.cells[r * panel.columns + c]);
     }
     y += scale.y.back() + kMargin;
     width = std::max(width, 2 * kMargin + scale.x.back());
   }
-  return framed(summary, body, width, y + kLegend, true);
+  return framed(summary, body, width, y + kLegend,
+                is_to_scale ? "box: a shard, to scale, with its devices; dashed: no elements"
+                            : "box: a shard with its devices, narrow ones widened; dashed: no elements");
 }
 
 }  // namespace meshd::api

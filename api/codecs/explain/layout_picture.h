@@ -13,7 +13,7 @@ inline constexpr int64_t kMaxDrawnPositions = 1024;
 
 /// Boxes of characters, ASCII, a newline behind each line.
 std::string picture_text(const sharding::Layout& layout);
-/// An SVG document; blocks are drawn to scale where that can be read.
+/// An SVG document; blocks are drawn to scale where that can be read, else the legend says so.
 std::string picture_svg(const sharding::Layout& layout);
 /// The line in place of a picture of too many positions.
 std::string undrawn_text(const sharding::Layout& layout, int64_t position_count);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/codecs/at_pointer.h"
 #include "api/codecs/value.h"
 #include "service/arrays/region.h"
 
@@ -23,7 +24,8 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
     if (read.part) read.value = read_part(*read.part, nullptr, source.files, place, wrong);
     if (read.value) out.push_back(std::move(*read.value));
     if (!read.array) return;
-    const arrays::ArrayRef array = source.arrays.find_argument(*read.array, source.principal, source.was_accepted);
+    const arrays::ArrayRef array = at_pointer(
+        place, [&] { return source.arrays.find_argument(*read.array, source.principal, source.was_accepted); });
     const arrays::ArrayInfo& info = array->info();
     std::optional<std::vector<arrays::Slice>> slices;
     if (read.slice) slices = arrays::parse_slices(*read.slice, info.type.dims);

@@ -6,6 +6,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/artifact_codec.h"
+#include "api/codecs/at_pointer.h"
 #include "api/codecs/base64.h"
 #include "api/codecs/program_codec.h"
 #include "api/codecs/runs/assignment_codec.h"
@@ -159,14 +160,22 @@ namespace {
 void read_program(const Json* given, const JobContext& context, jobs::JobRequest& out, ProgramTrees& trees,
                   core::Diagnostics& wrong) {
   if (given == nullptr) return;
+  if (given->as<std::string>() != nullptr) {
+    wrong.add("/program",
+              R"(expected an object, got a string: {"format": "numpy", "text": "def f(x): ..."} for NumPy syntax, )"
+              R"({"text": "..."} for StableHLO, {"id": "prog_..."} for a stored program)");
+    return;
+  }
   const size_t before = wrong.list().size();
   auto program = read_json<ProgramChoice>(*given, "/program", wrong);
   const ProgramSource source{std::move(program.text), std::move(program.base64), std::move(program.part)};
   if (program.id) {
     if (program.format || source.text || source.is_artifact())
       wrong.add("/program/id", "is given beside format or text; give one or the other");
-    const registry::StoredProgram stored = context.was_accepted ? context.programs.get_for_accepted_job(*program.id)
-                                                                : context.programs.get(*program.id, out.principal);
+    const registry::StoredProgram stored = at_pointer("/program/id", [&] {
+      return context.was_accepted ? context.programs.get_for_accepted_job(*program.id)
+                                  : context.programs.get(*program.id, out.principal);
+    });
     out.program = stored.parsed;
     out.program_id = *program.id;
     if (!stored.in_tree.empty()) trees.arguments = Json::parse(stored.in_tree);
@@ -200,8 +209,10 @@ std::optional<jobs::Argument> resolve(const DecodedRun::Source& source, const te
     auto value = read_part(*source.part, expected, context.files, source.pointer, wrong);
     return value ? std::optional<jobs::Argument>(std::move(*value)) : std::nullopt;
   }
-  return jobs::ArrayArgument{context.arrays.find_argument(*source.array, principal, context.was_accepted),
-                             source.slices};
+  return at_pointer(source.pointer, [&] {
+    return jobs::ArrayArgument{context.arrays.find_argument(*source.array, principal, context.was_accepted),
+                               source.slices};
+  });
 }
 
 const tensor::TensorType* expected_type(const compile::ParsedProgram* program, size_t number) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "service/core/near_names.h"
 #include "service/numpy/syntax/lexer.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
@@ -165,7 +166,14 @@ class Parser {
       return;
     }
     if (now().kind == TokenKind::kEnd) return;
-    if (now().kind != TokenKind::kNewline) expected("the end of the statement");
+    if (now().kind != TokenKind::kNewline) {
+      // "retrun x" is a name and another one.
+      const Token& before = tokens_[at_ - 1];
+      const bool is_name = now().kind == TokenKind::kName && before.kind == TokenKind::kName;
+      fail("program_syntax", now().place,
+           "expected the end of the statement, got " + shown(now()) +
+               (is_name ? core::did_you_mean(before.text, kKeywords) : ""));
+    }
     take();
   }
 

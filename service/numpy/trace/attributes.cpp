@@ -96,6 +96,12 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
                   "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
                   "masks keep shapes");
     }
+    if (path == "jnp.random") {
+      refuse(
+          "NumPy's random state is not there: random.normal(random.key(0), (2, 3)) draws from a key, and so do the "
+          "other "
+          "functions of jax.random");
+    }
     const std::vector<std::string> known = names_in(space->path);
     refuse("'" + space->path + "' has no '" + name + "' here" + core::did_you_mean(name, known));
   }

@@ -182,6 +182,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
     return with_leaves(carried, now);
   };
   bool agrees = true;
+  const Place place = this->place();
   std::vector<ir::Region> regions;
   const ir::ValueId token = token_;
   regions.push_back(region(carried_types, [&](const std::vector<ir::ValueId>& ids) {
@@ -230,6 +231,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
   }));
   token_ = token;
   if (!agrees) return std::nullopt;
+  set_place(place);  // the loop's, where the body has been
   const std::vector<ir::ValueId> made =
       writer().create("stablehlo.while", std::move(initial), carried_types, {}, std::move(regions));
   if (has_effects_) token_ = made.back();

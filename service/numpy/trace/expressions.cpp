@@ -30,7 +30,8 @@ void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
   }
   if (name == "print")
     refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
-  std::string near = core::did_you_mean(name, known);
+  // A name of one letter is like too many.
+  std::string near = name.size() < 2 ? "" : core::did_you_mean(name, known);
   if (near.empty() && find_global("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
   refuse("the name '" + name + "' is not defined" + near);
 }

@@ -49,6 +49,19 @@ TEST(TraceTest, ops_have_places_of_the_text) {
   EXPECT_EQ(line, 3);
 }
 
+TEST(TraceTest, a_loop_has_the_place_of_its_statement) {
+  const char* texts[] = {"def f(x, n):\n    for i in range(n):\n        x = x * 2\n        x = x + 1\n    return x\n",
+                         "def f(x, n):\n    while n > 0:\n        x = x * 2\n        n = n - 1\n    return x\n"};
+  for (const char* text : texts) {
+    const Traced traced = trace(*read(text), {{f32({3}), array(tensor::DType::kInt32, {})}, {}}, nullptr);
+    int32_t line = 0;
+    ir::walk(traced.module.main().body, [&](const ir::Op& op) {
+      if (op.name == "stablehlo.while") line = op.location.line;
+    });
+    EXPECT_EQ(line, 2) << text;
+  }
+}
+
 int count_of(const Traced& traced, std::string_view op_name) {
   int count = 0;
   ir::walk(traced.module.main().body, [&](const ir::Op& op) { count += op.name == op_name ? 1 : 0; });

@@ -238,7 +238,7 @@ def test_progress_with_tqdm(m, monkeypatch):
 
 def test_a_session_that_halts(m):
     with m.session(on_error="halt") as session:
-        failing = m.using(deadline=0.05)._submit(spin, (10**8,), {}, False, session.id)
+        failing = m.using(deadline=0.05)._submit(spin, (10**8,), {}, False, session)
         with pytest.raises(meshd.DeadlineExceeded):
             failing.result(timeout=60)
         with pytest.raises(meshd.SessionHalted):

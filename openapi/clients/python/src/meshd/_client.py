@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import ssl
@@ -12,16 +13,21 @@ from typing import Any, overload
 
 import numpy as np
 
-from . import _checkpoints, _dtypes, _jax, _runs, _shardings, _uploads, errors_by_code
+from . import _checkpoints, _dtypes, _jax, _numpy_text, _runs, _shardings, _uploads, errors, errors_by_code
 from ._arrays import PUT_OCTETS, Array
 from ._callbacks import CallbackThread, tell
 from ._garbage import Garbage
 from ._jit import Jitted
 from ._jobs import Job
+from ._numpy_text import is_numpy_text
+from ._own_logs import OwnLog, OwnLogs, path_of
 from ._programs import Program, digest, from_text
 from ._sessions import Session, effects_of
 from ._shardings import Mesh, Sharding
 from ._transport import Answer, Settings, Transport
+
+#: The status of a run that goes on behind its answer.
+ACCEPTED = 202
 
 
 def connect(
@@ -54,7 +60,8 @@ class _Shared:
         self.meshes: dict[Any, Mesh] = {}
         self.texts: dict[str, Program] = {}
         self.lowerings = _jax.Lowerings()
-        self.callback_session: str | None = None
+        self.callback_session: Session | None = None
+        self.logs = OwnLogs()
         self.thread = threading.local()
 
 
@@ -80,11 +87,12 @@ class Client:
         return found
 
     def close(self) -> None:
-        """Ends the connections, and the session that answered callbacks of `run`."""
+        """Ends the connections, and the sessions that callbacks of `run` needed."""
         with self._shared.session_lock:
             session, self._shared.callback_session = self._shared.callback_session, None
         if session is not None:
-            self._shared.garbage.add(f"/v1/sessions/{session}")
+            self._shared.garbage.add(path_of(session))
+        self._shared.logs.close(self)
         self._shared.garbage.stop()
         self._transport.close()
 
@@ -144,6 +152,11 @@ class Client:
             jax_type = (tuple(x.shape), x.dtype) if hasattr(x, "dtype") and _jax.is_key(x.dtype) else None
             x = _jax.to_wire(x)
         data = np.asarray(x)
+        if data.dtype == object and not isinstance(x, np.ndarray):
+            raise TypeError(
+                f"put takes one array, got {type(x).__name__}: jax.tree.map(m.put, tree) gives a tree of handles, "
+                "m.save(prefix, tree) writes a checkpoint"
+            )
         query: dict[str, Any] = {"dtype": _dtypes.name_of(data.dtype), "shape": ",".join(map(str, data.shape))}
         query.update({"name": name, "unique": "true" if unique else None, "durability": durability})
         placed = None if sharding is None else self.sharding(sharding)
@@ -246,8 +259,9 @@ class Client:
         Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`, `effects` of
         runs in sessions ("streaming", "atomic").
 
-        With `live` functions that give nothing back (`jax.debug.print`) are called while the program runs, not when it
-        is over; the program waits for each of them."""
+        Functions that give nothing back (`jax.debug.print`) are called while the program goes on, some milliseconds
+        after their turn; with `live` the program waits for each of them, with effects="atomic" they are called when it
+        is over."""
         out = copy.copy(self)
         if isinstance(options.get("mesh"), Mesh):
             options["mesh"] = options["mesh"].document()
@@ -258,8 +272,9 @@ class Client:
     def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
         """Runs a function on the server and gives what it returns, trees of NumPy arrays.
 
-        `function` is jitted by JAX, or is jitted here, or is StableHLO text. It is lowered for the types of its
-        arguments, which may be handles of arrays on the server. With `keep` the results stay there and come as handles:
+        `function` is jitted by JAX, or is jitted here, or is what `jax.jit(f).lower(...)` or `jax.export.export` gave,
+        or text: StableHLO, or a `def` in NumPy syntax. It is lowered for the types of its arguments, which may be
+        handles of arrays on the server. With `keep` the results stay there and come as handles:
         in its memory, until the handle is gone (True or "memory"), or "durable", until they are deleted.
         """
         return self._run(function, args, kwargs, keep, None)
@@ -329,9 +344,11 @@ class Client:
 
     def explain(self, function: Any, *args: Any, **kwargs: Any) -> str:
         """What a call would do, as text: shardings, collectives and their bytes, memory of a device."""
-        program = self._lower(function, args, kwargs)[0]
+        program, leaves = self._lower(function, args, kwargs)
         program.store(self)
-        body = {} if program.mesh is None else {"mesh": program.mesh}
+        body: dict[str, Any] = {} if program.mesh is None else {"mesh": program.mesh}
+        if program.format is not None:
+            body.update(_runs.types_of(program.encode(leaves)))
         answer = self._transport.request(
             "POST",
             f"/v1/programs/{program.id}:explain",
@@ -345,6 +362,8 @@ class Client:
     ) -> tuple[Program, list[Any]]:
         if isinstance(function, Program):
             return function, list(args)
+        if isinstance(function, str) and is_numpy_text(function):
+            return _numpy_text.call(function, args, kwargs)
         if isinstance(function, str):
             if kwargs:
                 raise TypeError("a text has no names of arguments")
@@ -358,8 +377,14 @@ class Client:
             return program, list(args)
         if isinstance(function, Jitted):
             function = function.jitted
+        if _jax.is_lowered(function):
+            return self._shared.lowerings.of_lowered(function, args, kwargs)
+        if _jax.is_compiled(function):
+            raise TypeError("a compiled function runs in this process: pass jax.jit(f), or jax.jit(f).lower(...)")
+        if _jax.is_exported(function):
+            function = function.call
         if not callable(function):
-            raise TypeError(f"expected a function or StableHLO text, got {function!r}")
+            raise TypeError(f"expected a function or StableHLO text, got {type(function).__name__}")
         return self._shared.lowerings.lower(function, args, kwargs, live)
 
     def _prepare(
@@ -378,48 +403,131 @@ class Client:
         return _runs.make_request(self, program, leaves, keep, self._options, background)
 
     def _run(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: str | None
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: Session | None
     ) -> Any:
         request = self._prepare(function, args, kwargs, keep, background=False)
-        if request.is_live:
-            job = self._job(request, session)
-            try:
-                result = job.result()
-            except BaseException:  # KeyboardInterrupt: nobody would answer it any more
-                job.cancel()
-                raise
-            self._shared.thread.info = job.info
-            return result
-        uploaded = _runs.upload_large(self, request)
+        # The server may run a job that asks again after a crash.
+        _runs.upload_large(self, request, "durable" if request.is_live else "memory")
         try:
-            answer = self._post(request, session, {})
-            results, info = _runs.read_answer(self, request, answer)
-            _runs.mark_donated(request)
+            if request.is_live:
+                return self._wait_for(self._job(request, session))
+            if request.program.callbacks and session is None and request.options.get("effects") != "atomic":
+                return self._tell_from_own_log(request)
+            if request.program.callbacks and session is not None and self._streams(session):
+                return self._tell_meanwhile(request, session, None)
+            return self._answer(request, session)
         finally:
-            _runs.delete_all(uploaded)
+            _runs.delete_uploaded(request)
+
+    def _streams(self, session: Session) -> bool:
+        """Whether effects of a run of this client in the session are in the log while it goes on."""
+        return bool(self._options.get("effects", "streaming" if session.streams else "atomic") == "streaming")
+
+    def _answer(self, request: _runs.Request, session: Session | None) -> Any:
+        """One request, whose answer has all."""
+        answer = self._post(request, session, {})
+        results, info = _runs.read_answer(self, request, answer)
+        _runs.mark_donated(request)
         self._shared.thread.info = info
-        tell(request.program.callbacks, effects_of(self, session, info) if request.program.callbacks else [])
+        if request.program.callbacks:
+            tell(request.program.callbacks, effects_of(self, None if session is None else session.id, info))
         return request.program.finish(results)
 
-    def _submit(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: str | None
-    ) -> Job:
-        return self._job(self._prepare(function, args, kwargs, keep, background=True), session)
+    def _tell_from_own_log(self, request: _runs.Request) -> Any:
+        """A run without a session streams to one of the client's own."""
+        try:
+            own = self._shared.logs.take(self)
+        except errors.Error:  # the server opens no more: functions are called when the run is over
+            return self._answer(request, None)
+        try:
+            out = self._tell_meanwhile(request, own.session, own)
+        except BaseException as error:  # KeyboardInterrupt, too: what runs there ends with the session
+            if isinstance(error, errors.Error) and not isinstance(error, errors.CallbackFailed):
+                self._tell_rest(request, own)
+            self._shared.logs.drop(self, own)
+            if isinstance(error, errors_by_code.NotFound) and not self._is_open(own.session):
+                return self._tell_from_own_log(request)
+            raise
+        self._shared.logs.give_back(self, own)
+        return out
 
-    def _job(self, request: _runs.Request, session: str | None) -> Job:
+    def _is_open(self, session: Session) -> bool:
+        """Somebody may have deleted it, or the server may have another data folder now."""
+        try:
+            self._transport.json("GET", path_of(session))
+        except errors_by_code.NotFound:
+            return False
+        return True
+
+    def _tell_rest(self, request: _runs.Request, own: OwnLog) -> None:
+        """What a run has told before it failed."""
+        with contextlib.suppress(errors.Error):
+            for effect in own.session.effects(after=own.told, follow=False):
+                own.told = effect.sequence
+                tell(request.program.callbacks, [effect])
+
+    def _tell_meanwhile(self, request: _runs.Request, session: Session, own: OwnLog | None) -> Any:
+        """Waits a moment for the end of the run, as most need no more. Follows the log of one that takes longer."""
+        request.streams = True
+        answer = self._post(request, session, {"Prefer": "wait=1"})
+        if answer.status == ACCEPTED:
+            job = Job(self, answer.json(), request, None, told=0 if own is None else own.told)
+            if own is None:
+                return self._wait_for(job)
+            job._effects = []
+            try:
+                out = self._wait_for(job)
+            except errors.Error:
+                own.told = job._told
+                raise
+            own.hand_over(job._effects, self.last_run)
+            return out
+        results, info = _runs.read_answer(self, request, answer)
+        _runs.mark_donated(request)
+        effects = effects_of(self, session.id, info)
+        if own is not None:
+            own.hand_over(effects, info)
+        self._shared.thread.info = info
+        tell(request.program.callbacks, effects)
+        return request.program.finish(results)
+
+    def _wait_for(self, job: Job) -> Any:
+        try:
+            result = job.result()
+        except BaseException:  # KeyboardInterrupt: nobody would answer it any more
+            job.cancel()
+            raise
+        self._shared.thread.info = job.info
+        return result
+
+    def _submit(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: Session | None
+    ) -> Job:
+        request = self._prepare(function, args, kwargs, keep, background=True)
+        request.streams = session is not None and self._streams(session)
+        _runs.upload_large(self, request, "durable")
+        try:
+            return self._job(request, session)
+        except BaseException:
+            _runs.delete_uploaded(request)
+            raise
+
+    def _job(self, request: _runs.Request, session: Session | None) -> Job:
         if request.encoding == "safetensors":
             request.encoding = "array"
         callbacks = None
         if request.is_live:
             session = session or self._session_for_callbacks()
-            callbacks = CallbackThread(self, session, request.program.callbacks)
+            callbacks = CallbackThread(self, session.id, request.program.callbacks)
+        is_free = not request.program.donated and request.program.format is None  # positions are those of the text
+        request.gives_uploads = bool(request.uploaded) and is_free and request.options.get("donation") != "strict"
         document = self._post(request, session, {"Prefer": "respond-async"}).json()
         if callbacks is not None:
             callbacks.start(document["id"])
         return Job(self, document, request, callbacks)
 
-    def _post(self, request: _runs.Request, session: str | None, more: dict[str, str]) -> Any:
-        path = "/v1/run" if session is None else f"/v1/sessions/{session}/jobs"
+    def _post(self, request: _runs.Request, session: Session | None, more: dict[str, str]) -> Any:
+        path = "/v1/run" if session is None else f"/v1/sessions/{session.id}/jobs"
         keyed = session is not None or bool(more) or request.changes_something
         use_id = request.program.id is not None
         for is_again in (False, True):
@@ -440,10 +548,10 @@ class Client:
                 request.program.store(self, again=True)
         raise AssertionError("the second attempt returns or raises")
 
-    def _session_for_callbacks(self) -> str:
+    def _session_for_callbacks(self) -> Session:
         with self._shared.session_lock:
             known = self._shared.callback_session
             if known is None:
-                known = self._shared.callback_session = self.session("callbacks of runs").id
-                self._shared.garbage.own(f"/v1/sessions/{known}")
+                known = self._shared.callback_session = self.session("callbacks of runs")
+                self._shared.garbage.own(path_of(known))
         return known

@@ -30,6 +30,33 @@ def is_jitted(function: Any) -> bool:
     return callable(function) and hasattr(function, "trace") and hasattr(function, "lower")
 
 
+def is_lowered(function: Any) -> bool:
+    """Whether it is what `jax.jit(f).lower(...)` gives."""
+    if not is_loaded():
+        return False
+    import jax
+
+    return isinstance(function, jax.stages.Lowered)
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether it is what `jax.jit(f).lower(...).compile()` gives."""
+    if not is_loaded():
+        return False
+    import jax
+
+    return isinstance(function, jax.stages.Compiled)
+
+
+def is_exported(function: Any) -> bool:
+    """Whether it is what `jax.export.export(jax.jit(f))(...)` gives."""
+    if not is_loaded():
+        return False
+    from jax import export
+
+    return isinstance(function, export.Exported)
+
+
 class Lowerings:
     """Functions and what they were lowered to, for each structure and types of arguments. Used by any thread."""
 
@@ -64,8 +91,22 @@ class Lowerings:
                 self.count += 1
                 if can_keep:
                     self._programs.setdefault(function, {})[key] = program
-        leaves = [*program.constants, *call.leaves]
-        return program, [to_wire(leaves[i]) for i in program.kept]
+        return program, program.pick(call.leaves)
+
+    def of_lowered(self, lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[JaxProgram, list[Any]]:
+        """The program of a lowering that was made elsewhere, and the values that are its arguments."""
+        import jax
+
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        if tree != lowered.in_tree:
+            raise TypeError(f"the function was lowered for the arguments {lowered.in_tree}, got {tree}")
+        with self._lock:
+            program = self._programs.setdefault(lowered, {}).get(None)
+        if program is None:
+            program = program_of(lowered, tree)
+            with self._lock:
+                self._programs[lowered][None] = program
+        return program, program.pick(leaves)
 
 
 @dataclass
@@ -75,6 +116,11 @@ class JaxProgram(Program):
     kept: Sequence[int] = ()
     #: Closed-over arrays that are arguments, before the others.
     constants: Sequence[Any] = ()
+
+    def pick(self, leaves: Sequence[Any]) -> list[Any]:
+        """Of all leaves of a call those that are the program's arguments, as they travel."""
+        every = [*self.constants, *leaves]
+        return [to_wire(every[i]) for i in self.kept]
 
 
 class Call:
@@ -101,54 +147,58 @@ class Call:
         self.key = (self._tree, types, fixed, fixed_names, trace_context())
 
     def lower(self, live: bool) -> JaxProgram:
-        import jax
-
         rules = _jax_live.parameters() if live else None
         traced = self._jitted.trace(*self._args, **self._kwargs)
         lowered = _jax_devices.lower(traced, lowering_platforms=("cpu",), _private_parameters=rules)
-        try:
-            return self._read(lowered)
-        except (AttributeError, KeyError) as error:
-            detail = f"this version of JAX ({jax.__version__}) lowers in another way than 0.10.2: {error!r}"
-            raise TypeError(detail) from error
+        return program_of(lowered, self._tree)
 
-    def _read(self, lowered: Any) -> JaxProgram:
-        """The program of a lowering, by JAX's inner names."""
-        inner = lowered._lowering
-        facts = inner.compile_args
-        if lowered.in_tree != self._tree:
-            raise TypeError(
-                f"jit sees the arguments {lowered.in_tree}, this package {self._tree}; "
-                "pass a function that was jitted by jax.jit itself"
-            )
-        if facts.get("mut") is not None:
-            raise TypeError(
-                "mutable arrays (jax.new_ref) as arguments or closed-over values cannot be sent to a server"
-            )
-        constants = list(getattr(inner, "const_args", ()))
-        kept = sorted(facts["kept_var_idx"])
-        in_avals, out_avals = facts["global_in_avals"], facts["global_out_avals"]
-        if len(in_avals) != len(kept):
-            raise KeyError("kept_var_idx counts other arguments than global_in_avals")
-        said = (*facts["in_shardings"], *facts["out_shardings"], *facts.get("intermediate_shardings", ()))
-        named = [each for each in said if is_named(each)]
-        meshes = [each.mesh for each in named if each.mesh.axis_names]
-        context = facts.get("context_mesh")
-        if context is not None and context.axis_names:
-            meshes.append(context)
-        donated = donated_of(lowered.compiler_ir())
-        return JaxProgram(
-            lowered.as_text(),
-            [slot_of(aval) for aval in in_avals],
-            [slot_of(aval) for aval in out_avals],
-            finish=_Finish(lowered.out_tree, out_avals),
-            adopt=_Adopt(out_avals, meshes[0] if meshes else None),
-            callbacks=tuple(facts.get("host_callbacks") or ()),
-            donated=donated,
-            mesh=mesh_of_run(getattr(inner, "_device_list", None), meshes),
-            kept=kept,
-            constants=constants,
+
+def program_of(lowered: Any, tree: Any) -> JaxProgram:
+    """The program of a lowering. `tree` is that of the arguments at hand."""
+    import jax
+
+    try:
+        return _read(lowered, tree)
+    except (AttributeError, KeyError) as error:
+        detail = f"this version of JAX ({jax.__version__}) lowers in another way than 0.10.2: {error!r}"
+        raise TypeError(detail) from error
+
+
+def _read(lowered: Any, tree: Any) -> JaxProgram:
+    """The program of a lowering, by JAX's inner names."""
+    inner = lowered._lowering
+    facts = inner.compile_args
+    if lowered.in_tree != tree:
+        raise TypeError(
+            f"jit sees the arguments {lowered.in_tree}, this package {tree}; "
+            "pass a function that was jitted by jax.jit itself"
         )
+    if facts.get("mut") is not None:
+        raise TypeError("mutable arrays (jax.new_ref) as arguments or closed-over values cannot be sent to a server")
+    constants = list(getattr(inner, "const_args", ()))
+    kept = sorted(facts["kept_var_idx"])
+    in_avals, out_avals = facts["global_in_avals"], facts["global_out_avals"]
+    if len(in_avals) != len(kept):
+        raise KeyError("kept_var_idx counts other arguments than global_in_avals")
+    said = (*facts["in_shardings"], *facts["out_shardings"], *facts.get("intermediate_shardings", ()))
+    named = [each for each in said if is_named(each)]
+    meshes = [each.mesh for each in named if each.mesh.axis_names]
+    context = facts.get("context_mesh")
+    if context is not None and context.axis_names:
+        meshes.append(context)
+    donated = donated_of(lowered.compiler_ir())
+    return JaxProgram(
+        lowered.as_text(),
+        [slot_of(aval) for aval in in_avals],
+        [slot_of(aval) for aval in out_avals],
+        finish=_Finish(lowered.out_tree, out_avals),
+        adopt=_Adopt(out_avals, meshes[0] if meshes else None),
+        callbacks=tuple(facts.get("host_callbacks") or ()),
+        donated=donated,
+        mesh=mesh_of_run(getattr(inner, "_device_list", None), meshes),
+        kept=kept,
+        constants=constants,
+    )
 
 
 class _Finish:

@@ -23,10 +23,19 @@ class Job:
     """A run in the background, of `m.submit` or `session.submit`. Any thread may use it."""
 
     def __init__(
-        self, client: Client, document: dict[str, Any], request: _runs.Request, callbacks: CallbackThread | None
+        self,
+        client: Client,
+        document: dict[str, Any],
+        request: _runs.Request,
+        callbacks: CallbackThread | None,
+        told: int = 0,
     ) -> None:
         self._client, self._request, self._callbacks = client, request, callbacks
         self._document = document
+        #: Of a job that streams, the number in the log of the last effect that its functions were told of.
+        self._told = told
+        #: Those effects, where the log is the client's own.
+        self._effects: list[_runs.Effect] | None = None
         self._lock = threading.Lock()
         self._outcome: tuple[Any, BaseException | None] | None = None
         #: What the answer has beside the results, once `result()` has returned.
@@ -76,11 +85,17 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             if self._outcome is None:
-                self._wait(deadline, progress)
                 try:
-                    self._outcome = (self._finish(), None)
-                except BaseException as error:
+                    self._wait(deadline, progress)
+                except errors.CallbackFailed as error:
+                    self.cancel()
                     self._outcome = (None, error)
+                else:
+                    try:
+                        self._outcome = (self._finish(), None)
+                    except BaseException as error:
+                        self._outcome = (None, error)
+                _runs.delete_uploaded(self._request)
             value, failure = self._outcome
         if failure is not None:
             raise failure
@@ -99,6 +114,8 @@ class Job:
 
     def _wait(self, deadline: float | None, progress: bool) -> None:
         with show_progress(progress) as show:
+            if self._request.streams and not self._request.is_live and self._request.program.callbacks:
+                self._tell_live(deadline, show)
             while True:
                 left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
                 if left <= 0:
@@ -109,6 +126,26 @@ class Job:
                     break
         if self._callbacks is not None:
             self._callbacks.stop()
+
+    def _tell_live(self, deadline: float | None, show: Any) -> None:
+        """Calls the functions that give nothing back, each as soon as its effect is in the log."""
+
+        def is_late() -> bool:
+            return deadline is not None and time.monotonic() >= deadline
+
+        def is_over() -> bool:
+            document = self._refresh()
+            show(document.get("progress") or {}, self._is_over(document))
+            return is_late() or self._is_over(document)
+
+        session = Session(self._client, {"id": self._document["session"]})
+        for effect in LiveEffects(session, self.id, is_over, self._told):
+            self._told = effect.sequence
+            if self._effects is not None:
+                self._effects.append(effect)
+            tell(self._request.program.callbacks, [effect])
+            if is_late():
+                break
 
     def _finish(self) -> Any:
         document = self._document
@@ -122,7 +159,7 @@ class Job:
             raise errors.of_code(error["code"], error["detail"], self._request.program.text)
         results, self.info = _runs.read_document(self._client, self._request, document["answer"])
         _runs.mark_donated(self._request)
-        if self._request.program.callbacks:
+        if self._request.program.callbacks and not self._request.streams:
             tell(self._request.program.callbacks, effects_of(self._client, document.get("session"), self.info))
         return self._request.program.finish(results)
 
@@ -157,8 +194,11 @@ def show_progress(wanted: bool) -> Iterator[Any]:
         def advance(progress: dict[str, Any], is_over: bool) -> None:
             if not progress:
                 return
-            bar.total = progress.get("steps_total")
-            bar.n = progress.get("steps_done", 0)
+            loop = progress.get("loop") or {}
+            if "steps_total" in progress or "iterations_done" not in loop:
+                bar.total, bar.n = progress.get("steps_total"), progress.get("steps_done", 0)
+            else:  # how many steps there are depends on data, the iterations of the loop may be known all the same
+                bar.unit, bar.total, bar.n = " iterations", loop.get("iterations"), loop["iterations_done"]
             bar.refresh()
 
         yield advance
@@ -170,4 +210,7 @@ def progress_text(progress: dict[str, Any]) -> str:
         left = f", {progress['remaining_seconds']:.0f} s left" if "remaining_seconds" in progress else ""
         return f"{progress['percent']} %{left}"
     loop = progress.get("loop")
-    return f"{loop['iterations_done']} iterations" if loop else f"{progress.get('steps_done', 0)} steps"
+    if not loop:
+        return f"{progress.get('steps_done', 0)} steps"
+    of_all = f" of {loop['iterations']}" if "iterations" in loop else ""
+    return f"{loop['iterations_done']}{of_all} iterations"

@@ -57,7 +57,14 @@ class Program:
     mesh: dict[str, Any] | None = None
     #: The server's document, once it is stored there.
     document: dict[str, Any] | None = None
+    #: What the text is, where it is not StableHLO.
+    format: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The text as a request has it."""
+        return {"text": self.text} if self.format is None else {"format": self.format, "text": self.text}
 
     @property
     def id(self) -> str | None:
@@ -76,7 +83,7 @@ class Program:
         """The server's document of the program, which is stored there at the first call."""
         with self._lock:
             if self.document is None or again:
-                self.document = store_text(client, self.text)
+                self.document = store_text(client, self.source)
             return self.document
 
     def encode(self, leaves: Sequence[Any]) -> list[Any]:
@@ -107,8 +114,8 @@ def to_argument(leaf: Any, slot: Slot, number: int) -> Any:
     return array
 
 
-def store_text(client: Client, text: str) -> dict[str, Any]:
-    document: dict[str, Any] = client._transport.json("POST", "/v1/programs", {"text": text}, text=text)
+def store_text(client: Client, source: dict[str, Any]) -> dict[str, Any]:
+    document: dict[str, Any] = client._transport.json("POST", "/v1/programs", source, text=source["text"])
     return document
 
 
@@ -118,7 +125,7 @@ def slot_of(parameter: dict[str, Any]) -> Slot:
 
 def from_text(client: Client, text: str) -> Program:
     """A program of StableHLO text; the server says what it takes and gives."""
-    document = store_text(client, text)
+    document = store_text(client, {"text": text})
     arguments = [slot_of(each) for each in document["arguments"]]
     donated = frozenset(i for i, each in enumerate(document["arguments"]) if each.get("donated"))
     results = [slot_of(each) for each in document["results"]]

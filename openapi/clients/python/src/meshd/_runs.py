@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from . import _dtypes, _wire, errors
 from ._arrays import Array, Part
+from ._numpy_text import Keywords, arrange, leaves_of, map_leaves
 from ._programs import Program
 from ._shardings import normal_spec
 
@@ -25,12 +26,14 @@ NDArray = npt.NDArray[Any]
 
 #: Arguments and results up to here travel as base64 in JSON, which one round trip of parsing handles fastest.
 SMALL_BYTES = 16 * 1024
-#: From here on arguments of a run that one waits for are uploaded before it: uploads go at the speed of memory and have
-#: no limit, forms are read whole first (a third of the speed) and have 256 MiB.
+#: From here on arguments are uploaded before the run: uploads go at the speed of memory and have no limit, forms are
+#: read whole first (a third of the speed) and have 256 MiB.
 UPLOAD_BYTES = 16 << 20
 #: Among larger ones, arguments up to here do so, too.
 TINY_BYTES = 1024
 MOST_PARTS = 1000
+#: How the warning of a donation begins that did not help; the caller has not asked for that of an upload.
+NOT_USABLE = "some donated buffers were not usable"
 SHARED_PART = "arguments.safetensors"
 SAFETENSORS = "application/x-safetensors"
 
@@ -104,6 +107,12 @@ class Request:
     #: How results come: base64, array, or safetensors.
     encoding: str
     callbacks: dict[str, Any]
+    #: Whether its effects are in its session's log while it runs.
+    streams: bool = False
+    #: Arrays that were uploaded for it alone, by the positions of its arguments.
+    uploaded: dict[int, Array] = field(default_factory=dict)
+    #: Whether it takes them with it, so that nothing stays when this process is gone before it is over.
+    gives_uploads: bool = False
 
     @property
     def changes_something(self) -> bool:
@@ -118,13 +127,20 @@ class Request:
     def body(self, use_id: bool) -> tuple[dict[str, str], list[bytes | memoryview]]:
         """Headers and buffers of the request."""
         document: dict[str, Any] = dict(self.options)
-        document["program"] = {"id": self.program.id} if use_id else {"text": self.program.text}
-        files = Files(self.arguments)
-        document["arguments"] = [self._argument(each, files) for each in self.arguments]
+        document["program"] = {"id": self.program.id} if use_id else self.program.source
+        files = Files(list(leaves_of(self.arguments)))
+        arguments = [map_leaves(lambda leaf: self._argument(leaf, files), each) for each in self.arguments]
+        if arguments and isinstance(arguments[-1], Keywords):
+            document["keywords"] = arguments.pop()
+        document["arguments"] = arguments
         if self.program.mesh is not None:
             document.setdefault("mesh", self.program.mesh)
         if self.callbacks:
             document["callbacks"] = self.callbacks
+        if self.streams:
+            document["effects"] = "streaming"
+        if self.gives_uploads:
+            document["donate"] = sorted(self.uploaded)
         if self.encoding == "array":
             document["results"] = {"encoding": "array", "durability": self.keep or "memory"}
         elif self.encoding == "base64":
@@ -138,7 +154,9 @@ class Request:
         return {**headers, **more}, buffers
 
     @staticmethod
-    def _argument(value: Any, files: Files) -> dict[str, Any]:
+    def _argument(value: Any, files: Files) -> Any:
+        if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic):
+            return value  # of NumPy syntax
         if isinstance(value, Array):
             value._check()
             return {"array": value.id}
@@ -194,12 +212,31 @@ def make_request(
     request = Request(program, arguments, kept_as(keep), options, "base64", callbacks)
     if keep:
         request.encoding = "array"
+    elif program.format is not None:
+        # Nobody knows what it gives; as much as it takes, perhaps.
+        arrays = [each for each in leaves_of(arguments) if isinstance(each, (np.ndarray, Array, Part))]
+        given = sum(int(np.prod(each.shape, dtype=np.int64)) * each.dtype.itemsize for each in arrays)
+        request.encoding = "array" if given > SMALL_BYTES else "base64"
     elif sum(slot.nbytes for slot in program.results if -1 not in slot.shape) > SMALL_BYTES:
         # JSON is read for effects and background jobs: large results of those are stored and fetched as bytes.
         has_names = all(slot.dtype in _dtypes.SAFETENSORS.values() for slot in program.results)
         in_answer = has_names and not callbacks and not background
         request.encoding = "safetensors" if in_answer else "array"
     return request
+
+
+def types_of(arguments: Sequence[Any]) -> dict[str, Any]:
+    """`arguments` and `keywords` of a request about a program of NumPy syntax, which needs no data."""
+
+    def type_of(leaf: Any) -> Any:
+        if isinstance(leaf, (np.ndarray, Array, Part)):
+            return {"dtype": _dtypes.name_of(leaf.dtype), "shape": list(leaf.shape)}
+        return leaf
+
+    types = [map_leaves(type_of, each) for each in arguments]
+    if types and isinstance(types[-1], Keywords):
+        return {"keywords": types.pop(), "arguments": types}
+    return {"arguments": types}
 
 
 def kept_as(keep: bool | str) -> str | None:
@@ -242,7 +279,8 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
         else:
             results.append(_wire.decode_value(result))
     for told in info.warnings:
-        warnings.warn(told, stacklevel=4)
+        if not (request.gives_uploads and told.startswith(NOT_USABLE)):
+            warnings.warn(told, stacklevel=4)
     if request.encoding == "array":
         if request.keep is None:
             fetched = [np.array(each) for each in results]
@@ -258,26 +296,27 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
                 if request.keep == "memory":
                     each._own()
             request.program.adopt(results)
+    if "result_tree" in document:
+        results = [arrange(document["result_tree"], results)]
     return results, info
 
 
-def upload_large(client: Client, request: Request) -> list[Array]:
-    """Puts large arguments into the memory of the server; gives those that are to be deleted after the run."""
-    uploaded: list[Array] = []
+def upload_large(client: Client, request: Request, durability: str) -> None:
+    """Puts large arguments on the server, for this run alone: into its memory, or for one that has to outlive a restart
+    on its disk."""
     try:
         for position, value in enumerate(request.arguments):
             if isinstance(value, np.ndarray) and value.nbytes >= UPLOAD_BYTES:
-                request.arguments[position] = client.put(value, durability="memory")
-                uploaded.append(request.arguments[position])
+                request.uploaded[position] = client.put(value, durability=durability)
+                request.arguments[position] = request.uploaded[position]
     except BaseException:
-        delete_all(uploaded)
+        delete_uploaded(request)
         raise
-    return uploaded
 
 
-def delete_all(arrays: Sequence[Array]) -> None:
-    """Deletes them, as far as the server can be reached; those that a run has consumed still have a document."""
-    for each in arrays:
+def delete_uploaded(request: Request) -> None:
+    """Deletes them, as far as the server can be reached; those that the run has consumed still have a document."""
+    for each in request.uploaded.values():
         with contextlib.suppress(errors.Error):
             each._client._transport.request("DELETE", f"/v1/arrays/{each.id}")
 
