@@ -1,20 +1,19 @@
 #include "service/webhooks/signature.h"
 
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
 
 #include <array>
-#include <stdexcept>
+#include <new>
 #include <vector>
 
 #include "service/core/error.h"
+#include "service/core/ids.h"
 
 namespace meshd::webhooks {
 namespace {
 
 constexpr std::string_view kPrefix = "whsec_";
-constexpr size_t kNewBytes = 32;
+constexpr int kNewBytes = 32;  // random; as hex digits the key has twice as many
 constexpr size_t kLeastBytes = 24;
 constexpr size_t kMostBytes = 64;
 
@@ -47,10 +46,8 @@ std::optional<std::string> key_of_secret(std::string_view secret) {
 }
 
 std::string new_key() {
-  std::array<unsigned char, kNewBytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw core::Error("internal", "there is no random number").with_internal("RAND_bytes failed");
-  return base64(bytes.data(), bytes.size());
+  const std::string random = core::random_hex(kNewBytes);
+  return base64(reinterpret_cast<const unsigned char*>(random.data()), random.size());
 }
 
 std::string secret_of_key(std::string_view key) { return std::string(kPrefix).append(key); }
@@ -61,10 +58,10 @@ std::string sign(std::string_view key, std::string_view id, int64_t seconds, std
   std::string signed_text = std::string(id) + "." + std::to_string(seconds) + ".";
   signed_text.append(body);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), bytes->data(), static_cast<int>(bytes->size()),
-           reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(),
-           &size) == nullptr)
+  size_t size = 0;
+  if (EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, bytes->data(), bytes->size(),
+                reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(),
+                digest.size(), &size) == nullptr)
     throw std::bad_alloc();
   return "v1," + base64(digest.data(), size);
 }

@@ -12,7 +12,7 @@ namespace meshd::webhooks {
 
 /// "whsec_" and the base64 of 24 to 64 bytes: the bytes' base64. Nothing where it is none.
 std::optional<std::string> key_of_secret(std::string_view secret);
-/// A new key, of 32 random bytes, as base64.
+/// A new key with 256 random bits, as base64.
 std::string new_key();
 /// The secret as its client has it: "whsec_" + key.
 std::string secret_of_key(std::string_view key);

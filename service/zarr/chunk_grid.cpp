@@ -24,7 +24,7 @@ ChunkGrid::ChunkGrid(const tensor::TensorType& type, tensor::Dims chunk_dims)
       chunk_dims_(std::move(chunk_dims)),
       element_bytes_(tensor::size_bytes(type.dtype)),
       chunk_bytes_(tensor::byte_count({type.dtype, chunk_dims_})),
-      chunk_layout_(arrays::whole_layout(chunk_dims_)) {
+      chunk_layout_(arrays::unsharded_layout(chunk_dims_)) {
   for (size_t d = 0; d < dims_.size(); ++d) grid_.push_back(core::ceil_div(dims_[d], chunk_dims_[d]));
   count_ = core::checked_product(grid_);
   if (count_ > kMostChunks) {
