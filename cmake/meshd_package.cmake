@@ -2,6 +2,10 @@
 # docker/packages.txt that the binary runs with; the rest of the package is in docker/debian.
 include(GNUInstallDirs)
 install(TARGETS meshd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${MESHD_MANUAL}/meshd.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${MESHD_MANUAL}/meshd.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME meshd)
+install(FILES ${MESHD_MANUAL}/meshd.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _meshd)
+install(FILES ${MESHD_MANUAL}/meshd.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 # The rest is in the package alone: `cmake --install` leaves it out unless it is asked for the component `service`.
@@ -14,6 +18,7 @@ add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/meshd.spdx.json
   DEPENDS ${CMAKE_SOURCE_DIR}/docker/sbom.py ${CMAKE_SOURCE_DIR}/docker/packages.txt
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/docker/sbom.py --version ${PROJECT_VERSION} --output ${CMAKE_BINARY_DIR}/meshd.spdx.json VERBATIM)
 add_custom_target(meshd_package_files DEPENDS ${CMAKE_BINARY_DIR}/changelog.gz ${CMAKE_BINARY_DIR}/meshd.spdx.json)
+add_dependencies(meshd_package_files meshd_manual)
 install(FILES ${debian}/meshd.service DESTINATION lib/systemd/system COMPONENT service EXCLUDE_FROM_ALL)
 install(FILES ${debian}/meshd.default DESTINATION /etc/default RENAME meshd COMPONENT service EXCLUDE_FROM_ALL)
 install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${CMAKE_BINARY_DIR}/meshd.spdx.json ${debian}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}

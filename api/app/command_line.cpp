@@ -1,325 +1,325 @@
 #include "api/app/command_line.h"
 
+#include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/app/app.h"
+#include "api/app/client_commands.h"
+#include "api/app/command_table.h"
+#include "api/app/completion.h"
+#include "api/app/config_file.h"
+#include "api/app/data_command.h"
 #include "api/app/environment.h"
-#include "service/compile/plan/plan.h"
+#include "api/app/man_page.h"
+#include "api/app/probe.h"
+#include "api/app/serve_options.h"
+#include "api/app/tokens_command.h"
+#include "api/client/failure.h"
+#include "api/client/run_client.h"
+#include "service/core/error.h"
 #include "service/core/near_names.h"
 
 namespace meshd::api {
 namespace {
 
-constexpr int kMostDevices = 4096;
-constexpr int kMostThreads = 1024;
-constexpr int kSecondsOfADay = 86'400;
-constexpr int kUsage = 64;  ///< EX_USAGE of sysexits.h
+const char* const kMaintenance = "Running a server";
+const char* const kShell = "This program";
 
-std::vector<std::string> pass_names() {
-  std::vector<std::string> names;
-  for (const compile::PlanPass& pass : compile::kPlanPasses) names.emplace_back(pass.name);
-  return names;
-}
+/// Files are private from their creation on: those of a data folder, not those that the client writes.
+void make_files_private() { umask(S_IRWXG | S_IRWXO); }
 
-void declare_devices(CLI::App& serve, AppOptions& options) {
-  serve.add_option("--devices", options.devices, "logical devices")
-      ->envname("MESHD_DEVICES")
-      ->check(CLI::Range(1, kMostDevices))
-      ->capture_default_str();
-  serve.add_option("--processes", options.processes, "processes that the devices are labelled with, in equal runs")
-      ->envname("MESHD_PROCESSES")
-      ->check(CLI::Range(1, kMostDevices))
-      ->capture_default_str();
-  serve.add_flag("--mesh-stack,!--no-mesh-stack", options.mesh_stack, "sessions may have a current mesh")
-      ->envname("MESHD_MESH_STACK")
-      ->capture_default_str();
-  serve.add_option("--threads", options.threads, "threads of the device pool (0: as many as cores)")
-      ->envname("MESHD_THREADS")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
-}
-
-void declare_limits(CLI::App& serve, AppOptions& options) {
-  serve
-      .add_option("--memory", options.memory_bytes,
-                  "bytes of memory for the server, such as 2GB (0: what its cgroup or the machine has)")
-      ->envname("MESHD_MEMORY")
-      ->transform(CLI::AsSizeValue(false));
-  serve
-      .add_option("--memory-limit", options.memory_limit_bytes,
-                  "bytes that running jobs may plan together (0: three quarters of --memory; arrays leave it to them)")
-      ->envname("MESHD_MEMORY_LIMIT")
-      ->transform(CLI::AsSizeValue(false));
-  serve
-      .add_option("--array-memory", options.array_memory_bytes,
-                  "bytes of durable arrays kept in memory (0: a quarter of --memory)")
-      ->envname("MESHD_ARRAY_MEMORY")
-      ->transform(CLI::AsSizeValue(false));
-  serve
-      .add_option(
-          "--warmup-bytes", options.warmup_bytes,
-          "bytes of records of programs that ran lately, which the next start compiles again (0: none are kept)")
-      ->envname("MESHD_WARMUP_BYTES")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::NonNegativeNumber);
-  serve.add_option("--quota", options.quota_bytes, "bytes that one array may have")
-      ->envname("MESHD_QUOTA")
-      ->capture_default_str();
-  serve
-      .add_option("--pending-timeout", options.pending_seconds,
-                  "seconds after which a pending array that got no part is deleted")
-      ->envname("MESHD_PENDING_TIMEOUT")
-      ->check(CLI::Range(1, kSecondsOfADay))
-      ->capture_default_str();
-  serve
-      .add_option("--upload-timeout", options.upload_seconds,
-                  "seconds after which an upload that got no byte is deleted")
-      ->envname("MESHD_UPLOAD_TIMEOUT")
-      ->check(CLI::Range(1, kSecondsOfADay))
-      ->capture_default_str();
-  serve
-      .add_option("--keep-jobs", options.keep_jobs,
-                  "finished jobs of each principal that are kept, the newest (0: any number)")
-      ->envname("MESHD_KEEP_JOBS")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  serve
-      .add_option("--keep-jobs-for", options.keep_jobs_seconds,
-                  "time after which a finished job is deleted, such as 90s, 12h or 7d (0: never)")
-      ->envname("MESHD_KEEP_JOBS_FOR")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
-      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
-      ->capture_default_str();
-  serve
-      .add_option("--drain-timeout", options.drain_seconds,
-                  "seconds after SIGTERM until jobs that still run are cancelled and kept for the next start")
-      ->envname("MESHD_DRAIN_TIMEOUT")
-      ->check(CLI::Range(0, 3600))
-      ->capture_default_str();
-  serve.add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
-      ->envname("MESHD_IDLE_TIMEOUT")
-      ->check(CLI::Range(1, kSecondsOfADay))
-      ->capture_default_str();
-  serve
-      .add_option("--disable-passes", options.disabled_passes,
-                  "passes of plans that are left out, to find out which one is at fault")
-      ->envname("MESHD_DISABLE_PASSES")
-      ->delimiter(',')
-      ->check(CLI::IsMember(pass_names()));
-  serve.add_option("--step-budget", options.step_budget, "steps that one job may execute")
-      ->envname("MESHD_STEP_BUDGET")
-      ->capture_default_str();
-  serve
-      .add_option("--operation-budget", options.operation_budget,
-                  "operations that one job may execute, by the plan's estimate; 0: any number")
-      ->envname("MESHD_OPERATION_BUDGET")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  serve
-      .add_option("--byte-budget", options.byte_budget,
-                  "bytes that one job's steps may read and write, by the plan's estimate; 0: any number")
-      ->envname("MESHD_BYTE_BUDGET")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-}
-
-void declare_principal_limits(CLI::App& serve, quotas::Limits& limits) {
-  const auto add = [&serve](const char* name, int64_t& limit, const std::string& what, const char* variable) {
-    serve.add_option(name, limit, what)->envname(variable)->check(CLI::NonNegativeNumber)->capture_default_str();
-  };
-  add("--principal-bytes", limits.array_bytes,
-      "bytes of arrays that one principal may have (0: with --tokens a quarter of the disk's free space, else any)",
-      "MESHD_PRINCIPAL_BYTES");
-  add("--principal-arrays", limits.arrays, "arrays that one principal may have (0: any)", "MESHD_PRINCIPAL_ARRAYS");
-  add("--principal-sessions", limits.sessions, "sessions that one principal may have (0: any)",
-      "MESHD_PRINCIPAL_SESSIONS");
-  add("--principal-programs", limits.programs, "programs that one principal may have (0: any)",
-      "MESHD_PRINCIPAL_PROGRAMS");
-  add("--principal-meshes", limits.meshes, "meshes that one principal may have (0: any)", "MESHD_PRINCIPAL_MESHES");
-  add("--principal-jobs", limits.waiting_jobs, "background jobs of one principal that may wait (0: any)",
-      "MESHD_PRINCIPAL_JOBS");
-  add("--requests-per-second", limits.requests_per_second, "requests that one principal may make (0: any)",
-      "MESHD_REQUESTS_PER_SECOND");
-}
-
-void declare_access(CLI::App& serve, AppOptions& options) {
-  serve
-      .add_option(
-          "--tokens", options.tokens_file,
-          "file of bearer tokens, a line each: TOKEN, or NAME TOKEN [reader|user|admin]; without it no token is needed")
-      ->envname("MESHD_TOKENS");
-  CLI::Option* certificate =
-      serve
-          .add_option("--tls-cert", options.tls_certificate,
-                      "PEM file with the certificate and its chain: serve HTTPS; read again on SIGHUP")
-          ->envname("MESHD_TLS_CERT");
-  CLI::Option* key =
-      serve.add_option("--tls-key", options.tls_key, "PEM file with the key of --tls-cert")->envname("MESHD_TLS_KEY");
-  certificate->needs(key);
-  key->needs(certificate);
-  serve
-      .add_option("--allowed-host", options.allowed_hosts,
-                  "name that clients may call the server by, beside its address and localhost; may be repeated")
-      ->envname("MESHD_ALLOWED_HOST")
-      ->delimiter(',');
-  serve
-      .add_option("--cors-origin", options.cors_origins,
-                  "origin whose pages may use the server, such as https://app.example.org; may be repeated")
-      ->envname("MESHD_CORS_ORIGIN")
-      ->delimiter(',');
-  serve
-      .add_option("--webhook-network", options.webhook_networks,
-                  "network that webhooks may be in beside public addresses, such as 10.0.0.0/8; may be repeated")
-      ->envname("MESHD_WEBHOOK_NETWORK")
-      ->delimiter(',');
-  serve
-      .add_flag("--insecure", options.insecure,
-                "listen beyond loopback without tokens: everybody in the network may do everything")
-      ->envname("MESHD_INSECURE");
-  serve
-      .add_option("--security-contact", options.security_contact,
-                  "URI of /.well-known/security.txt, such as mailto:security@example.org")
-      ->check([](const std::string& text) {
-        const bool fits = text.find(':') != std::string::npos && text.find_first_of(" \r\n\t") == std::string::npos;
-        return fits ? std::string() : std::string("expected a URI: mailto:..., https://... or tel:...");
-      })
-      ->envname("MESHD_SECURITY_CONTACT");
-}
-
-void declare_log(CLI::App& serve, AppOptions& options, std::string& format) {
-  serve
-      .add_option("--otlp-endpoint", options.otlp_endpoint,
-                  "collector that spans of requests and jobs are sent to (OTLP over HTTP, as JSON), such as "
-                  "http://127.0.0.1:4318/v1/traces")
-      ->envname("MESHD_OTLP_ENDPOINT");
-  serve.add_option("--log-format", format, "text or json")
-      ->envname("MESHD_LOG_FORMAT")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  serve.add_option("--log-level", options.log_level, "the least severe lines that are written")
-      ->envname("MESHD_LOG_LEVEL")
-      ->check(CLI::IsMember({"debug", "info", "warn", "err", "off"}))
-      ->capture_default_str();
-  serve.add_flag("--log-compiles", options.log_compiles, "log compiles as warnings; else on level debug")
-      ->envname("MESHD_LOG_COMPILES");
-}
-
-/// Variables that no option of `serve` reads, a line each. The options are the list: a new one is known at once.
-std::vector<std::string> unread_variables(const CLI::App& serve) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : serve.get_options()) {
-    if (!option->get_envname().empty()) known.push_back(option->get_envname());
-  }
+/// Variables that no option reads, a line each. The options are the list: a new one is known at once.
+std::vector<std::string> unread_variables(const std::vector<CommandRow>& commands) {
   std::vector<std::string_view> entries;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
-  return unknown_variables(entries, known);
+  return unknown_variables(entries, variables_of(commands));
 }
 
-/// The first word that is no command or option, with the nearest that is: "there is no option '--devcies'; did you mean
-/// '--devices'?". Empty where all words are known.
-std::string advice_for(const CLI::App& cli, int argc, const char* const* argv) {
-  const CLI::App* command = &cli;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word(argv[i]);
-    std::vector<std::string> known;
-    if (word.starts_with("--")) {
-      const std::string name(word.substr(0, word.find('=')));
-      for (const CLI::Option* option : command->get_options()) {
-        for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
-      }
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      return "there is no option '" + name + "'" + core::did_you_mean(name, known);
-    }
-    const std::vector<const CLI::App*> commands = command->get_subcommands({});
-    if (commands.empty()) continue;  // a value of an option, or a positional argument
-    const CLI::App* chosen = nullptr;
-    for (const CLI::App* each : commands) {
-      known.push_back(each->get_name());
-      if (each->get_name() == word) chosen = each;
-    }
-    if (chosen == nullptr) return "there is no command '" + std::string(word) + "'" + core::did_you_mean(word, known);
-    command = chosen;
+/// Where the client's configuration is, unless it is told.
+std::string own_config_file() {
+  const char* folder = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  std::string path;
+  if (folder != nullptr && *folder != '\0') {
+    path = std::string(folder) + "/meshd/config.toml";
+  } else if (home != nullptr && *home != '\0') {
+    path = std::string(home) + "/.config/meshd/config.toml";
   }
-  return {};
+  return !path.empty() && ::access(path.c_str(), F_OK) == 0 ? path : "";
+}
+
+/// All that is parsed and run; one a process.
+class CommandLine {
+ public:
+  CommandLine(std::vector<std::string> arguments, const std::function<int(const AppOptions&)>& serve)
+      : arguments_(std::move(arguments)), serve_(serve) {
+    declare();
+  }
+
+  int run() {
+    // `meshd help get` is `meshd get --help`.
+    if (!arguments_.empty() && arguments_[0] == "help") {
+      arguments_.erase(arguments_.begin());
+      arguments_.emplace_back("--help");
+    }
+    try {
+      read_config_file();
+    } catch (const core::Error& error) {
+      std::fprintf(stderr, "%s\n", error.detail().c_str());
+      return client::kUsage;
+    }
+    protect_lists();
+    try {
+      std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());
+      cli_.parse(reversed);
+    } catch (const CLI::Success& help) {
+      return cli_.exit(help);
+    } catch (const CLI::ParseError& error) {
+      std::fprintf(stderr, "%s\n", mistake_text(error).c_str());
+      return client::kUsage;
+    }
+    if (serve_command_->parsed()) return run_server();
+    const CLI::App* chosen = &leaf();
+    for (const auto& [command, run] : client_) {
+      if (command == chosen) return run_client_command(*command, run);
+    }
+    for (const auto& [command, run] : local_) {
+      if (command == chosen) return run();
+    }
+    return client::kUsage;
+  }
+
+ private:
+  void declare();
+  void declare_data_commands();
+  void declare_shell_commands();
+
+  /// The command that was chosen, of several levels the last.
+  const CLI::App& leaf() const {
+    const CLI::App* out = &cli_;
+    while (!out->get_subcommands().empty()) out = out->get_subcommands().front();
+    return *out;
+  }
+
+  std::string name_of(const CLI::App& command) const {
+    if (&command == &cli_) return "";
+    std::string out = command.get_name();
+    for (const CLI::App* above = command.get_parent(); above != nullptr && above != &cli_;
+         above = above->get_parent()) {
+      out = above->get_name() + " " + out;
+    }
+    return out;
+  }
+
+  /// CLI11 takes a repeated argument in brackets apart: [1, 2] would be two arguments of a run. A space before it,
+  /// which JSON passes over, keeps it whole.
+  void protect_lists() {
+    if (arguments_.empty() || (arguments_[0] != "run" && arguments_[0] != "explain")) return;
+    for (std::string& each : arguments_) {
+      if (each.starts_with('[')) each.insert(0, 1, ' ');
+    }
+  }
+
+  /// What --config says: before the parser, whose defaults it changes.
+  std::optional<std::string> given_config() const {
+    constexpr std::string_view kOption = "--config";
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (arguments_[i] == kOption && i + 1 < arguments_.size()) return arguments_[i + 1];
+      if (arguments_[i].starts_with("--config=")) return arguments_[i].substr(kOption.size() + 1);
+    }
+    const char* variable = std::getenv("MESHD_CONFIG");
+    return variable != nullptr && *variable != '\0' ? std::optional<std::string>(variable) : std::nullopt;
+  }
+
+  void read_config_file() {
+    if (arguments_.empty()) return;
+    const bool is_serve = arguments_[0] == serve_command_->get_name();
+    const bool is_client = std::any_of(client_.begin(), client_.end(), [&](const auto& each) {
+      return each.first->get_parent() == &cli_ && each.first->get_name() == arguments_[0];
+    });
+    if (!is_serve && !is_client) return;
+    config_path_ = given_config().value_or(is_client ? own_config_file() : "");
+    ConfiguredCommands commands{serve_command_, {}};
+    for (const auto& [command, run] : client_) {
+      commands.client.push_back(command);
+      // What is printed needs no arguments.
+      if (std::find(arguments_.begin(), arguments_.end(), "--print-config") == arguments_.end()) continue;
+      for (CLI::Option* option : command->get_options()) option->required(false);
+    }
+    if (!config_path_.empty()) apply_config_file(config_path_, commands);
+  }
+
+  std::string mistake_text(const CLI::ParseError& error) const {
+    const CLI::App& command = leaf();
+    const std::string name = name_of(command);
+    const std::string help = fmt::format("\nmeshd {}--help tells more", name.empty() ? "" : name + " ");
+    const std::vector<std::string> rest = cli_.remaining(true);
+    const std::vector<CommandRow> rows = command_rows(cli_);
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const CommandRow& each) { return each.name() == name; });
+    const std::string who = name.empty() ? "meshd" : "meshd " + name;
+    for (const std::string& given : rest) {
+      if (given.starts_with('-') && given.size() > 1) {
+        const std::string option = given.substr(0, given.find('='));
+        std::vector<std::string> known;
+        for (const OptionRow& each : row->options) known.push_back(each.name);
+        return fmt::format("{}: no option '{}'{}", who, option, core::did_you_mean(option, known)) + help;
+      }
+      if (!row->subcommands.empty()) {
+        return fmt::format("{}: no command '{}'{}", who, given, core::did_you_mean(given, row->subcommands)) + help;
+      }
+    }
+    if (!rest.empty()) return fmt::format("{}: '{}' was not expected", who, rest.front()) + help;
+    return fmt::format("{}: {}", who, error.what()) + help;
+  }
+
+  int run_server() {
+    if (prints_serve_config_) {
+      std::printf("%s", config_text(*serve_command_, "serve", arguments_, config_path_).c_str());
+      return client::kDone;
+    }
+    std::vector<std::string> wrong = unread_variables(command_rows(cli_));
+    if (options_.tls_certificate.empty() != options_.tls_key.empty()) {
+      wrong.emplace_back("--tls-cert and --tls-key are given together or not at all");
+    }
+    for (const std::string& line : wrong) std::fprintf(stderr, "%s\n", line.c_str());
+    if (!wrong.empty()) return client::kUsage;
+    // A name that is near, and a server that would not ask for tokens.
+    if (options_.tokens_file.empty() && std::getenv("MESHD_TOKEN") != nullptr) {
+      std::fprintf(stderr, "MESHD_TOKEN is the token of a client; a file of tokens for the server is MESHD_TOKENS\n");
+    }
+    make_files_private();
+    return serve_(options_);
+  }
+
+  int run_client_command(const CLI::App& command, const std::function<int()>& run) {
+    if (client_options_.prints_config) {
+      std::printf("%s", config_text(command, "client", arguments_, config_path_).c_str());
+      return client::kDone;
+    }
+    return client::run_client(client_options_.server, name_of(command).c_str(), run);
+  }
+
+  std::vector<std::string> arguments_;
+  const std::function<int(const AppOptions&)>& serve_;
+  CLI::App cli_{"meshd keeps sharded arrays and runs sharded array programs over HTTP", "meshd"};
+  CLI::App* serve_command_ = nullptr;
+  AppOptions options_;
+  ClientOptions client_options_;
+  ClientCommands client_;
+  ClientCommands local_;
+  ProbeOptions probe_;
+  std::string adopt_name_, adopt_token_, backup_, folder_, shell_, config_path_;
+  bool prints_serve_config_ = false;
+};
+
+void CommandLine::declare() {
+  cli_.set_version_flag("--version", version());
+  cli_.require_subcommand(1);
+  serve_command_ = cli_.add_subcommand("serve", "serve HTTP until SIGTERM");
+  serve_command_->group(kMaintenance);
+  serve_command_->add_option("--config", client_options_.config, "configuration file in TOML; its table [serve] counts")
+      ->envname("MESHD_CONFIG")
+      ->type_name(kFile);
+  serve_command_->add_flag("--print-config", prints_serve_config_, "print the options in effect as such a file");
+  declare_serve_options(*serve_command_, options_);
+  client_ = declare_client_commands(cli_, client_options_);
+  declare_data_commands();
+  declare_shell_commands();
+}
+
+void CommandLine::declare_data_commands() {
+  const auto add = [this](const char* name, const char* about, std::function<int()> run,
+                          CLI::App* above = nullptr) -> CLI::App& {
+    CLI::App& command = *(above != nullptr ? above : &cli_)->add_subcommand(name, about);
+    command.group(above != nullptr ? "Subcommands" : kMaintenance);
+    local_.emplace_back(&command, std::move(run));
+    return command;
+  };
+  const auto with_data = [this](CLI::App& command) {
+    command.add_option("--data", options_.data, "data folder")
+        ->envname("MESHD_DATA")
+        ->type_name(kFolder)
+        ->capture_default_str();
+  };
+  CLI::App& health =
+      add("health", "ask a server for /readyz; exit 0 when it is ready", [this] { return probe(probe_) ? 0 : 1; });
+  health.add_option("address", probe_.address, "address and port, or https://address:port")->capture_default_str();
+  health
+      .add_option("--ca", probe_.ca_file,
+                  "PEM file with the certificates that https:// trusts, instead of the system's")
+      ->type_name(kFile);
+  health.add_flag("--insecure-skip-verify", probe_.skips_verification, "take any certificate");
+
+  CLI::App& tokens = *cli_.add_subcommand("tokens", "the file of tokens, and whose data is whose");
+  tokens.group(kMaintenance);
+  tokens.require_subcommand(1);
+  add(
+      "hash", "print sha256:HEX of the token on stdin, for the file of tokens", [] { return hash_token(); }, &tokens);
+  CLI::App& adopt = add(
+      "adopt", "give the data of a token that had no name to a name; no server may use the data folder meanwhile",
+      [this] { return adopt_data(options_.data, adopt_name_, adopt_token_); }, &tokens);
+  with_data(adopt);
+  adopt.add_option("name", adopt_name_, "name in the file of tokens")->required();
+  adopt.add_option("token", adopt_token_, "the token, its principal tok_..., or - to read it from stdin")->required();
+
+  // With --data it is the folder's, else the server's: the variable of a server's data folder does not decide it.
+  CLI::App& backup = *cli_.add_subcommand(
+      "backup", "copy all data: a server's while it goes on, or with --data a folder's that no server uses");
+  backup.group(kMaintenance);
+  declare_server_options(backup, client_options_);
+  backup.add_option("name", backup_, "name of the backup in the server's folder of backups; with --data a new folder");
+  backup.add_option("--data", folder_, "data folder that no server uses")->type_name(kFolder);
+  client_.emplace_back(&backup, [this] {
+    if (folder_.empty()) return client::make_backup(client_options_.server, backup_);
+    if (backup_.empty()) throw client::Failure(client::kUsage, "--data needs the name of a new folder for the copy");
+    make_files_private();
+    return back_up_data(folder_, backup_);
+  });
+
+  CLI::App& restore = add("restore", "check a backup and make a new data folder of it", [this] {
+    make_files_private();
+    return restore_data(backup_, options_.data);
+  });
+  with_data(restore);
+  restore.add_option("folder", backup_, "the backup")->required()->type_name(kFolder);
+  with_data(add("fsck", "read all of a data folder that no server uses; exit 1 when it is damaged",
+                [this] { return check_data(options_.data); }));
+}
+
+void CommandLine::declare_shell_commands() {
+  CLI::App& completion = *cli_.add_subcommand("completion", "print the completion script of a shell");
+  completion.group(kShell);
+  completion.add_option("shell", shell_, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  local_.emplace_back(&completion, [this] {
+    std::printf("%s", completion_script(command_rows(cli_), shell_).c_str());
+    return client::kDone;
+  });
+  CLI::App& man = *cli_.add_subcommand("man", "print the manual page, for man -l -");
+  man.group(kShell);
+  local_.emplace_back(&man, [this] {
+    std::printf("%s", man_page(command_rows(cli_), version()).c_str());
+    return client::kDone;
+  });
 }
 
 }  // namespace
 
-CommandLine read_command_line(int argc, const char* const* argv) {
-  CommandLine out;
-  AppOptions& options = out.options;
-  std::string format = "text";
-  CLI::App cli{"meshd keeps sharded arrays and runs sharded array programs over HTTP"};
-  cli.set_version_flag("--version", version());
-  cli.require_subcommand(1);
-  CLI::App& serve = *cli.add_subcommand("serve", "serve HTTP until SIGTERM");
-  serve.add_option("--listen", options.listen, "address and port")->envname("MESHD_LISTEN")->capture_default_str();
-  serve.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
-  serve.add_option("--backups", options.backups, "folder in which POST /v1/admin/backup makes backups (DATA/backups)")
-      ->envname("MESHD_BACKUPS");
-  declare_devices(serve, options);
-  declare_limits(serve, options);
-  declare_principal_limits(serve, options.principal);
-  declare_access(serve, options);
-  declare_log(serve, options, format);
-  const auto with_data = [&](CLI::App& command) -> CLI::App& {
-    command.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
-    return command;
-  };
-  CLI::App& health = *cli.add_subcommand("health", "ask a server for /readyz; exit 0 when it is ready");
-  health.add_option("address", out.probe.address, "address and port, or https://address:port")->capture_default_str();
-  health.add_option("--ca", out.probe.ca_file,
-                    "PEM file with the certificates that https:// trusts, instead of the system's");
-  health.add_flag("--insecure-skip-verify", out.probe.skips_verification, "take any certificate");
-  CLI::App& tokens = *cli.add_subcommand("tokens", "what is in the file of tokens, and whose data is whose");
-  tokens.require_subcommand(1);
-  CLI::App& hash = *tokens.add_subcommand("hash", "print sha256:HEX of the token on stdin, for the file of tokens");
-  CLI::App& adopt = *tokens.add_subcommand(
-      "adopt", "give the data of a token that had no name to a name; no server may use the data folder meanwhile");
-  with_data(adopt);
-  adopt.add_option("name", out.adopt_name, "name in the file of tokens")->required();
-  adopt.add_option("token", out.adopt_token, "the token, its principal tok_..., or - to read it from stdin")
-      ->required();
-  CLI::App& backup = with_data(*cli.add_subcommand("backup", "copy a data folder that no server uses"));
-  backup.add_option("folder", out.backup, "new folder for the copy")->required();
-  CLI::App& restore = with_data(*cli.add_subcommand("restore", "check a backup and make a new data folder of it"));
-  restore.add_option("folder", out.backup, "the backup")->required();
-  CLI::App& check = with_data(
-      *cli.add_subcommand("fsck", "read all of a data folder that no server uses; exit 1 when it is damaged"));
-  try {
-    cli.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    out.exit_code = cli.exit(error);
-    const std::string advice = out.exit_code == 0 ? "" : advice_for(cli, argc, argv);  // 0: --help, --version
-    if (!advice.empty()) std::fprintf(stderr, "%s\n", advice.c_str());
-    return out;
-  }
-  const std::vector<std::string> unread = serve.parsed() ? unread_variables(serve) : std::vector<std::string>();
-  for (const std::string& line : unread) std::fprintf(stderr, "%s\n", line.c_str());
-  if (!unread.empty()) {
-    out.exit_code = kUsage;
-    return out;
-  }
-  options.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
-  using Command = CommandLine::Command;
-  const std::pair<const CLI::App*, Command> commands[] = {{&serve, Command::kServe},    {&health, Command::kHealth},
-                                                          {&hash, Command::kHashToken}, {&adopt, Command::kAdopt},
-                                                          {&backup, Command::kBackUp},  {&restore, Command::kRestore},
-                                                          {&check, Command::kCheck}};
-  for (const auto& [given, command] : commands) {
-    if (given->parsed()) out.command = command;
-  }
-  return out;
+int run_command_line(int argc, const char* const* argv, const std::function<int(const AppOptions&)>& serve) {
+  return CommandLine(std::vector<std::string>(argv + 1, argv + argc), serve).run();
 }
 
 }  // namespace meshd::api

@@ -1,7 +1,6 @@
 // The binary: meshd serve and its other commands, meshd --help.
 #include <fmt/core.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +12,9 @@
 
 #include "api/app/app.h"
 #include "api/app/command_line.h"
-#include "api/app/data_command.h"
 #include "api/app/periodic.h"
-#include "api/app/probe.h"
 #include "api/app/service_manager.h"
 #include "api/app/signals.h"
-#include "api/app/tokens_command.h"
 #include "service/core/error.h"
 
 namespace {
@@ -92,27 +88,4 @@ int serve(const meshd::api::AppOptions& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using meshd::api::CommandLine;
-  umask(S_IRWXG | S_IRWXO);  // files are private from their creation on
-  const CommandLine given = meshd::api::read_command_line(argc, argv);
-  switch (given.command) {
-    case CommandLine::Command::kNone:
-      return given.exit_code;
-    case CommandLine::Command::kServe:
-      return serve(given.options);
-    case CommandLine::Command::kHealth:
-      return meshd::api::probe(given.probe) ? 0 : 1;
-    case CommandLine::Command::kHashToken:
-      return meshd::api::hash_token();
-    case CommandLine::Command::kAdopt:
-      return meshd::api::adopt_data(given.options.data, given.adopt_name, given.adopt_token);
-    case CommandLine::Command::kBackUp:
-      return meshd::api::back_up_data(given.options.data, given.backup);
-    case CommandLine::Command::kRestore:
-      return meshd::api::restore_data(given.backup, given.options.data);
-    case CommandLine::Command::kCheck:
-      return meshd::api::check_data(given.options.data);
-  }
-  return 1;
-}
+int main(int argc, char** argv) { return meshd::api::run_command_line(argc, argv, serve); }

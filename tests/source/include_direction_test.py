@@ -7,9 +7,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCES = {  # what is included -> where it may be
-    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
+    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe", "api/client/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
     r"boost/context": ["service/core/fiber"], r"(cblas|openblas|lapack|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"],
-    r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
+    r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"toml\+\+/": ["api/app/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
 
 
 def links_of(listfile):

@@ -95,8 +95,8 @@ class CommandLine(unittest.TestCase):
         self.refused(MESHD_LOG_LEVEL="loud", says=["--log-level", "loud", "warn"])
 
     def test_unknown_variables_are_refused_with_the_nearest_name(self):
-        made = self.refused(MESHD_LOGLEVEL="warn", MESHD_TOKEN="/nothing",
-                            says=["MESHD_LOGLEVEL", "is MESHD_LOG_LEVEL meant?", "MESHD_TOKEN,", "is MESHD_TOKENS meant?"])
+        made = self.refused(MESHD_LOGLEVEL="warn", MESHD_TOKNS="/nothing",
+                            says=["MESHD_LOGLEVEL", "is MESHD_LOG_LEVEL meant?", "MESHD_TOKNS,", "is MESHD_TOKENS meant?"])
         self.assertFalse(made, "the data folder was touched")
         self.refused(MESHD_PORT="8080", says=["MESHD_PORT"])
 
@@ -159,6 +159,118 @@ class CommandLine(unittest.TestCase):
                 os.chmod(tokens, mode)
                 with Started(folder, "--tokens", tokens) as server:
                     self.assertEqual(warned, "tokens_open_to_others" in server.log, (oct(mode), server.log))
+
+    def test_variables_of_the_client_do_not_stop_a_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Started(folder, MESHD_TOKEN="secret", MESHD_URL="http://127.0.0.1:1") as server:
+                self.assertIn("MESHD_TOKENS", server.log)  # which may have been meant
+
+    def meshd(self, *arguments, code=0, home=None, **environment):
+        done = subprocess.run([BINARY, *arguments], env={**CLEAN, **({"HOME": home} if home else {}), **environment}, capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, code, (arguments, done.stdout[-1000:], done.stderr))
+        return done.stdout if code == 0 else done.stderr
+
+    def test_mistyped_commands_and_options_have_the_nearest_name(self):
+        for arguments, said in ((["serv"], "meshd: no command 'serv'; did you mean 'serve'?"), (["serve", "--devces", "4"], "meshd serve: no option '--devces'; did you mean '--devices'?"),
+                                (["put", "x.npy", "--nmae=a"], "meshd put: no option '--nmae'; did you mean '--name'?"),
+                                (["jobs", "cancle", "x"], "meshd jobs: no command 'cancle'; did you mean 'cancel'?"), (["show", "a", "b"], "meshd show: 'b' was not expected"),
+                                (["get"], "name is required"), (["jobs", "--state", "runing"], "running"), ([], "required")):
+            self.assertIn(said, self.meshd(*arguments, code=64))
+        self.assertIn("--devices", self.meshd("help", "serve"))
+        self.assertIn("cancel", self.meshd("jobs", "--help"))
+
+    def test_tls_needs_both_files(self):
+        self.refused("--tls-cert", "cert.pem", says=["--tls-cert", "--tls-key"])
+
+    def test_configuration_file_is_below_the_environment_and_the_command_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "meshd.toml")
+            file.write_text('[serve]\ndevices = 3\nprocesses = 3\nthreads = 2\nmesh-stack = false\nmemory = "2GB"\nallowed-host = ["a.example", "b.example"]\n'
+                            'log-format = "json"\nkeep-jobs-for = "7d"\n[client]\nurl = "http://h:1"\n')
+            shown = self.meshd("serve", "--config", str(file), "--processes", "1", "--print-config", MESHD_THREADS="5")
+            for line in ("devices = 3  # file", "processes = 1  # command line", "threads = 5  # environment", "mesh-stack = false  # file",
+                         "allowed-host = ['a.example', 'b.example']  # file", "log-format = 'json'  # file", "log-level = 'info'  # default", "insecure = false  # default",
+                         "# tokens is not given"):
+                self.assertIn("\n" + line + "\n", shown)
+            # What is printed is a file with the same meaning.
+            again = pathlib.Path(folder, "again.toml")
+            again.write_text(shown)
+            values = lambda text: [line.split("  #")[0] for line in text.splitlines() if not line.startswith("#")]  # noqa: E731
+            self.assertEqual(values(self.meshd("serve", "--config", str(again), "--print-config")), values(shown))
+            with Started(folder, "--config", str(file), "--processes", "1", "--log-format", "text") as server:
+                self.assertRegex(server.log, " memory .*bytes=2147483648")
+                self.assertEqual(200, server.ask("GET", "/v1/devices", "a.example"))
+            self.assertIn("url = 'http://h:1'  # file", self.meshd("put", "--print-config", MESHD_CONFIG=str(file)))
+
+    def test_client_reads_its_own_configuration_file(self):
+        with tempfile.TemporaryDirectory() as home:
+            file = pathlib.Path(home, ".config/meshd/config.toml")
+            file.parent.mkdir(parents=True)
+            file.write_text('[client]\nurl = "http://127.0.0.1:1"\ntoken = "secret"\n[serve]\ndevices = 3\n')
+            self.assertIn("http://127.0.0.1:1;", self.meshd("ls", code=69, home=home))
+            shown = self.meshd("ls", "--print-config", home=home)
+            self.assertIn("token is given by the file and not shown", shown)
+            self.assertNotIn("secret", shown)
+            self.assertIn("devices = 8  # default", self.meshd("serve", "--print-config", home=home))
+
+    def test_mistakes_of_a_configuration_file_have_their_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "meshd.toml")
+            for text, said in (("[serve]\n\ndevice = 3\n", ":3: serve has no option 'device'; did you mean 'devices'?"), ("[server]\n", ":1: expected the tables [serve] and [client], got 'server'; did you mean 'serve'?"),
+                               ("[serve]\ndevices = 0\n", ":2: devices: "), ("[serve]\ndevices = [1]\n", ":2: devices: expected a text, a number or a boolean"),
+                               ("[serve]\ndevices 3\n", ":2: "), ("[serve]\nlog-level = 'loud'\n", "loud"), ("[serve]\nmesh-stack = 'perhaps'\n", ":2: mesh-stack"),
+                               ("[client]\njson = true\nslice = 'x'\n", ":3: client has no option 'slice'")):
+                file.write_text(text)
+                shown = self.meshd("serve", "--config", str(file), "--print-config", code=64)
+                self.assertIn(str(file), shown)
+                self.assertIn(said, shown)
+            self.assertIn("nothing.toml", self.meshd("serve", "--config", folder + "/nothing.toml", code=64))
+
+    def test_manual_page_has_every_option_and_no_mistake(self):
+        page = self.meshd("man")
+        done = subprocess.run(["man", "--warnings", "-l", "-"], input=page, capture_output=True, text=True, timeout=60, env={**CLEAN, "MANWIDTH": "120", "LC_ALL": "C.UTF-8"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for words in ("meshd put", "--keep-jobs-for", "MESHD_KEEP_JOBS_FOR", "jobs cancel", "--token-file", "69", "config.toml", "--no-mesh-stack"):
+            self.assertIn(words, done.stdout)
+
+    def complete(self, shell, line):
+        """What the shell offers for the last word of a line."""
+        script = self.meshd("completion", shell)
+        if shell == "bash":
+            words = line.split(" ")
+            script += f"COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; _meshd; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            command = ["bash", "-c", script]
+        else:
+            command = ["fish", "--no-config", "-c", f"{script}\ncomplete -C '{line}'"]
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "data.npy").touch()
+            pathlib.Path(folder, "sub").mkdir()
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder, env={**CLEAN, "HOME": folder})
+        self.assertEqual(done.stderr, "")
+        return {each.split("\t")[0] for each in done.stdout.splitlines()}
+
+    def test_completion_in_bash_and_fish(self):
+        for shell in ("bash", "fish"):
+            for line, offered, not_offered in (("meshd se", {"serve", "sessions"}, {"put"}), ("meshd serve --log-l", {"--log-level"}, {"--data"}),
+                                               ("meshd serve --log-level ", {"debug", "warn"}, {"--data", "serve"}), ("meshd jobs ", {"cancel", "rm"}, {"serve"}),
+                                               ("meshd put --na", {"--name"}, set()), ("meshd put d", {"data.npy"}, set()), ("meshd serve --data ", {"sub" if shell == "bash" else "sub/"}, {"data.npy"}),
+                                               ("meshd tokens a", {"adopt"}, {"hash"}), ("meshd completion ", {"fish"} if shell == "zsh" else set(), {"data.npy"})):
+                got = self.complete(shell, line)
+                self.assertLessEqual(offered, got, (shell, line))
+                self.assertFalse(not_offered & got, (shell, line, got))
+
+    def test_completion_in_zsh(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "_meshd").write_text(self.meshd("completion", "zsh"))
+            # In a terminal of its own, as completion needs the line editor.
+            script = f"""zmodload zsh/zpty; zpty z 'PS1=READY; zsh -f -i'
+                await() {{ local got; repeat 600; do zpty -r -t z chunk && got+=$chunk; [[ $got == *$1* ]] && {{ text=$got; return 0; }}; sleep 0.05; done; print -r -- "no $1: $got"; exit 1; }}
+                zpty -w z 'PS1=; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -d {folder}/dump; zstyle ":completion:*" list-prompt ""; LISTMAX=0; print AFTER""INIT'
+                await AFTERINIT
+                zpty -w -n z $'meshd serve --log-level \t'; await debug; zpty -w -n z $'\x15meshd jobs \t'; await cancel; zpty -w -n z $'\x15meshd se\t'; await sessions
+                print -r -- DONE"""
+            done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, timeout=120, env={**CLEAN, "HOME": folder, "TERM": "xterm"})
+            self.assertIn("DONE", done.stdout, done.stdout + done.stderr)
 
     def test_other_commands_ignore_the_environment_of_a_server(self):
         done = subprocess.run([BINARY, "--version"], env={**CLEAN, "MESHD_LOGLEVEL": "x"}, capture_output=True, text=True, timeout=30)

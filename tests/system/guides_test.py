@@ -17,8 +17,9 @@ MARK = "-- end of step --"
 
 def typed(commands, server):
     """What bash prints for each command (a list of lines) and its exit code."""
+    environment = {**os.environ, "PATH": f"{os.path.dirname(server.binary)}:{os.environ['PATH']}", "MESHD_URL": server.url, "HOME": server.folder}
     script = "".join(f"{command}\nprintf '\\n%s %s\\n' '{MARK}' $?\n" for command in commands).replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")
-    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, timeout=120, cwd=server.folder)
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, timeout=120, cwd=server.folder, env=environment)
     out = []
     for part in re.split(rf"\n{MARK} (?=\d+\n)", done.stdout):
         if out:
