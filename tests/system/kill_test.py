@@ -58,7 +58,7 @@ class Chain:
         body = {"program": {"text": text}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
                 "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}}
         try:
-            status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"job-{number}"})
+            status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"{self.session}-{number}"})
         except (OSError, http.client.HTTPException, ValueError):  # cut off, before or within the answer
             return False
         if status == 200:
