@@ -6,6 +6,7 @@
 // A job without session, key, stored result, update and donated durable array writes no row.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -194,6 +195,17 @@ class JobRunner {
   /// Null: it is over, or never was.
   JobRef find_live(const std::string& id, std::string_view principal) const;
   class Claim;
+  /// A request that waits for its job, from before that is accepted. Throws draining when the server stops.
+  class Entered {
+   public:
+    explicit Entered(JobRunner& runner);
+    ~Entered();
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    JobRunner& runner_;
+  };
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
   JobRef recover_job(const storage::JobRow& row, const Recovery& recovery);
@@ -314,7 +326,9 @@ class JobRunner {
   std::map<std::string, Share> shares_;
   int running_background_ = 0;
   int waiting_foreground_ = 0;  ///< requests that wait for their clients
+  int entered_ = 0;             ///< requests that wait for their jobs
   bool stopping_ = false;
+  std::atomic<bool> all_end_ = false;  ///< the time of the drain is up: also for jobs that are not live_ yet
   JobCounters counters_;
   FiberPool background_;  ///< last: its bodies use all of the above
 };

@@ -17,7 +17,7 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
   {
     const std::lock_guard held(job.mutex);
     if (job.cancelled) return was_cancelled();
-    if (job.stopped) return draining();
+    if (job.stopped || all_end_) return draining();
   }
   if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");
   if (clock_.steady() < job.deadline) return std::nullopt;
