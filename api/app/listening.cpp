@@ -12,8 +12,9 @@
 namespace meshd::api {
 namespace {
 
-// for the responses of runs that the end of the drain cancelled
-constexpr std::chrono::milliseconds kAnswerDrained{500};
+// For the responses of jobs that ended with the drain: one may commit up to a second later (JobRunner::drain), and a
+// connection that ended before would leave a request that has happened without its answer.
+constexpr std::chrono::milliseconds kAnswerDrained{2'000};
 
 void read_listen(const std::string& listen, ServerOptions& out) {
   const size_t colon = listen.rfind(':');

@@ -14,10 +14,12 @@ class RateGuard {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  RateGuard(int64_t bytes_per_second, std::chrono::milliseconds grace) : rate_(bytes_per_second), grace_(grace) {}
+  RateGuard(int64_t bytes_per_second, std::chrono::milliseconds grace)
+      : least_(bytes_per_second), rate_(bytes_per_second), grace_(grace) {}
 
-  /// A transfer begins.
-  void start(Time now) {
+  /// A transfer begins, of which at least so many bytes a second are wanted if that is more than of any.
+  void start(Time now, int64_t bytes_per_second = 0) {
+    rate_ = std::max(least_, bytes_per_second);
     last_ = now;
     credit_ = grace_;
   }
@@ -33,7 +35,7 @@ class RateGuard {
   [[nodiscard]] bool too_slow(Time now) const { return now > deadline(); }
 
  private:
-  int64_t rate_;
+  int64_t least_, rate_;
   std::chrono::nanoseconds grace_;
   std::chrono::nanoseconds credit_{0};
   Time last_{};

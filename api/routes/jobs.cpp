@@ -16,6 +16,7 @@
 #include "api/routes/run_answer.h"
 #include "api/routes/run_body.h"
 #include "api/routes/waiting.h"
+#include "service/core/checked_math.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {
@@ -40,7 +41,8 @@ Response answer_of(const jobs::JobView& view, const Request& request) {
 
 std::optional<Response> replay(Request& request, const std::string& key, const std::string& fingerprint,
                                Services& services) {
-  const auto view = services.jobs.find_repeated(request.principal, request.route->operation_id, key, fingerprint);
+  const auto view =
+      services.jobs.find_repeated(request.principal, request.route->operation_id, key, fingerprint, request.memory);
   if (!view) return std::nullopt;
   request.session_id = view->row.session;
   request.job_id = view->row.id;
@@ -131,6 +133,27 @@ void note_rate_limit(Response& response, const Request& request, Services& servi
   response.headers.set("RateLimit", fmt::format(R"("jobs";r={})", room.left));
 }
 
+// What `answer` gives, or where it has no memory the refusal with the job's place.
+template <typename Answer>
+Response after_accepting(const Request& request, const std::string& id, Answer&& answer) {
+  try {
+    return answer();
+  } catch (const core::Error& error) {
+    if (error.code() != core::ErrorCode("memory_full") && error.code() != core::ErrorCode("body_too_large")) throw;
+    return problem(error, request).with("Location", "/v1/jobs/" + id);
+  }
+}
+
+// Of the arguments that came with the request.
+int64_t bytes_of_values(const jobs::JobRequest& job) {
+  int64_t bytes = 0;
+  for (const jobs::Argument& argument : job.arguments) {
+    const auto* value = std::get_if<tensor::DenseValue>(&argument);
+    if (value != nullptr) bytes = core::checked_add(bytes, static_cast<int64_t>(value->bytes().size()));
+  }
+  return bytes;
+}
+
 // In the background; 202 when it is not over in the time that the client would wait.
 Response submit_in_background(Request& request, Services& services, Submission submission,
                               const Preferences& preference) {
@@ -145,15 +168,21 @@ Response submit_in_background(Request& request, Services& services, Submission s
     return refused;
   }
   request.job_id = id;
-  const jobs::JobView view =
-      preference.wait_seconds
-          ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds), request.waiter)
-          : services.jobs.view(id, request.principal);
-  Response response = preference.wait_seconds && view.is_over()
-                          ? answer_of(view, request)
-                                .with("Location", "/v1/jobs/" + id)
-                                .with("Preference-Applied", fmt::format("wait={}", *preference.wait_seconds))
-                          : accepted(view, preference);
+  // The job is accepted: its client learns of it, whatever else there is no memory for.
+  Response response = after_accepting(request, id, [&] {
+    if (preference.wait_seconds) {
+      const jobs::JobView view = services.jobs.wait(
+          id, request.principal, std::chrono::seconds(*preference.wait_seconds), request.waiter, request.memory);
+      if (view.is_over()) {
+        return answer_of(view, request)
+            .with("Location", "/v1/jobs/" + id)
+            .with("Preference-Applied", fmt::format("wait={}", *preference.wait_seconds));
+      }
+      return accepted(view, preference);
+    }
+    core::MemoryReservation uncounted;  // a job that is not over has little in its row
+    return accepted(services.jobs.view(id, request.principal, uncounted), preference);
+  });
   note_rate_limit(response, request, services);
   return response;
 }
@@ -172,6 +201,8 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   const Preferences preference = preferences_of(request);
   const bool background = preference.respond_async || preference.wait_seconds.has_value();
   Submission submission = read_submission(request, services, decoded, body, path_session);
+  // Files of a form are counted already.
+  if (!body.files) request.memory.grow(bytes_of_values(submission.job));
   request.session_id = submission.job.session;
   if (!request.span_id.empty()) submission.job.traceparent = "00-" + request.trace_id + "-" + request.span_id + "-01";
   submission.job.idempotency_route = request.route->operation_id;
@@ -179,6 +210,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   submission.job.idempotency_fingerprint = fingerprint;
   if (background) return submit_in_background(request, services, std::move(submission), preference);
   const std::optional<DataForm> file = results_file(request, submission.job);
+  submission.job.form.is_file = file.has_value();
   times.decoded = Clock::now();
   const jobs::ResultEncoder encode = submission.encoder();
   const jobs::ResultForm form = submission.job.form;
@@ -217,10 +249,14 @@ Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
   if (!request.span_id.empty()) submission.job.traceparent = "00-" + request.trace_id + "-" + request.span_id + "-01";
   Response response = submit_in_background(request, services, std::move(submission), preference);
   if (response.status == status_of(core::ErrorKind::kTooMany)) return response;
-  const jobs::JobView view = services.jobs.view(id, request.principal);
-  Response made = json_of(201, JobDocument{view, true}).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
-  if (preference.respond_async) note_applied(made, "respond-async");
-  if (preference.wait_seconds) note_applied(made, fmt::format("wait={}", *preference.wait_seconds));
+  Response made = after_accepting(request, id, [&] {
+    const jobs::JobView view = services.jobs.view(id, request.principal, request.memory);
+    Response out =
+        json_of(201, JobDocument{view, true}).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
+    if (preference.respond_async) note_applied(out, "respond-async");
+    if (preference.wait_seconds) note_applied(out, fmt::format("wait={}", *preference.wait_seconds));
+    return out;
+  });
   note_rate_limit(made, request, services);
   return made;
 }
@@ -291,7 +327,7 @@ std::vector<Route> job_routes(Services& services) {
          const int64_t wait = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
          const std::string& id = request.capture("id");
          const jobs::JobView view =
-             services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter);
+             services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter, request.memory);
          return json_of(200, JobDocument{view, true}).with("ETag", job_etag(view));
        }},
       {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
@@ -299,10 +335,10 @@ std::vector<Route> job_routes(Services& services) {
       {"DELETE", "/v1/jobs/{id}", "deleteJob", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string& id = request.capture("id");
-         require_match(request, job_etag(services.jobs.view(id, request.principal)));
+         require_match(request, job_etag(services.jobs.view(id, request.principal, request.memory)));
          using Removal = jobs::JobRunner::Removal;
          if (services.jobs.cancel_or_delete(id, request.principal) == Removal::kDeleted) return no_content();
-         return json_of(202, JobDocument{services.jobs.view(id, request.principal)});
+         return json_of(202, JobDocument{services.jobs.view(id, request.principal, request.memory)});
        }},
   };
 }

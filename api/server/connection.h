@@ -109,6 +109,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool start_answer();
   /// Writes as much as possible; false when it has to wait.
   bool write_more();
+  /// Bytes a second that the client has to read: a large text holds memory that others need.
+  [[nodiscard]] int64_t answer_rate() const;
   /// Reports the progress of the response to the rate guard; the first call starts it.
   void note_written();
   void wait_writable();

@@ -152,7 +152,7 @@ void Connection::back_from_worker(Outgoing::Progress progress) {
     return;
   }
   set_state(State::kWriting);
-  guard_.start(std::chrono::steady_clock::now());
+  guard_.start(std::chrono::steady_clock::now(), answer_rate());
   guarded_bytes_ = outgoing_.written();
   if (on_progress(progress)) advance();
 }
@@ -196,9 +196,13 @@ bool Connection::on_progress(Outgoing::Progress progress) {
   return false;
 }
 
+int64_t Connection::answer_rate() const {
+  return outgoing_.text_bytes() / std::max<int64_t>(reactor_.context().options.longest_text.count(), 1);
+}
+
 void Connection::note_written() {
   const auto now = std::chrono::steady_clock::now();
-  if (guarded_bytes_ == 0) guard_.start(now);
+  if (guarded_bytes_ == 0) guard_.start(now, answer_rate());
   guard_.progress(now, outgoing_.written() - guarded_bytes_);
   guarded_bytes_ = std::max<int64_t>(outgoing_.written(), 1);
 }

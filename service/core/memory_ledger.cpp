@@ -15,8 +15,8 @@ struct Part {
   std::string_view name;
   int64_t of_32;
 };
-constexpr Part kParts[] = {{"requests", 4}, {"answers", 4},  {"downloads", 2},
-                           {"events", 4},   {"programs", 1}, {"effects", 2}};
+constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"downloads", 2}, {"events", 4},
+                           {"programs", 1}, {"effects", 2}, {"waiting", 2}};
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
 constexpr int64_t kTrimsPerLimit = 8;
@@ -99,15 +99,18 @@ bool MemoryReservation::try_grow(int64_t bytes) {
 
 void MemoryReservation::grow(int64_t bytes) {
   if (try_grow(bytes)) return;
-  const auto index = static_cast<size_t>(account_);
-  const std::string name(kParts[index].name);
-  const int64_t limit = ledger_->accounts_[index].limit;
+  const std::string name(kParts[static_cast<size_t>(account_)].name);
+  const int64_t limit = limit_bytes();
   if (bytes_ + bytes > limit) {
     throw Error("body_too_large", "this takes more than the " + std::to_string(limit) + " bytes of memory that all " +
                                       name + " of this server may take together");
   }
   throw Error("memory_full", "other " + name + " hold the memory that this one needs")
       .with_retry_after(kRetryAfterSeconds);
+}
+
+int64_t MemoryReservation::limit_bytes() const {
+  return ledger_ == nullptr ? INT64_MAX : ledger_->accounts_[static_cast<size_t>(account_)].limit;
 }
 
 bool MemoryReservation::try_grow_beyond(int64_t bytes) {

@@ -13,8 +13,10 @@
 //                       sent to clients that may be slow
 //     events    4       backlogs of event streams                the stream ends; its client resumes
 //     programs  1       parsed and planned programs              the least recently used one leaves its cache
-//     effects   2       effects that jobs hold back until they   the run waits until those that it has are committed
-//                       may enter their session's log
+//     effects   2       effects of runs that are not in a log    a run that streams its effects waits until those that
+//                       yet                                      it has are committed; any other one fails
+//     waiting   2       requests of background jobs that wait,   the request leaves memory and is read again from the
+//                       and results that wait for the session    job's row; the job begins when it is next in order
 //   (rest)      1     the program itself: code, stacks, database
 //
 // The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.
@@ -41,8 +43,8 @@ struct MemoryShares {
 };
 MemoryShares memory_shares(int64_t process_bytes);
 
-enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms, kEffects };
-inline constexpr size_t kMemoryAccounts = 6;
+enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms, kEffects, kWaiting };
+inline constexpr size_t kMemoryAccounts = 7;
 
 /// Counts bytes by account. Any thread; without a lock. Shared with its reservations, which may outlive its owner.
 class MemoryLedger {
@@ -108,6 +110,8 @@ class MemoryReservation {
   /// Holds so many from now on, whatever the limit is.
   void hold(int64_t bytes) { bytes > bytes_ ? grow_regardless(bytes - bytes_) : shrink(bytes_ - bytes); }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
+  /// What the account may hold in all; without a ledger as much as there is.
+  [[nodiscard]] int64_t limit_bytes() const;
 
  private:
   MemoryLedgerRef ledger_;  ///< null: of none

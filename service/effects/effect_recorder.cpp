@@ -15,10 +15,30 @@ namespace {
 constexpr size_t kOpenEffects = 1024;
 constexpr int64_t kOpenBytes = int64_t{16} << 20;
 
+// Of an effect beside its values, and of a value beside its bytes.
+constexpr int64_t kEffectItself = 256, kValueItself = 128;
+
 int64_t payload_bytes(const RecordedEffect& effect) {
   int64_t bytes = 0;
   for (const tensor::DenseValue& value : effect.values) bytes += value.buffer->size();
   return bytes;
+}
+
+int64_t memory_bytes(const RecordedEffect& effect) {
+  return kEffectItself + kValueItself * static_cast<int64_t>(effect.values.size()) + payload_bytes(effect);
+}
+
+core::Error no_memory_for(int64_t bytes, const core::MemoryReservation& memory) {
+  if (bytes > memory.limit_bytes() - memory.bytes()) {
+    return {
+        "memory_exceeded",
+        "the effects of this run, which are kept until it is over, take more than the " +
+            std::to_string(memory.limit_bytes()) +
+            " bytes of memory that all effects of this server may take; send the job to a session with \"effects\": "
+            "\"streaming\", which puts them into the log while it runs, or log less"};
+  }
+  return core::Error("memory_full", "effects of other runs hold the memory that those of this one need")
+      .with_retry_after(1);
 }
 
 // A kind at a place of the program.
@@ -177,12 +197,13 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
   const int64_t bytes = payload_bytes(made);
   const bool commits = commits_early(kind);
   const bool is_news = state_.with([&](State& state) {
-    state.effects.push_back(std::move(made));
-    state.open_bytes += bytes;
-    if (commits && !state.memory.try_grow(bytes)) {
-      state.memory.grow_regardless(bytes);  // it has happened
+    if (const int64_t held = memory_bytes(made); !state.memory.try_grow(held)) {
+      if (early_ != EarlyCommits::kAll) throw no_memory_for(held, state.memory);
+      state.memory.grow_regardless(held);  // it has happened
       state.is_short = true;
     }
+    state.effects.push_back(std::move(made));
+    state.open_bytes += bytes;
     return commits && !std::exchange(state.wants.commit, true);
   });
   if (is_news) notify_();
@@ -348,9 +369,8 @@ std::optional<core::SteadyTime> EffectRecorder::oldest_open() const {
 bool EffectRecorder::committed(size_t count) {
   return state_.with([&](State& state) {
     for (size_t i = state.committed; i < state.committed + count; ++i) {
-      const int64_t bytes = payload_bytes(state.effects[i]);
-      state.open_bytes -= bytes;
-      if (commits_early(*state.effects[i].kind)) state.memory.shrink(bytes);
+      state.open_bytes -= payload_bytes(state.effects[i]);
+      if (early_ == EarlyCommits::kAll) state.memory.shrink(memory_bytes(state.effects[i]));
     }
     state.is_short = false;
     state.committed += count;

@@ -81,8 +81,10 @@ class EffectRecorder final : public device::EffectSink {
  public:
   /// `infeeds` came with the request and are taken first. With a session (`early` is not kNone) more may come from its
   /// queues. `notify` is called when there is something new in wants(); it may be called by emit(), on a thread that
-  /// must not wait. `memory` holds effects that are to be committed early, until they are: where there is none, the run
-  /// waits for that with the first one that did not fit, so that each commit lets it go on.
+  /// must not wait. `memory` holds the effects that are in the recorder's memory or were taken from it, until it is
+  /// destroyed. Where there is none, a run whose effects are all committed early waits for that with the first one that
+  /// did not fit, so that each commit lets it go on; any other run ends with memory_exceeded, or with memory_full where
+  /// others hold what is missing.
   EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early, std::function<void()> notify,
                  core::MemoryReservation memory = {});
   device::EffectResult emit(const device::EffectCall& call) override;

@@ -64,7 +64,10 @@ struct JobRunner::Job {
   std::vector<int64_t> overwritten;                                      ///< arguments whose memory the run wrote
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   quotas::ArrayCharge charge;                                            ///< of what the request keeps on the disk
-  ResultEncoder encode;                                                  ///< makes the document that the row keeps
+  core::MemoryReservation waiting;                                       ///< while it waits: job_memory.cpp
+  bool leaves_memory = false;  ///< there was no room for its request: in the row alone until it starts
+  std::vector<tensor::TensorType> argument_types;  ///< that it is lowered for
+  ResultEncoder encode;                            ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;
   core::SteadyTime deadline;

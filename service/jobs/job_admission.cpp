@@ -37,7 +37,7 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
   if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
   bool entered = false;
   try {
-    storage::PendingBlobs bytes = keep_request(job);
+    storage::PendingBlobs bytes = keep_request(job, background);
     if (background) promise_results(job);
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
@@ -71,6 +71,7 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
     });
     bytes.keep();
     job.row.request = {};  // it is in the row
+    unload_request(job);
   } catch (...) {
     {
       const std::lock_guard held(mutex_);
@@ -94,8 +95,10 @@ void JobRunner::accept(const JobRef& accepted, bool background) {
 }
 
 // Large values of the request are durable before the row that names their blob.
-storage::PendingBlobs JobRunner::keep_request(Job& job) {
+storage::PendingBlobs JobRunner::keep_request(Job& job, bool background) {
   const StoredJob stored = to_stored_job(job.request);
+  if (background && !hold_request(job, stored.byte_count))
+    throw core::Error("memory_full", "other jobs that wait hold the memory that this one needs").with_retry_after(1);
   if (stored.byte_count > kMostInRow)
     job.charge = arrays_.ledger().charge_bytes(job.row.principal, stored.byte_count, kWhatIsKept);
   job.row.environment = environment_;

@@ -21,7 +21,7 @@ bool JobRunner::drain(std::chrono::milliseconds time) {
   stop_running(Stop::kWaiting);
   const auto wait_for_all = [&](std::chrono::milliseconds limit) {
     std::unique_lock held(mutex_);
-    return changed_.wait_for(held, limit, [&] { return counters_.running == 0; });
+    return changed_.wait_for(held, limit, [&] { return counters_.running == 0 && entered_ == 0; });
   };
   if (wait_for_all(time)) return true;
   stop_running(Stop::kAll);
@@ -52,6 +52,7 @@ void JobRunner::put_back_running() {
 }
 
 void JobRunner::stop_running(Stop which) {
+  if (which == Stop::kAll) all_end_ = true;
   std::vector<JobRef> left;
   {
     const std::lock_guard held(mutex_);

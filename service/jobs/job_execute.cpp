@@ -204,6 +204,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     if (job->queue != nullptr) wait_to_commit(*job, *waiter);
     throw core::Error(*job->cannot_run);
   }
+  wait_for_room(*job, *waiter);
+  load_request(*job);
   if (job->request.least_loaded) {
     std::vector<int64_t>& devices = job->assignment.devices;
     devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));
@@ -223,6 +225,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();
 
+  // If it waits from here on, it waits without the values that came with its request.
+  for (Argument& argument : job->request.arguments) {
+    if (auto* value = std::get_if<tensor::DenseValue>(&argument)) value->buffer = nullptr;
+  }
   job->overwritten = outcome.overwritten;
   if (!outcome.ok()) {
     if (job->streams()) wait_to_leave_effects(*job, *outcome.error, *waiter);
@@ -251,6 +257,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     result.argument_ranks.push_back(sharding.rank());
     result.argument_shardings.push_back(sharding.mesh == nullptr ? std::nullopt : std::optional(sharding));
   }
+  hold_answer(*job, result, *waiter);
   commit(*job, outcome, result, *waiter);
   return result;
 }

@@ -113,7 +113,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
 
   core::SteadyTime start = clock_.steady();
   job->assignment = assign_devices(wanted, engine_.options().device_count);
-  job->lowered = compiler_.lower(compiler_.specialise(wanted.program, types), job->assignment.lower);
+  job->argument_types = std::move(types);
+  job->lowered = compiler_.lower(compiler_.specialise(wanted.program, job->argument_types), job->assignment.lower);
   if (const size_t results = job->lowered->plan->results.size();
       !wanted.result_names.empty() && wanted.result_names.size() != results) {
     const std::string counts = fmt::format("{} names for {} results", wanted.result_names.size(), results);
@@ -123,7 +124,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   start = clock_.steady();
   if (!compiler_.count_binding(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
     CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
-    for (const tensor::TensorType& type : types)
+    for (const tensor::TensorType& type : job->argument_types)
       note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);
     options_.on_compile(note);
   }

@@ -14,6 +14,7 @@ namespace meshd::jobs {
 //      reserved, and fails in the session's order.
 //   3. All are queued when all keep what they read: none may be replaced by another that starts before.
 void JobRunner::recover(const Recovery& recovery) {
+  recovery_.emplace(recovery);
   std::vector<JobRef> recovered;
   storage::PageRequest page{storage::kMaxPageSize, ""};
   do {
@@ -62,6 +63,11 @@ JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Recov
     arrays_.release(job->donated, row.id);
     arrays_.reserve(job->donated, row.id);
     keep_arguments(*job);
+    if (row.request_version != 0) {
+      const auto in_row = static_cast<int64_t>(row.request.size());
+      hold_request(*job, row.bytes ? row.bytes->length : in_row);
+      unload_request(*job);
+    }
     if (row.bytes) {
       job->charge = arrays_.ledger().charge_bytes(row.principal, row.bytes->length, kWhatIsKept,
                                                   quotas::ArrayLedger::Fit::kAnyway);

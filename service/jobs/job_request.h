@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "service/arrays/array_store.h"
 #include "service/arrays/region.h"
 #include "service/compile/pipeline.h"
+#include "service/core/memory_ledger.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_recorder.h"
 #include "service/kernels/machine_rates.h"
@@ -74,6 +76,7 @@ enum class ResultMode : uint8_t { kInline, kArray, kNone };
 struct ResultForm {
   bool base64 = false;
   std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree
+  bool is_file = false;     ///< the client gets a file; only a row has the results as text
 };
 
 /// The request of POST /v1/run and POST /v1/sessions/{id}/jobs.
@@ -171,7 +174,8 @@ struct JobResult {
   int64_t planned_peak_bytes = 0;
   device::RunStats stats;
   compile::PlanRef plan;
-  kernels::MachineRates machine;  ///< of a run with a profile: the limits of its steps
+  std::shared_ptr<core::MemoryReservation> answer_memory;  ///< for its text, if that is large
+  kernels::MachineRates machine;                           ///< of a run with a profile: the limits of its steps
   /// Took some microseconds and waits for nothing, and so will every run of the same request, if it need not be
   /// compiled again.
   bool is_brief = false;

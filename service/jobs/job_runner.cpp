@@ -46,14 +46,26 @@ JobRunner::~JobRunner() {
 }
 
 JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter) {
-  {
-    const std::lock_guard held(mutex_);
-    if (stopping_) throw draining();
-  }
+  // Counted from here on: the end of the server waits for those that it did not refuse.
+  const Entered entered(*this);
   JobRef job = prepare(std::move(request));
   job->encode = encode;
   accept(job, false);
   return finish(job, waiter);
+}
+
+JobRunner::Entered::Entered(JobRunner& runner) : runner_(runner) {
+  const std::lock_guard held(runner_.mutex_);
+  if (runner_.stopping_) throw draining();
+  ++runner_.entered_;
+}
+
+JobRunner::Entered::~Entered() {
+  {
+    const std::lock_guard held(runner_.mutex_);
+    --runner_.entered_;
+  }
+  runner_.changed_.notify_all();
 }
 
 JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {

@@ -6,6 +6,7 @@
 // A job without session, key, stored result, update and donated durable array writes no row.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -136,16 +137,16 @@ class JobRunner {
   /// The job of an earlier request with this idempotency key; nothing for a new one. Throws idempotency_key_reused when
   /// that request had another fingerprint, not_found when its job was deleted.
   std::optional<JobView> find_repeated(std::string_view principal, std::string_view route, std::string_view key,
-                                       std::string_view fingerprint);
+                                       std::string_view fingerprint, core::MemoryReservation& memory);
   /// The progress of the session's jobs that run, by number; of their rows only the ids. Reads no row: for readers that
   /// look again and again.
   std::vector<JobView> running(const std::string& session) const;
-  /// Throws not_found.
-  JobView view(const std::string& id, std::string_view principal);
+  /// `memory` holds what the answer takes, here and in find_repeated() and wait(). Throws not_found, memory_full.
+  JobView view(const std::string& id, std::string_view principal, core::MemoryReservation& memory);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops. No time: what is shown
   /// agrees with the effects that are visible, where view() may show a job that has just committed as running.
   JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
-               const core::WaiterRef& waiter);
+               const core::WaiterRef& waiter, core::MemoryReservation& memory);
   /// Cancels a job that is not over, and deletes one that is, with its answer. Its effects stay in the log. A
   /// cancellation is durable when this returns: of it and the job's commit, the transaction that comes first wins. One
   /// that waits to be started is over at once. Throws not_found.
@@ -162,7 +163,7 @@ class JobRunner {
   void close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
                      const core::WaiterRef& waiter);
 
-  /// What jobs of before a restart need beside their rows.
+  /// What jobs need beside their rows: those of before a restart, and those whose requests have left memory.
   struct Recovery {
     registry::ProgramRegistry& programs;
     mesh::Processes processes;  ///< labels of the server's devices
@@ -195,6 +196,17 @@ class JobRunner {
   /// Null: it is over, or never was.
   JobRef find_live(const std::string& id, std::string_view principal) const;
   class Claim;
+  /// A request that waits for its job, from before that is accepted. Throws draining when the server stops.
+  class Entered {
+   public:
+    explicit Entered(JobRunner& runner);
+    ~Entered();
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    JobRunner& runner_;
+  };
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
   JobRef recover_job(const storage::JobRow& row, const Recovery& recovery);
@@ -254,8 +266,23 @@ class JobRunner {
   void fail(Job& job, const core::Error& error);
   /// Counts a job that is over, before anybody who waits for it sees that; null: it is done.
   void note_end(const Job& job, const core::Error* error, int64_t effects);
+  /// Counts what a background job holds while it waits; where there is no room, its request will leave memory. False:
+  /// it cannot.
+  bool hold_request(Job& job, int64_t stored_bytes);
+  /// Of its program and plan, though others may have the same.
+  static int64_t program_bytes(const Job& job);
+  /// What is in the job's row leaves memory, if it has to.
+  static void unload_request(Job& job);
+  /// It comes back.
+  void load_request(Job& job);
+  /// Waits until the job is next in its session, unless there is room for its results until then.
+  void wait_for_room(Job& job, core::Waiter& waiter);
+  bool try_hold_results(Job& job) const;
+  /// Holds memory for the text of the answer. Throws memory_exceeded; memory_full for a job of a request, while one in
+  /// the background waits.
+  void hold_answer(Job& job, JobResult& result, core::Waiter& waiter);
   /// Puts the request into the job's row in its stored form. The blobs are to be kept once the row is durable.
-  storage::PendingBlobs keep_request(Job& job);
+  storage::PendingBlobs keep_request(Job& job, bool background);
   /// Clients find the job from here on, and the end of the server ends it.
   void list_live(const JobRef& job);
   void keep_arguments(Job& job);
@@ -283,7 +310,8 @@ class JobRunner {
   const core::Clock& clock_;
   const RunnerOptions options_;
   MachineLimits machine_limits_;
-  const int64_t environment_;  ///< of this process, for the rows of its jobs
+  const int64_t environment_;         ///< of this process, for the rows of its jobs
+  std::optional<Recovery> recovery_;  ///< what rows are read with; written by recover()
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -299,7 +327,9 @@ class JobRunner {
   std::map<std::string, Share> shares_;
   int running_background_ = 0;
   int waiting_foreground_ = 0;  ///< requests that wait for their clients
+  int entered_ = 0;             ///< requests that wait for their jobs
   bool stopping_ = false;
+  std::atomic<bool> all_end_ = false;  ///< the time of the drain is up: also for jobs that are not live_ yet
   JobCounters counters_;
   FiberPool background_;  ///< last: its bodies use all of the above
 };

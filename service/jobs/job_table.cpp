@@ -1,12 +1,16 @@
 // Jobs as clients see and end them.
 #include <algorithm>
 
+#include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/jobs/idempotency_keys.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
 namespace {
+
+// What a response takes beside its text: the row's answer, and the text while it grows.
+constexpr int64_t kCopiesOfAnswer = 3;
 
 core::Error no_job(const std::string& id) { return {"not_found", "there is no job '" + id + "'"}; }
 
@@ -18,10 +22,13 @@ JobRunner::JobRef JobRunner::find_live(const std::string& id, std::string_view p
   return found == live_.end() ? nullptr : found->second;
 }
 
-JobView JobRunner::view(const std::string& id, std::string_view principal) {
+JobView JobRunner::view(const std::string& id, std::string_view principal, core::MemoryReservation& memory) {
   const JobRef job = find_live(id, principal);
   JobView view;
-  auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.job(id, principal); });
+  auto row = store_.catalog().read([&](storage::Reader& reader) {
+    memory.grow(core::checked_mul(reader.job_bytes(id, principal), kCopiesOfAnswer));
+    return reader.job(id, principal);
+  });
   if (!row) throw no_job(id);
   view.row = std::move(*row);
   if (job == nullptr) return view;
@@ -63,7 +70,8 @@ storage::Page<storage::JobRow> JobRunner::list(std::string_view principal, const
 }
 
 std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std::string_view route,
-                                                std::string_view key, std::string_view fingerprint) {
+                                                std::string_view key, std::string_view fingerprint,
+                                                core::MemoryReservation& memory) {
   const auto known = IdempotencyKeys(store_.catalog()).find(principal, route, key, fingerprint);
   if (!known) return std::nullopt;
   const auto state =
@@ -72,7 +80,7 @@ std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std:
     throw core::Error("not_found", "the job of this Idempotency-Key, '" + known->made +
                                        "', was deleted; use a new key for a new request");
   }
-  return view(known->made, principal);
+  return view(known->made, principal, memory);
 }
 
 JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::string_view principal) {

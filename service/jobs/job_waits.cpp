@@ -17,7 +17,7 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
   {
     const std::lock_guard held(job.mutex);
     if (job.cancelled) return was_cancelled();
-    if (job.stopped) return draining();
+    if (job.stopped || all_end_) return draining();
   }
   if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");
   if (clock_.steady() < job.deadline) return std::nullopt;
@@ -45,7 +45,7 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
 }
 
 JobView JobRunner::wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
-                        const core::WaiterRef& waiter) {
+                        const core::WaiterRef& waiter, core::MemoryReservation& memory) {
   core::SteadyTime end = clock_.steady() + time;
   const JobRef job = find_live(id, principal);
   // A job without a row has no id that a client knows.
@@ -70,7 +70,7 @@ JobView JobRunner::wait(const std::string& id, std::string_view principal, std::
       waiter->wait(end);
     }
   }
-  return view(id, principal);
+  return view(id, principal, memory);
 }
 
 void JobRunner::wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time,

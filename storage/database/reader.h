@@ -122,6 +122,8 @@ class Reader {
   [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
   /// The same job's state, without its request and answer.
   [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);
+  /// Of its request and its answer, which job() reads; 0 where there is no such job.
+  [[nodiscard]] int64_t job_bytes(std::string_view id, std::string_view principal);
   /// Transaction::request_cancel was called for it.
   [[nodiscard]] bool is_cancel_requested(std::string_view id, std::string_view principal);
   /// The first principal behind this one, by name, that has jobs that are over.

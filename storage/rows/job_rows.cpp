@@ -238,6 +238,12 @@ std::optional<JobState> Reader::job_state(std::string_view id, std::string_view 
   return from_word<JobState>(kJobStates, row.view(0));
 }
 
+int64_t Reader::job_bytes(std::string_view id, std::string_view principal) {
+  Statement row = connection_->statement(
+      "SELECT ifnull(length(request), 0) + ifnull(length(answer), 0) FROM jobs WHERE principal = ?1 AND id = ?2");
+  return row.bind(principal, id).step() ? row.integer(0) : 0;
+}
+
 std::optional<std::string> Reader::next_with_finished_jobs(std::optional<std::string_view> after) {
   // The first principal may be "", whose jobs nobody's token names.
   Statement row = connection_->statement(

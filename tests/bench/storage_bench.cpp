@@ -1,3 +1,4 @@
+// storage_bench --fill FOLDER: a data folder of 10,000 arrays and 100,000 finished jobs (tests/system/starts_test.py).
 // storage_bench [FOLDER]: how storage does against what the disk itself can, a ratio where there is a peer. FOLDER
 // (default a temporary one) must be on the disk that is to be judged. It is held to limits L4, Q3 and
 // "metadata commit at most 2 fsyncs, lookups at least 134,000 /s, blobs at least 0.7 of a raw file".
@@ -173,32 +174,36 @@ void blobs(Store& store, const std::string& folder) {
   }
 }
 
-void restart(const std::string& folder) {
-  {
-    OpenStore store(folder);
-    for (int batch = 0; batch < 100; ++batch) {
-      std::vector<BlobWriter> writers;
-      for (int i = 0; i < 100; ++i) {
-        writers.push_back(store->blobs().begin("arr_restart_" + std::to_string(batch * 100 + i) + ".s0", 100));
-      }
-      const std::vector<CommittedBlob> blobs = commit_blobs(std::move(writers));
-      store->catalog().write([&](Transaction& t) {
-        for (const CommittedBlob& blob : blobs) {
-          const std::string id = blob.ref.name.substr(0, blob.ref.name.find('.'));
-          t.insert_array(array_row(id));
-          t.put_shard({id, 0, blob.ref});
-        }
-        if (batch == 0) t.insert_session(session_row("ses_restart"));
-        for (int i = 0; i < 1000; ++i) {
-          const int64_t number = t.next_job_number("ses_restart");
-          JobRow row = job_row("job_restart_" + std::to_string(number), "ses_restart", number);
-          row.request = std::string(500, 'r');
-          row.state = number % 100 == 0 ? JobState::kRunning : number % 10 == 0 ? JobState::kQueued : JobState::kDone;
-          t.insert_job(row);
-        }
-      });
+// 10,000 arrays and 100,000 jobs; a tenth of these are not over where that is asked for.
+void fill(const std::string& folder, bool with_open_jobs) {
+  OpenStore store(folder);
+  for (int batch = 0; batch < 100; ++batch) {
+    std::vector<BlobWriter> writers;
+    for (int i = 0; i < 100; ++i) {
+      writers.push_back(store->blobs().begin("arr_restart_" + std::to_string(batch * 100 + i) + ".s0", 100));
     }
+    const std::vector<CommittedBlob> blobs = commit_blobs(std::move(writers));
+    store->catalog().write([&](Transaction& t) {
+      for (const CommittedBlob& blob : blobs) {
+        const std::string id = blob.ref.name.substr(0, blob.ref.name.find('.'));
+        t.insert_array(array_row(id));
+        t.put_shard({id, 0, blob.ref});
+      }
+      if (batch == 0) t.insert_session(session_row("ses_restart"));
+      for (int i = 0; i < 1000; ++i) {
+        const int64_t number = t.next_job_number("ses_restart");
+        JobRow row = job_row("job_restart_" + std::to_string(number), "ses_restart", number);
+        row.request = std::string(500, 'r');
+        row.state = JobState::kDone;
+        if (with_open_jobs && number % 10 == 0) row.state = number % 100 == 0 ? JobState::kRunning : JobState::kQueued;
+        t.insert_job(row);
+      }
+    });
   }
+}
+
+void restart(const std::string& folder) {
+  fill(folder, true);
   const auto start = Clock::now();
   OpenStore store(folder);
   const double opened = seconds_since(start);
@@ -281,6 +286,10 @@ void session_deletion(const std::string& folder) {
 
 int main(int argc, char** argv) {
   using namespace meshd::testing;
+  if (argc > 2 && std::string_view(argv[1]) == "--fill") {
+    fill(argv[2], false);
+    return 0;
+  }
   const TempFolder temporary;
   const std::string folder = argc > 1 ? argv[1] : temporary.path();
   const double raw = raw_fsyncs(folder);

@@ -10,11 +10,12 @@
 #include "service/sharding/layout.h"
 #include "service/sharding/parts.h"
 #include "service/tensor/sizes.h"
+#include "tests/support/effort.h"
 
 namespace meshd::sharding {
 namespace {
 
-constexpr int kRounds = 100'000;
+const int kRounds = testing::by_effort(100'000, 1'000'000, 100'000'000);
 
 // Products of two numbers of 64 bits fit.
 __extension__ typedef __int128 Wide;

@@ -16,6 +16,7 @@
 #include "tests/recovery/kill_history.h"
 #include "tests/recovery/store_worker.h"
 #include "tests/support/effort.h"
+#include "tests/support/forgetful_watcher.h"
 #include "tests/support/power_disk.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_file_system.h"
@@ -33,27 +34,6 @@ uint64_t choose_seed() {
   const char* given = std::getenv("SEED");
   return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
-
-enum class FolderSyncs { kDone, kForgotten };
-
-// A planted bug: the disk is not told of the syncs of folders.
-class ForgetfulWatcher final : public SystemWatcher {
- public:
-  explicit ForgetfulWatcher(SystemWatcher& disk) : disk_(disk) {}
-  [[nodiscard]] bool fails(const std::string& operation) override { return disk_.fails(operation); }
-  void created(const std::string& path) override { disk_.created(path); }
-  void wrote(const std::string& path, int64_t offset, std::span<const std::byte> bytes) override {
-    disk_.wrote(path, offset, bytes);
-  }
-  void resized(const std::string& path, int64_t size) override { disk_.resized(path, size); }
-  void synced(const std::string& path) override { disk_.synced(path); }
-  void renamed(const std::string& from, const std::string& to) override { disk_.renamed(from, to); }
-  void removed(const std::string& path) override { disk_.removed(path); }
-  void synced_folder(const std::string&) override {}
-
- private:
-  SystemWatcher& disk_;
-};
 
 // Works in `folder` until the power is gone.
 void work_until_cut(const std::string& folder, PowerDisk& disk, const std::string& name, KillHistory& history,

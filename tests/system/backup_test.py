@@ -1,10 +1,13 @@
-"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY."""
+"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long) judges how long jobs take
+beside a backup."""
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from server import Meshd
@@ -85,13 +88,15 @@ class WhileServing(unittest.TestCase):
                    "return %0, %a : !stablehlo.token, tensor<4xf32> }")
         with Shared("root one admin\nann two\n") as shared:
             session = ok(shared.ask("two", "POST", "/v1/sessions"), 201)["id"]
-            stop, made = threading.Event(), []
+            stop, made, took = threading.Event(), [], []
 
             def work():
                 while not stop.is_set():
                     number = len(made)
                     job = {"program": {"text": program}, "arguments": [[number] * 4], "results": {"encoding": "array"}}
+                    began = time.monotonic()
                     made.append(ok(shared.ask("two", "POST", f"/v1/sessions/{session}/jobs", job))["results"][0]["array"])
+                    took.append(time.monotonic() - began)
 
             worker = threading.Thread(target=work)
             worker.start()
@@ -104,6 +109,9 @@ class WhileServing(unittest.TestCase):
                 folders.append(done["folder"])
             stop.set()
             worker.join()
+            print(f"{len(took)} jobs beside two backups: one took {max(took) * 1000:.0f} ms at most")
+            if "MESHD_LONG" in os.environ:
+                self.assertLessEqual(max(took), 0.1, "a backup stops nobody for 100 ms")
             refused(shared.ask("one", "POST", "/v1/admin/backup?name=a"), 409, "conflict")
             refused(shared.ask("two", "POST", "/v1/admin/backup"), 403, "forbidden")
             for wrong in ("..", ".hidden", "a%2Fb", "", "x" * 101):

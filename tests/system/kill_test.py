@@ -58,7 +58,7 @@ class Chain:
         body = {"program": {"text": text}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
                 "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}}
         try:
-            status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"job-{number}"})
+            status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"{self.session}-{number}"})
         except (OSError, http.client.HTTPException, ValueError):  # cut off, before or within the answer
             return False
         if status == 200:
@@ -96,11 +96,16 @@ def main():
     kills = acknowledged = chains = 0
     with Meshd(sys.argv[1], "--devices", "2") as server:
         while kills < KILLS:
-            chain = Chain(server)
+            chain, done = Chain(server), [0, 0]  # and its jobs before the last two kills
             for _ in range(min(50, KILLS - kills)):
                 worker = threading.Thread(target=chain.work)
                 worker.start()
                 time.sleep(rng.uniform(0.02, 0.25))
+                # On a slow machine: a job that three kills in a row find running fails with `crashed`, as it should.
+                before = len(chain.arrays)
+                if done == [before, before]:
+                    until(lambda: len(chain.arrays) > min(before, MOST_JOBS) or not worker.is_alive(), "a job is done", 60)
+                done = [done[1], len(chain.arrays)]
                 server.stop(signal.SIGKILL)
                 worker.join()
                 assert not chain.wrong, chain.wrong

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,18 @@ def short_lists_of_numbers(server):
     refused(at_once(24, lambda _: post(server, "/v1/run", text)))
 
 
+def numbers_of_runs(server):
+    """Arguments that take four times their text."""
+    count = 4 * MIB
+    text = (f"func.func @main(%a: tensor<{count}xf64>) -> tensor<f64> {{\n  %z = stablehlo.constant dense<0.0> : tensor<f64>\n"
+            f"  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<{count}xf64>, tensor<f64>) -> tensor<f64>\n"
+            "  return %0 : tensor<f64>\n}")
+    body = json.dumps({"program": {"text": text}, "arguments": []}).replace("[]", "[[" + "1," * (count - 1) + "1]]").encode()
+    answers = at_once(24, lambda _: post(server, "/v1/run", body))
+    assert set(answers) <= {(503, "memory_full"), (200, None)}, answers
+    assert post(server, "/v1/run", body)[2]["results"][0]["data"] == count
+
+
 def long_texts(server):
     text = b'{"program": {"text": "' + b"x" * 60_000_000 + b'"}}'
     refused(at_once(24, lambda _: post(server, "/v1/run", text)), (422, "unsupported_op"))
@@ -228,6 +241,106 @@ def downloads_that_nobody_reads(server):
     assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
 
 
+def ended(server, job):
+    """The document of a job that is over."""
+    return until(lambda: (lambda found: found if found["state"] in ("done", "failed", "cancelled") else None)(ok(server.ask("GET", f"/v1/jobs/{job}"))),
+                 f"{job} is over", 120)
+
+
+def results_as_text(server):
+    """Runs whose results would be texts of a third of a gigabyte: all at once they find no room, stored they are done."""
+    text = "func.func @main() -> tensor<4000000xf64> {\n  %0 = stablehlo.iota dim = 0 : tensor<4000000xf64>\n  return %0 : tensor<4000000xf64>\n}"
+    answers = at_once(24, lambda _: server.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": []}))
+    assert set(answers) <= {(200, None), (503, "memory_full"), (422, "memory_exceeded")}, set(answers)
+    smaller = text.replace("4000000", "1000000")
+    answers = at_once(24, lambda _: server.ask("POST", "/v1/run", {"program": {"text": smaller}, "arguments": []}))
+    assert set(answers) <= {(200, None), (503, "memory_full")} and (200, None) in answers, set(answers)
+    session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+    jobs = [ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": smaller}, "arguments": []}, {"Prefer": "respond-async"}), 202)["id"]
+            for _ in range(8)]
+    states = {ended(server, job)["state"] for job in jobs}
+    assert states == {"done"}, f"a job waits for the memory of its answer: {states}"
+    stored = ok(server.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [], "results": {"encoding": "array", "durability": "memory"}}))
+    assert server.ask("DELETE", f"/v1/arrays/{stored['results'][0]['array']}")[0] == 204
+    ok(server.ask("DELETE", f"/v1/sessions/{session}"), 204)
+
+
+def effects_of_one_run(server):
+    """A run that logs two gigabytes: refused where its effects are kept until its end, done where they are streamed."""
+    count = 1 << 19
+    text = f"""func.func @main(%t: !stablehlo.token {{jax.token = true}}, %n: tensor<i32>) -> (!stablehlo.token {{jax.token = true}}, tensor<i32>) {{
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %u = %t) : tensor<i32>, !stablehlo.token cond {{
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %v = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<{count}xi32>
+    %w = stablehlo.custom_call @xla_ffi_python_cpu_callback(%u, %v) {{backend_config = "", has_side_effect = true, mhlo.backend_config = {{index = 0 : ui64}}, operand_layouts = [dense<> : tensor<0xindex>, dense<0> : tensor<1xindex>], result_layouts = [dense<> : tensor<0xindex>]}} : (!stablehlo.token, tensor<{count}xi32>) -> !stablehlo.token
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %w : tensor<i32>, !stablehlo.token
+  }}
+  return %0#1, %0#0 : !stablehlo.token, tensor<i32>
+}}"""
+    job = {"program": {"text": text}, "arguments": [1000], "callbacks": {"0": {"effect": "log", "name": "n"}}}
+    status, _, document = server.ask("POST", "/v1/run", job)
+    assert (status, document.get("code")) == (422, "memory_exceeded"), (status, document)
+    session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+    status, _, document = server.ask("POST", f"/v1/sessions/{session}/jobs", job)
+    assert (status, document.get("code")) == (422, "memory_exceeded"), (status, document)
+    assert "streaming" in document["detail"], document
+    assert ok(server.ask("GET", f"/v1/sessions/{session}/effects"))["items"] == []
+    done = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {**job, "arguments": [100], "effects": "streaming"}))
+    assert done["effects"]["count"] == 100 if isinstance(done["effects"], dict) else True, done
+    ok(server.ask("DELETE", f"/v1/sessions/{session}"), 204)
+
+
+def jobs_that_wait(server):
+    """Jobs with 20 MiB of arguments each wait behind one that waits for its client, and all are done in the end."""
+    count = 5 * MIB
+    wait = """func.func @main(%t: !stablehlo.token {jax.token = true}) -> (!stablehlo.token {jax.token = true}, tensor<f32>) {
+  %0:2 = "stablehlo.infeed"(%t) <{infeed_config = "go"}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+  return %0#1, %0#0 : !stablehlo.token, tensor<f32>
+}"""
+    total = f"""func.func @main(%a: tensor<{count}xf32>) -> tensor<f32> {{
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<{count}xf32>, tensor<f32>) -> tensor<f32>
+  %t = stablehlo.create_token : !stablehlo.token
+  %u = "stablehlo.outfeed"(%0, %t) <{{outfeed_config = "q"}}> : (tensor<f32>, !stablehlo.token) -> !stablehlo.token
+  return %0 : tensor<f32>
+}}"""
+    large = f"""func.func @main(%n: tensor<f32>) -> tensor<{count}xf32> {{
+  %0 = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<{count}xf32>
+  %t = stablehlo.create_token : !stablehlo.token
+  %u = "stablehlo.outfeed"(%n, %t) <{{outfeed_config = "q"}}> : (tensor<f32>, !stablehlo.token) -> !stablehlo.token
+  return %0 : tensor<{count}xf32>
+}}"""
+    session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+    path = f"/v1/sessions/{session}/jobs"
+
+    def form(i):
+        data = json.dumps({"program": {"text": total}, "arguments": [{"part": "x", "dtype": "float32", "shape": [count]}]}).encode()
+        body = (b"--B\r\nContent-Disposition: form-data; name=\"request\"\r\nContent-Type: application/json\r\n\r\n" + data +
+                b"\r\n--B\r\nContent-Disposition: form-data; name=\"x\"; filename=\"x\"\r\nContent-Type: application/octet-stream\r\n\r\n" +
+                struct.pack("<f", i) + bytes(4 * count - 4) + b"\r\n--B--\r\n")
+        return server.ask("POST", path, body, {"Content-Type": "multipart/form-data; boundary=B", "Prefer": "respond-async"})
+
+    first = ok(server.ask("POST", path, {"program": {"text": wait}, "arguments": []}, {"Prefer": "respond-async"}), 202)["id"]
+    until(lambda: ok(server.ask("GET", f"/v1/jobs/{first}"))["state"] == "running", "the first one runs")
+    with_arguments = [ok(form(i), 202)["id"] for i in range(40)]
+    with_results = [ok(server.ask("POST", path, {"program": {"text": large}, "arguments": [i + 0.5], "results": {"encoding": "array", "durability": "memory"}},
+                                  {"Prefer": "respond-async"}), 202)["id"] for i in range(20)]
+    print(f"  60 jobs wait: {memory_of(server, 'VmRSS') // MIB} MiB, {held_by(server, 'waiting') // MIB} MiB of them counted")
+    ok(server.ask("POST", f"/v1/sessions/{session}/infeed", {"queue": "go", "values": [{"dtype": "float32", "shape": [], "data": 1}]}), 201)
+    for i, job in enumerate(with_arguments):
+        done = ended(server, job)
+        assert done["state"] == "done" and done["answer"]["results"][0]["data"] == float(i), done
+    for job in with_results:
+        assert ended(server, job)["state"] == "done"
+    assert held_by(server, "waiting") == 0
+    ok(server.ask("DELETE", f"/v1/sessions/{session}"), 204)
+
+
 def many_programs(server):
     """Two hundred programs of half a megabyte: those that were used last are kept."""
     before = memory_of(server, "VmRSS")
@@ -314,8 +427,8 @@ def main():
     try:
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
-            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, long_texts, large_array_as_text, many_programs,
-                           downloads_that_nobody_reads,
+            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, many_programs,
+                           downloads_that_nobody_reads, results_as_text, effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()
                 attack(server)
