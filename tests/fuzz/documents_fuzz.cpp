@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/codecs/form.h"
+#include "api/codecs/files/form.h"
 #include "api/codecs/runs/inference_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/files/npy.h"
