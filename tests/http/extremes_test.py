@@ -109,6 +109,7 @@ class Target:
         made["none"] = self.create("/v1/meshes", {"axes": [{"name": "x", "size": 0}]})
         made["program"] = self.create("/v1/programs", {"text": ADD})
         made["session"] = self.create("/v1/sessions", {})
+        made["webhook"] = self.create("/v1/webhooks", {"session": made["session"], "url": "https://hooks.invalid/"})
         made["array"] = self.create("/v1/arrays", VALUE)
         made["upload"] = self.create("/v1/arrays:upload?dtype=uint8&shape=2", b"a", {**RAW, "Upload-Complete": "?0"})
         made["pending"] = self.create("/v1/arrays:assemble",
@@ -123,7 +124,7 @@ class Target:
     def base(self, operation, path):
         """A request that is right: path parameters, query, headers, body."""
         made = self.made
-        ids = {"/v1/sessions": "session", "/v1/arrays": "array", "/v1/meshes": "mesh", "/v1/programs": "program", "/v1/uploads": "upload"}
+        ids = {"/v1/sessions": "session", "/v1/arrays": "array", "/v1/meshes": "mesh", "/v1/programs": "program", "/v1/uploads": "upload", "/v1/webhooks": "webhook"}
         captures = {"n": "3" if "zarr" in path else "1", "device": "0", "path": "zarr.json", "name": "a/b"}
         captures["id"] = next((made[kind] for stem, kind in ids.items() if path.startswith(stem + "/")), JOB)
         if path.startswith("/v1/zarr"):
@@ -156,7 +157,7 @@ class Target:
             "assembleArray": {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]},
             "resolveSharding": {"shape": [4, 4], "mesh": made["abstract"], "spec": [["x"]]},
             "compareArrays": {"array": made["array"], "mode": "bits"}, "resolveCall": {"arguments": [1, 2], "donate": [0]},
-            "putZarrNode": ZARR, "putModel": MODEL, "infer": INFERENCE, "inferVersion": INFERENCE, "getRepositoryIndex": {"ready": True},
+            "createWebhook": {"session": made["session"], "url": "https://hooks.invalid/"}, "putZarrNode": ZARR, "putModel": MODEL, "infer": INFERENCE, "inferVersion": INFERENCE, "getRepositoryIndex": {"ready": True},
             "loadModel": {"parameters": {"unload_dependents": False}}, "unloadModel": {"parameters": {"unload_dependents": False}},
         }
         return captures, query, headers, bodies.get(operation)

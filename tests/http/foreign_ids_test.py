@@ -22,7 +22,7 @@ from contract_schema import Contract  # noqa: E402
 from shared_server import Shared, ok, run  # noqa: E402
 
 CONTRACT = Contract(yaml.safe_load((SOURCE / "openapi/openapi.yaml").read_bytes()))
-ID = re.compile(r"^\^(arr|mesh|prog|ses|job|upl)_")
+ID = re.compile(r"^\^(arr|mesh|prog|ses|job|upl|whk)_")
 VALUE = {"dtype": "float32", "shape": [2], "data": [1, 2]}
 ADD = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"
 MESH = {"axis_names": ["x"], "devices": [0, 1]}
@@ -34,6 +34,7 @@ ZARR = {"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint
 NOT_LOOKED_UP = {
     ("createJob", "session"): 422,  # a body does not name a session beside the path's
     ("listArrays", "session"): 200,  # a filter: nothing matches
+    ("listWebhooks", "session"): 200,
     ("listJobs", "program"): 200,
     ("listSessionJobs", "program"): 200,
     ("putJob", "id"): 201,  # makes what it names, for each principal its own
@@ -94,6 +95,7 @@ class Principal:
         run_ = {"program": {"id": self.prog}, "arguments": [[1, 2]]}
         self.job = ok(self.ask("POST", f"/v1/sessions/{self.ses}/jobs", run_, {"Prefer": "respond-async"}), 202)["id"]
         ok(self.ask("POST", f"/v1/sessions/{self.ses}/barrier"))
+        self.whk = ok(self.ask("POST", "/v1/webhooks", {"session": self.ses, "url": "https://hooks.invalid/"}), 201)["id"]
         begun = {"Content-Type": "application/octet-stream", "Upload-Complete": "?0"}
         self.upl = ok(self.ask("POST", "/v1/arrays:upload?dtype=uint8&shape=2", b"a", begun), 201)["id"]
 
@@ -110,7 +112,7 @@ class Principal:
             "resolveSharding": {"shape": [2], "mesh": self.mesh, "spec": []}, "compareArrays": {"array": self.arr, "mode": "bits"},
             "explainProgram": {}, "partitionProgram": {}, "lowerProgram": {}, "suggestShardings": {},
             "putModel": {"program": {"id": self.prog}, "arguments": [{"input": "x"}]},
-            "infer": {"inputs": []}, "inferVersion": {"inputs": []}, "getRepositoryIndex": {}, "loadModel": {}, "unloadModel": {},
+            "createWebhook": {"session": self.ses, "url": "https://hooks.invalid/"}, "infer": {"inputs": []}, "inferVersion": {"inputs": []}, "getRepositoryIndex": {}, "loadModel": {}, "unloadModel": {},
         }.get(operation)
 
 

@@ -168,7 +168,7 @@ def nothing_is_sent_where_nobody_allowed_it(server):
 
 def mistakes_are_said(server):
     session = session_of(server)
-    url = "https://example.org/hook"
+    url = "https://hooks.invalid/"
     wrong = server.ask("POST", "/v1/webhooks", {"session": session, "url": "ftp://example.org", "secret": "mine", "events": []})
     assert wrong[0] == 422 and [entry["pointer"] for entry in wrong[2]["errors"]] == ["/url", "/secret", "/events"], wrong
     wrong = server.ask("POST", "/v1/webhooks", {"session": session, "url": url, "after": 7})
