@@ -1,5 +1,7 @@
 #include "service/propagation/axis_list.h"
 
+#include <numeric>
+
 namespace meshd::propagation {
 namespace {
 
@@ -90,6 +92,20 @@ AxisList agree(const AxisList& known, const AxisList& next, Growth& growth, cons
   for (size_t k = i; k < known.size(); ++k) out.push_back(known[k]);
   if (growth == Growth::kAllowed) {
     for (size_t k = i; k < next.size(); ++k) out.push_back(next[k]);
+  }
+  return out;
+}
+
+AxisList dividing_prefix(const AxisList& axes, int64_t size, const mesh::Mesh& mesh) {
+  AxisList out;
+  for (AxisRef axis : axes) {
+    const int64_t ways = sharding::axis_size(axis, mesh);
+    const int64_t common = std::gcd(size, ways);
+    if (common == 1 && ways != 1) break;
+    if (common != ways) axis.size = common;
+    out.push_back(axis);
+    if (common != ways) break;
+    size /= ways;
   }
   return out;
 }

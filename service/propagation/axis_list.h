@@ -33,4 +33,7 @@ enum class Growth : bool { kForbidden, kAllowed };
 /// `growth` is set to whether a third list may still extend it.
 AxisList agree(const AxisList& known, const AxisList& next, Growth& growth, const mesh::Mesh& mesh);
 
+/// The longest prefix of axes, the last perhaps in part, whose parts divide `size` evenly.
+AxisList dividing_prefix(const AxisList& axes, int64_t size, const mesh::Mesh& mesh);
+
 }  // namespace meshd::propagation

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "service/ops/collective/sdy_collectives.h"
 #include "service/propagation/graph.h"
 
 namespace meshd::propagation {
@@ -108,12 +109,13 @@ class Builder {
       const int outer = tensor_of(value);
       const int inside = argument(body, value);
       if (again) {
-        tensor_of(value) = outer;  // the first argument represents all that have the same operand
+        tensor_of(value) = outer;  // of the first; this one has an edge of its own (call_edge), or is a scalar
       } else {
         shadowed.emplace_back(value, outer);
       }
       annotate(inside, call_site.argument_shardings, i, call_site.location.line);
     }
+    open_the_others(graph_.block(body).arguments);
     std::vector<bool> is_inner;
     for (const ir::ValueId value : call_site.results) is_inner.push_back(tensor_of(value) < 0);
     ops_into(body, ops, begin, end, frame);
@@ -130,6 +132,22 @@ class Builder {
       annotate(result, call_site.result_shardings, i, call_site.location.line);
       // An argument handed back is known by the caller's own name for it.
       if (is_inner[i]) tensor_of(value) = result;
+    }
+    open_the_others(graph_.node(id).results);
+  }
+
+  /// Of the arguments (or results) of a call either all have a sharding or none: those not annotated are fully open.
+  void open_the_others(const std::vector<int>& tensors) {
+    const auto known =
+        std::find_if(tensors.begin(), tensors.end(), [&](int t) { return graph_.sharding(t).has_value(); });
+    if (known == tensors.end()) return;
+    OpenSharding open;
+    open.mesh = graph_.sharding(*known)->mesh;
+    for (const int tensor : tensors) {
+      if (!graph_.tensor(tensor).is_tensor() || graph_.sharding(tensor)) continue;
+      open.dims.assign(static_cast<size_t>(graph_.tensor(tensor).type->rank()), {});
+      for (sharding::DimSharding& dim : open.dims) dim.open = true;
+      graph_.set_sharding(tensor, open, {});
     }
   }
 
@@ -174,7 +192,23 @@ class Builder {
     return NodeKind::kOp;
   }
 
+  /// An op that names a value at a call's edge makes no node: it is the argument inside, or what is returned.
+  bool call_edge(int block, const ir::Op& op, int32_t frame) {
+    if (frame < 0 || !ops::is_call_edge(op)) return false;
+    const int64_t number = ir::int_or(op.attributes, ops::kCallEdge, ops::kReturnedEdge);
+    const std::vector<ir::ValueId>& given = call(frame).arguments;
+    int& named = tensor_of(op.results.front());
+    named = tensor_of(op.operands.front());
+    const auto argument = static_cast<size_t>(number);
+    if (number >= 0 && argument < given.size() && given[argument] == op.operands.front() &&
+        argument < graph_.block(block).arguments.size()) {
+      named = graph_.block(block).arguments[argument];
+    }
+    return true;
+  }
+
   void op_into(int block, const ir::Op& op, int32_t frame) {
+    if (call_edge(block, op, frame)) return;
     Node node;
     node.op = &op;
     node.def = &ops::op(op.code);

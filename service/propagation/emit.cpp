@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "service/ir/op_builder.h"
+#include "service/propagation/copies.h"
 #include "service/propagation/manual.h"
 
 namespace meshd::propagation {
@@ -119,6 +120,13 @@ class Emitter {
     }
     if (is_manual(graph_, id)) fill_up_manual(node, op);
     for (const int result : node.results) op.results.push_back(value_for(result));
+    if (is_manual(graph_, id)) {
+      const auto& out = ir::find(op.attributes, "out_shardings")->as<ir::ShardingAttr>()->shardings;
+      for (size_t i = 0; i < op.results.size() && i < out.size(); ++i) {
+        std::optional<sharding::TensorSharding>& sharding = out_.values[static_cast<size_t>(op.results[i])];
+        if (sharding) sharding = out[i];
+      }
+    }
     if (node.is_copy) copies_[node.op].push_back({op.operands, id});
     ops.push_back(std::move(op));
   }
@@ -187,18 +195,30 @@ class Emitter {
     return out;
   }
 
+  /// Closed, and cut back to the axes that divide: at the edges of a manual computation every shard has one size.
+  [[nodiscard]] sharding::TensorSharding at_edge(const OpenSharding& sharding, int tensor) const {
+    OpenSharding even = sharding;
+    if (graph_.tensor(tensor).is_tensor()) {
+      const tensor::Dims& dims = graph_.tensor(tensor).type->dims();
+      for (size_t d = 0; d < even.dims.size() && d < dims.size(); ++d) {
+        even.dims[d].axes = dividing_prefix(even.dims[d].axes, dims[d], graph_.meshes.mesh(even.mesh));
+      }
+    }
+    return graph_.meshes.write(even);
+  }
+
   void fill_up_manual(const Node& node, ir::Op& op) {
     std::vector<sharding::TensorSharding> in;
     for (size_t i = 0; i < node.in_shardings.size(); ++i) {
       const int argument = graph_.block(node.blocks[0]).arguments[i];
       const std::optional<OpenSharding>& inside = graph_.sharding(argument);
       const OpenSharding& outer = node.in_shardings[i];
-      in.push_back(graph_.meshes.write(inside ? with_free_axes(outer, *inside, node.manual_axes) : outer));
+      in.push_back(at_edge(inside ? with_free_axes(outer, *inside, node.manual_axes) : outer, node.operands[i]));
     }
     std::vector<sharding::TensorSharding> out;
     for (size_t i = 0; i < node.out_shardings.size(); ++i) {
       const std::optional<OpenSharding>& sharding = graph_.sharding(node.results[i]);
-      out.push_back(graph_.meshes.write(sharding ? *sharding : node.out_shardings[i]));
+      out.push_back(at_edge(sharding ? *sharding : node.out_shardings[i], node.results[i]));
     }
     ir::set(op.attributes, "in_shardings", {ir::ShardingAttr{std::move(in), true}});
     ir::set(op.attributes, "out_shardings", {ir::ShardingAttr{std::move(out), true}});
@@ -242,6 +262,7 @@ class Emitter {
     made.parent = frame_;
     made.location.frame = frame_;
     module_.inlined_calls.push_back(made);
+    out_.call_signatures.push_back(signature_of(graph_, id));
     frame_of_.emplace(node.frame, number);
     const int body = node.blocks[0];
     const std::vector<int>& arguments = graph_.block(body).arguments;
@@ -265,7 +286,8 @@ class Emitter {
     for (size_t i = 0; i < node.results.size(); ++i) {
       bind(node.results[i], across(ops, returned[i], node.results[i], node.line));
       made.results.push_back(id_of(node.results[i]));
-      made.result_shardings.push_back(written(graph_.sharding(node.results[i])));
+      // What the function gives; users may find it resharded, as an annotation of the call or their own rules ask.
+      made.result_shardings.push_back(written(graph_.sharding(returned[i])));
     }
     module_.inlined_calls[static_cast<size_t>(number)] = std::move(made);
   }
@@ -297,6 +319,10 @@ class Emitter {
       if (!translate(call.arguments, made.arguments, made.argument_shardings)) continue;
       if (!translate(call.results, made.results, made.result_shardings)) continue;
       frame_of_[static_cast<int32_t>(i)] = static_cast<int32_t>(module_.inlined_calls.size());
+      out_.call_signatures.push_back(made.callee);
+      for (const auto* list : {&made.argument_shardings, &made.result_shardings}) {
+        for (const auto& sharding : *list) out_.call_signatures.back() += sharding ? sharding::to_sdy(*sharding) : ";";
+      }
       module_.inlined_calls.push_back(std::move(made));
     }
   }

@@ -123,6 +123,7 @@ bool is_pure(const Graph& graph, int node_id) {
     }
     return true;
   }
+  if (node.kind == NodeKind::kBarrier) return true;
   if (node.kind != NodeKind::kOp) return false;
   ops::OpView view;
   view.attributes = &node.op->attributes;

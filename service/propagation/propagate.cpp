@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "service/ops/collective/sdy_collectives.h"
+#include "service/propagation/copies.h"
 #include "service/propagation/driver.h"
 #include "service/propagation/emit.h"
 #include "service/propagation/graph.h"
@@ -22,7 +24,9 @@ bool says_nothing(const Graph& graph) {
 
 Propagated unchanged(const ir::Module& module) {
   Propagated out;
-  out.module = std::make_shared<const ir::Module>(module);
+  ir::Module plain = module;
+  ops::drop_call_edges(plain);
+  out.module = std::make_shared<const ir::Module>(std::move(plain));
   out.values.resize(module.main().values.size());
   out.origins.resize(module.main().values.size());
   out.results.resize(module.main().results.size());
@@ -41,6 +45,7 @@ Propagated propagate(const ir::Module& inlined, const Options& options) {
   Groups groups(graph);
   groups.sync(graph);
   run_rounds(graph, groups);
+  unify_copies(graph);
   return emit(graph);
 }
 

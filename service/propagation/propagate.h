@@ -11,7 +11,8 @@
 //   4. apply_constraints: a closed sharding_constraint fixes its input.
 //   5. Groups: members of a sharding group get one sharding.
 //   6. run_rounds: shardings propagate through factor rules until nothing changes (driver.h).
-//   7. emit: the graph becomes a module again (emit.h).
+//   7. unify_copies: copies of a function with the same shardings at their edges become alike inside (copies.h).
+//   8. emit: the graph becomes a module again (emit.h).
 // Steps 2 to 5 are in the order of Shardy's import pipeline (import/import_pipeline.cc).
 //
 // Example, mesh x=2, y=4: %0 = tanh %arg0; %1 = negate %0, 8x16, %arg0 annotated [{"x"}, {?}]
@@ -61,6 +62,8 @@ struct Propagated {
   std::vector<std::optional<sharding::TensorSharding>> results;  ///< of @main; the returned value may differ
   std::vector<Origin> origins;                                   ///< by ValueId
   std::vector<Origin> result_origins;
+  /// By entry of Module::inlined_calls: equal text where copies of a function are sharded alike.
+  std::vector<std::string> call_signatures;
 
   [[nodiscard]] const std::optional<sharding::TensorSharding>& of(ir::ValueId id) const {
     return values[static_cast<size_t>(id)];

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <set>
 
 #include "service/ir/walk.h"
 #include "service/ops/op_def.h"
+#include "service/propagation/axis_list.h"
 
 namespace meshd::propagation {
 namespace {
-
-std::string text_of(const MaybeSharding& sharding) { return sharding ? sharding::to_sdy(*sharding) : "null"; }
 
 class Reporter {
  public:
@@ -30,34 +29,83 @@ class Reporter {
     main.results = propagated_.results;
     main.values = values(-1);
     std::map<std::string, size_t> known;
-    for (size_t i = 0; i < module_.inlined_calls.size(); ++i) {
-      const ir::InlinedCall& call = module_.inlined_calls[i];
-      const auto [found, is_new] = known.emplace(key_of(call), out.size());
+    std::vector<size_t> place;
+    const std::vector<ir::InlinedCall>& calls = module_.inlined_calls;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const auto [found, is_new] = known.emplace(signature(i), out.size());
       if (is_new) {
         FunctionReport& made = out.emplace_back();
-        made.name = call.callee;
-        if (call.callee_is_public) made.calls.emplace_back();
-        made.arguments = call.argument_shardings;
-        made.results = call.result_shardings;
+        made.name = calls[i].callee;
+        made.arguments = calls[i].argument_shardings;
+        made.results = calls[i].result_shardings;
         made.values = values(static_cast<int32_t>(i));
       }
+      place.push_back(found->second);
       out[found->second].frames.push_back(static_cast<int32_t>(i));
-      std::vector<int32_t> path = call.location.calls;
-      path.push_back(call.location.line);
-      std::vector<std::vector<int32_t>>& calls = out[found->second].calls;
-      if (std::find(calls.begin(), calls.end(), path) == calls.end()) calls.push_back(std::move(path));
+      std::vector<int32_t> path = calls[i].location.calls;
+      path.push_back(calls[i].location.line);
+      add_way(out[found->second], std::move(path));
     }
+    add_public_ways(place, out);
     return out;
   }
 
  private:
-  static std::string key_of(const ir::InlinedCall& call) {
-    std::string key = call.callee;
-    for (const auto* list : {&call.argument_shardings, &call.result_shardings}) {
-      key += "|";
-      for (const MaybeSharding& sharding : *list) key += text_of(sharding) + ";";
+  static void add_way(FunctionReport& to, std::vector<int32_t> way) {
+    if (std::find(to.calls.begin(), to.calls.end(), way) == to.calls.end()) to.calls.push_back(std::move(way));
+  }
+
+  [[nodiscard]] std::string signature(size_t call) const {
+    // Where nothing is annotated all copies are alike.
+    return propagated_.call_signatures.empty() ? module_.inlined_calls[call].callee : propagated_.call_signatures[call];
+  }
+
+  /// Places of the calls in the order in which Shardy makes functions of them: inner ones first.
+  [[nodiscard]] std::vector<int32_t> exported_at() const {
+    const std::vector<ir::InlinedCall>& calls = module_.inlined_calls;
+    std::vector<int32_t> out(calls.size());
+    std::vector<int32_t> open;  // calls around the current one
+    int32_t next = 0;
+    const auto close_until = [&](int32_t parent) {
+      for (; !open.empty() && open.back() != parent; open.pop_back()) out[static_cast<size_t>(open.back())] = next++;
+    };
+    for (size_t i = 0; i < calls.size(); ++i) {
+      close_until(calls[i].parent);
+      open.push_back(static_cast<int32_t>(i));
     }
-    return key;
+    close_until(-1);
+    return out;
+  }
+
+  /// A public function may be called from outside: its first copy, and what that calls. Copies that are alike are one
+  /// function, that of the copy whose call comes first: in @main, then in the functions as they are made.
+  void add_public_ways(const std::vector<size_t>& place, std::vector<FunctionReport>& out) const {
+    const std::vector<ir::InlinedCall>& calls = module_.inlined_calls;
+    const std::vector<int32_t> exported = exported_at();
+    const auto caller = [&](size_t i) {
+      return calls[i].parent < 0 ? -1 : exported[static_cast<size_t>(calls[i].parent)];
+    };
+    std::map<size_t, size_t> kept;  // by function: the copy that it is
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const auto [found, is_new] = kept.emplace(place[i], i);
+      if (!is_new && caller(i) < caller(found->second)) found->second = i;
+    }
+    std::set<std::string> seen;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (!calls[i].callee_is_public || !seen.insert(calls[i].callee).second) continue;
+      if (kept.at(place[i]) != i) continue;
+      add_way(out[place[i]], {});
+      const size_t depth = calls[i].location.calls.size() + 1;
+      for (size_t k = i + 1; k < calls.size(); ++k) {
+        int32_t around = calls[k].parent;
+        while (around > static_cast<int32_t>(i)) around = calls[static_cast<size_t>(around)].parent;
+        if (around != static_cast<int32_t>(i)) continue;
+        const std::vector<int32_t>& from = calls[k].location.calls;
+        std::vector<int32_t> way(from.begin() + static_cast<std::ptrdiff_t>(depth), from.end());
+        way.push_back(calls[k].location.line);
+        add_way(out[place[k]], std::move(way));
+      }
+    }
   }
 
   void collect_users(const ir::Region& region) {
@@ -95,22 +143,6 @@ class Reporter {
       for (size_t dim = 0; dim < out[i]->dims.size(); ++dim) {
         out[i]->dims[dim].axes = dividing_prefix(out[i]->dims[dim].axes, dims[dim], mesh);
       }
-    }
-    return out;
-  }
-
-  /// The longest prefix of axes, the last perhaps in part, that divides `size`.
-  static std::vector<sharding::AxisRef> dividing_prefix(const std::vector<sharding::AxisRef>& axes, int64_t size,
-                                                        const mesh::Mesh& mesh) {
-    std::vector<sharding::AxisRef> out;
-    for (sharding::AxisRef axis : axes) {
-      const int64_t ways = sharding::axis_size(axis, mesh);
-      const int64_t common = std::gcd(size, ways);
-      if (common == 1 && ways != 1) break;
-      if (common != ways) axis.size = common;
-      out.push_back(axis);
-      if (common != ways) break;
-      size /= ways;
     }
     return out;
   }

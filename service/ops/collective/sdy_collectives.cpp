@@ -1,5 +1,7 @@
 #include "service/ops/collective/sdy_collectives.h"
 
+#include <unordered_map>
+
 #include "service/ops/checks.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
@@ -38,6 +40,23 @@ OpDef row(std::string_view summary, AxesEffect effect, std::string_view axes) {
   return def;
 }
 
+using RenamedValues = std::unordered_map<ir::ValueId, ir::ValueId>;
+
+void use_renamed(std::vector<ir::ValueId>& ids, const RenamedValues& renamed) {
+  for (ir::ValueId& id : ids) {
+    for (auto found = renamed.find(id); found != renamed.end(); found = renamed.find(id)) id = found->second;
+  }
+}
+
+void drop_edges(ir::Region& region, RenamedValues& renamed) {
+  for (ir::Op& op : region.ops) {
+    use_renamed(op.operands, renamed);
+    if (is_call_edge(op)) renamed.emplace(op.results.front(), op.operands.front());
+    for (ir::Region& inner : op.regions) drop_edges(inner, renamed);
+  }
+  std::erase_if(region.ops, is_call_edge);
+}
+
 }  // namespace
 
 std::vector<OpDef> sdy_collective_rows() {
@@ -73,6 +92,20 @@ std::vector<OpDef> sdy_collective_rows() {
   edge.result_is_operand = true;
   rows.push_back(std::move(edge));
   return rows;
+}
+
+bool is_call_edge(const ir::Op& op) {
+  return op.operands.size() == 1 && op.results.size() == 1 && ir::find(op.attributes, kCallEdge) != nullptr &&
+         ops::op(op.code).result_is_operand;
+}
+
+void drop_call_edges(ir::Module& module) {
+  RenamedValues renamed;
+  drop_edges(module.main().body, renamed);
+  for (ir::InlinedCall& call : module.inlined_calls) {
+    use_renamed(call.arguments, renamed);
+    use_renamed(call.results, renamed);
+  }
 }
 
 }  // namespace meshd::ops

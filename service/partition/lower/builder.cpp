@@ -1,6 +1,8 @@
 #include "service/partition/lower/builder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "service/core/error.h"
@@ -21,10 +23,12 @@ LocalId Builder::add_value(const tensor::TensorType& logical, const ShardLayout&
 }
 
 Builder::Inside::Inside(Builder& builder, LocalBlock& block)
-    : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
+    : builder_(builder), before_(std::exchange(builder.block_, &block)) {
+  builder_.sources_.enter();
+}
 
 Builder::Inside::~Inside() {
-  builder_.sources_.forget_copies(builder_.block_);
+  builder_.sources_.leave();
   builder_.block_ = before_;
 }
 
@@ -36,8 +40,14 @@ LocalOp& Builder::append(LocalOp op) {
 LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
   const ShardedType from = type(id);
   const bool is_same = from.layout.dims == to.dims;
-  if (is_same && (from.layout.view == to.view || from.varies == 0)) return id;
-  if (const auto copy = sources_.copy(block_, id, to)) return *copy;
+  if (is_same && (from.layout.view == to.view || from.varies == 0)) {
+    sources_.settle(id);
+    return id;
+  }
+  if (const auto copy = sources_.copy(id, to)) {
+    sources_.settle(*copy);
+    return *copy;
+  }
 
   const sharding::SubAxisSet kept = from.outer();
   if (from.layout.view != to.view && kept != 0) {
@@ -57,7 +67,14 @@ LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& 
     if (sources_.is_unruled(id)) last().reason += kUnruledEnd;
     sources_.add_source(made, id);
   }
-  sources_.add_copy(block_, id, to, made);
+  sources_.add_copy(id, to, made);
+  return made;
+}
+
+LocalId Builder::defer(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
+  const size_t before = block_->ops.size();
+  const LocalId made = reshard(id, to, location, reason);
+  if (block_->ops.size() > before && is_last_reshard(made)) sources_.defer(made);
   return made;
 }
 
@@ -74,14 +91,17 @@ void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& locat
 
 std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout& to) const {
   LocalId best = id;
-  double least = lacking_elements(view(to.view), type(id).logical_dims, layout(id), to);
-  for (const LocalId other : sources_.same_values(block_, id)) {
-    if (type(other).outer() != type(id).outer() || layout(other).view != to.view) continue;
+  double least = sources_.is_deferred(id) ? std::numeric_limits<double>::infinity()
+                                          : lacking_elements(view(to.view), type(id).logical_dims, layout(id), to);
+  for (const LocalId other : sources_.same_values(id)) {
+    if (type(other).outer() != type(id).outer() || layout(other).view != to.view || sources_.is_deferred(other))
+      continue;
     const double lacking = lacking_elements(view(to.view), type(id).logical_dims, layout(other), to);
     if (lacking >= least) continue;
     least = lacking;
     best = other;
   }
+  if (std::isinf(least)) least = lacking_elements(view(to.view), type(id).logical_dims, layout(id), to);
   return {best, least};
 }
 

@@ -7,7 +7,9 @@
 //   2. A value with a rematerialisation (constant, iota, broadcast of a scalar) is computed again in the new layout.
 //      Nothing moves.
 //   3. Otherwise the reshard reads the nearest source: of the value, what it was resharded from, and their copies in
-//      this block, the one from which a device lacks the fewest elements.
+//      this block and those around it, the one from which a device lacks the fewest elements.
+// A constraint's reshard is deferred (defer()): as long as nobody reads its result it is no source for others, and
+// drop_unread_reshards() removes it at the end.
 //
 // Example, mesh x=2, y=4, %v 8x16 [{x}, {}]: reshard to [{}, {}] for one op -> %w. Then reshard %v to [{}, {y}] for
 // another: a device lacks 32 - 16 = 16 elements from %v and none from %w, so the second reshard reads %w.
@@ -59,10 +61,18 @@ class Builder {
   /// The op appended last to the current block; there is one.
   [[nodiscard]] LocalOp& last() { return block_->ops.back(); }
 
+  /// The op appended last to the current block is the reshard that made the value.
+  [[nodiscard]] bool is_last_reshard(LocalId id) const {
+    return !block_->ops.empty() && block_->ops.back().kind == LocalKind::kReshard &&
+           block_->ops.back().results[0] == id;
+  }
+
   /// The value in layout `to`, in the current block: itself, a constant computed again, or a reshard.
   LocalId reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason);
   /// Estimate of the elements that a device lacks of the value in layout `to`, read from the nearest source.
   [[nodiscard]] double lacking(LocalId id, const ShardLayout& to) const;
+  /// As reshard(), for a layout that the text asks for but that users may pass by: they read what it was made from.
+  LocalId defer(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason);
   /// The value varying exactly over `varies`, which contains the sub-axes of its dims: drops or adds the others.
   LocalId vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason);
 

@@ -1,17 +1,54 @@
 #include "service/partition/lower/context.h"
 
+#include <algorithm>
+
 #include "service/ir/walk.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::partition {
+namespace {
+
+bool has_effect(const ir::Function& main, const ir::Op& op) {
+  bool found = false;
+  ir::walk(op, [&](const ir::Op& inner) {
+    const ops::OpDef& def = ops::op(inner.code);
+    const bool ends_region = ops::role_of(def.body) == ops::Structural::kReturn;
+    found = found || (!ends_region && ops::has_effect(def, ops::OpInstance(main, inner).view));
+  });
+  return found;
+}
+
+// Adds the dead ops of a region to `dead`; `is_read` has what ops behind it and around it read.
+void find_dead(const ir::Function& main, const ir::Region& region, std::vector<bool>& is_read,
+               std::unordered_set<const ir::Op*>& dead) {
+  for (size_t i = region.ops.size(); i-- > 0;) {
+    const ir::Op& op = region.ops[i];
+    const bool is_needed = i + 1 == region.ops.size() || op.results.empty() ||
+                           std::any_of(op.results.begin(), op.results.end(),
+                                       [&](ir::ValueId id) { return is_read[static_cast<size_t>(id)]; });
+    if (!is_needed && !has_effect(main, op)) {
+      dead.insert(&op);
+      continue;
+    }
+    for (const ir::ValueId id : op.operands) is_read[static_cast<size_t>(id)] = true;
+    for (const ir::Region& inner : op.regions) find_dead(main, inner, is_read, dead);
+  }
+}
+
+}  // namespace
 
 DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
     : definitions(main.values.size(), nullptr), counts(main.values.size(), 0), last_users(main.values.size(), nullptr) {
+  std::vector<bool> is_read(main.values.size());
+  find_dead(main, main.body, is_read, dead);
   ir::walk(main.body, [&](const ir::Op& op) {
     for (const ir::ValueId id : op.results) definitions[static_cast<size_t>(id)] = &op;
+    if (dead.contains(&op)) return ir::WalkResult::kSkip;
     for (const ir::ValueId id : op.operands) {
       ++counts[static_cast<size_t>(id)];
       last_users[static_cast<size_t>(id)] = &op;
     }
+    return ir::WalkResult::kAdvance;
   });
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "service/partition/lower/builder.h"
@@ -25,11 +26,14 @@ struct Scope {
   bool inside_manual = false;
 };
 
-/// By ValueId of @main, over all regions; for rules that match definitions, and for cost estimates.
+/// By ValueId of @main, over all regions; for rules that match definitions, and for cost estimates. Dead ops use
+/// nothing.
 struct DefinitionsAndUses {
   std::vector<const ir::Op*> definitions;  ///< null for arguments
   std::vector<int> counts;
   std::vector<const ir::Op*> last_users;
+  /// Ops without effects whose results no other op reads, in nested regions too; they are not lowered.
+  std::unordered_set<const ir::Op*> dead;
 
   explicit DefinitionsAndUses(const ir::Function& main);
 };

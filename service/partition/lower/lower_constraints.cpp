@@ -32,8 +32,13 @@ void lower_constraint(LoweringContext& context, const ir::Op& op, const Scope& s
     const ShardedType& type = context.builder.type(value);
     if (!is_moot && (to.view == type.layout.view || type.outer() == 0)) {
       // Shardy's collectives name what they move; a reshard and a constraint name only where to.
-      value = reshard_or_sum(context, value, to, unreduced_sub_axes(context, sharding_of(context, op.results[i])),
-                             op.location, is_written ? std::string(kWritten) : "constraint");
+      const sharding::SubAxisSet summed = unreduced_sub_axes(context, sharding_of(context, op.results[i]));
+      if (is_written || summed != 0) {
+        value =
+            reshard_or_sum(context, value, to, summed, op.location, is_written ? std::string(kWritten) : "constraint");
+      } else {
+        value = context.builder.defer(value, to, op.location, "constraint");
+      }
     }
     context.define(op.results[i], value);
   }

@@ -57,15 +57,15 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
   const sharding::MeshView& view = builder.view(inner.view);
   const sharding::SubAxisSet fresh = inner.manual & ~scope.manual;
 
-  // Free axes inside: kept where they divide what a manual shard holds, so that both views of the bytes agree.
-  const auto free_places = [&](ir::ValueId inside_value) {
-    ShardLayout layout = wanted(context, inside_value, inner);
-    const tensor::Dims& dims = context.main.type_of(inside_value).dims();
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (layout.view != inner.view || dims[d] % sharding::part_count(view, layout.dims[d]) != 0)
-        layout.dims[d].clear();
+  // The free axes at an edge: kept where they divide what a manual shard holds, so that both views of the bytes agree.
+  const auto free_places = [&](const sharding::TensorSharding& edge, ir::ValueId inside_value) {
+    const ir::Type& type = context.main.type_of(inside_value);
+    ShardLayout layout = replicated(type.rank(), inner.view);
+    if (edge.mesh != nullptr && !edge.mesh->axes.empty() && context.views.view_of(edge.mesh) == inner.view)
+      layout = resolve_layout(context.views, edge).without(inner.manual);
+    for (size_t d = 0; d < layout.dims.size(); ++d) {
+      if (type.dims()[d] % sharding::part_count(view, layout.dims[d]) != 0) layout.dims[d].clear();
     }
-    layout.view = inner.view;
     return layout;
   };
   // The manual sub-axes of a sharding in front, the free ones behind.
@@ -87,7 +87,7 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
       ir::fail("unsupported_attribute", op.location, "unreduced axes of an operand of a manual computation");
     }
     const ir::Type& inside_type = context.main.type_of(body.arguments[i]);
-    const ShardLayout free = free_places(body.arguments[i]);
+    const ShardLayout free = free_places(in[i], body.arguments[i]);
     const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
     const LocalId operand = builder.reshard(context.local(op.operands[i]), outside, op.location,
                                             "operand " + std::to_string(i) + " of " + op.name);
@@ -108,7 +108,7 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(context, op.results[i])) continue;
     const ir::Type& type = context.main.type_of(op.results[i]);
-    const ShardLayout free = free_places(returned[i]);
+    const ShardLayout free = free_places(out[i], returned[i]);
     const ShardLayout outside = outside_places(out[i], free, type.rank());
     LocalId value = builder.reshard(context.local(returned[i]), free, op.location,
                                     "result " + std::to_string(i) + " of " + op.name);

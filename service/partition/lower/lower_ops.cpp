@@ -153,7 +153,7 @@ std::vector<LocalId> reshard_operands(LoweringContext& context, const ir::Op& op
       to = fetched_from(*choice.halo, i, mesh_view, op_tensors[i], to,
                         builder.sources().rematerialisation(before) != nullptr);
     LocalId operand = builder.reshard(before, to, op.location, reason);
-    if (operand != before && builder.last().kind == LocalKind::kReshard && builder.last().results[0] == operand) {
+    if (operand != before && builder.is_last_reshard(operand)) {
       const ShardLayout from = builder.layout(builder.last().operands[0]);
       builder.last().reads_neighbours |=
           differs_along_permutations(rule, i, from, to, choice.unsharded, choice.overlaps);

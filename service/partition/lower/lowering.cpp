@@ -94,6 +94,34 @@ bool is_between_meshes(const LoweringContext& context, const ir::Op& op) {
   return false;
 }
 
+void count_reads(const LocalBlock& block, std::vector<int>& reads) {
+  for (const LocalOp& op : block.ops) {
+    for (const LocalId id : op.operands) ++reads[static_cast<size_t>(id)];
+    for (const LocalBlock& inner : op.blocks) count_reads(inner, reads);
+  }
+  for (const LocalId id : block.results) ++reads[static_cast<size_t>(id)];
+}
+
+void drop_unread(LocalBlock& block, std::vector<int>& reads) {
+  for (size_t i = block.ops.size(); i-- > 0;) {
+    LocalOp& op = block.ops[i];
+    if (op.kind == LocalKind::kReshard && reads[static_cast<size_t>(op.results[0])] == 0) {
+      --reads[static_cast<size_t>(op.operands[0])];
+      op.results.clear();
+      continue;
+    }
+    for (LocalBlock& inner : op.blocks) drop_unread(inner, reads);
+  }
+  std::erase_if(block.ops, [](const LocalOp& op) { return op.kind == LocalKind::kReshard && op.results.empty(); });
+}
+
+// Reshards that a constraint asked for and that no op needed.
+void drop_unread_reshards(LocalProgram& program) {
+  std::vector<int> reads(program.values.size());
+  count_reads(program.body, reads);
+  drop_unread(program.body, reads);
+}
+
 void lower_op(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   const Builder::Mark mark = context.builder.mark();
   stage_of(context, op)(context, op, scope);
@@ -116,7 +144,7 @@ std::vector<ir::ValueId> lower_block(LoweringContext& context, const ir::Region&
       returned = op->operands;
       break;
     }
-    lower_op(context, *op, scope);
+    if (!context.uses.dead.contains(op)) lower_op(context, *op, scope);
   }
   for (const auto& [channel, sends] : context.unmatched_sends) {
     if (sends.empty()) continue;
@@ -137,6 +165,7 @@ LocalProgram lower_program(const PartitionInput& input, const Views& views) {
     lower_results(context, lower_block(context, context.main.body, Scope{}), body);
   }
   context.builder.program().body = std::move(body);
+  drop_unread_reshards(context.builder.program());
   plan_donation(context.builder.program(), context.main, input.donate);
   return context.builder.finish();
 }

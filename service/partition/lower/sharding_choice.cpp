@@ -33,6 +33,10 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
     if (context.builder.sources().rematerialisation(context.local(op.operands[i])) != nullptr) continue;
     read.push_back(i);
     if (halo != nullptr) continue;
+    const auto is_same = [&](size_t k) { return op.operands[k] == op.operands[i] && layouts[k] == layouts[i]; };
+    bool is_again = false;  // resharded once for both
+    for (size_t k = 0; k < i; ++k) is_again = is_again || is_same(k);
+    if (is_again) continue;
     const double bytes = context.builder.lacking(context.local(op.operands[i]), layouts[i]) * bytes_of(i);
     moved.all += bytes;
     if (context.uses.counts[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;
@@ -139,9 +143,10 @@ std::pair<FactorSubAxes, MovedBytes> least_moving(const LoweringContext& context
     const ShardLayout layout = wanted(context, of.op.operands[i], scope);
     if (layout.view == op_tensors[i].layout.view) as_wanted[i].layout = layout;
   }
+  // What propagation found for all of them may be less parallel: the text's author counts on it.
   const auto look = [&](const std::vector<bool>& unsharded, bool may_be_less_parallel) {
     look_from(op_tensors, unsharded, may_be_less_parallel);
-    look_from(as_wanted, unsharded, may_be_less_parallel);
+    look_from(as_wanted, unsharded, true);
   };
   look(of.unsharded, false);
   // Ops that only read their operands once: the bytes moved cost more than the work.

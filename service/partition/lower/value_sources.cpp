@@ -13,38 +13,35 @@ ValueSources::Key ValueSources::key(LocalId id, const ShardLayout& to) {
   return key;
 }
 
-void ValueSources::add_copy(const LocalBlock* block, LocalId id, const ShardLayout& to, LocalId made) {
-  copies_[block].emplace(key(id, to), made);
+std::optional<LocalId> ValueSources::copy(LocalId id, const ShardLayout& to) const {
+  const Key wanted = key(id, to);
+  for (size_t depth = copies_.size(); depth-- > 0;) {
+    if (const auto found = copies_[depth].find(wanted); found != copies_[depth].end()) return found->second;
+  }
+  return std::nullopt;
 }
 
-std::optional<LocalId> ValueSources::copy(const LocalBlock* block, LocalId id, const ShardLayout& to) const {
-  const auto known = copies_.find(block);
-  if (known == copies_.end()) return std::nullopt;
-  const auto found = known->second.find(key(id, to));
-  return found == known->second.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::vector<LocalId> ValueSources::same_values(const LocalBlock* block, LocalId id) const {
+std::vector<LocalId> ValueSources::same_values(LocalId id) const {
   std::vector<LocalId> same{id};
   for (auto from = resharded_from_.find(id); from != resharded_from_.end(); from = resharded_from_.find(from->second))
     same.push_back(from->second);
-  const auto known = copies_.find(block);
-  if (known == copies_.end()) return same;
   const size_t sources = same.size();
-  for (size_t i = 0; i < sources; ++i) {
-    for (auto copy = known->second.lower_bound({same[i], {}});
-         copy != known->second.end() && copy->first.first == same[i]; ++copy)
-      same.push_back(copy->second);
+  for (size_t depth = copies_.size(); depth-- > 0;) {
+    const std::map<Key, LocalId>& known = copies_[depth];
+    for (size_t i = 0; i < sources; ++i) {
+      for (auto copy = known.lower_bound({same[i], {}}); copy != known.end() && copy->first.first == same[i]; ++copy)
+        same.push_back(copy->second);
+    }
   }
   return same;
 }
 
 void ValueSources::rewind(size_t value_count) {
   const auto is_gone = [&](LocalId id) { return static_cast<size_t>(id) >= value_count; };
-  for (std::set<LocalId>* ids : {&shifted_, &unruled_}) std::erase_if(*ids, is_gone);
+  for (std::set<LocalId>* ids : {&deferred_, &shifted_, &unruled_}) std::erase_if(*ids, is_gone);
   std::erase_if(resharded_from_, [&](const auto& entry) { return is_gone(entry.first); });
   std::erase_if(rematerialisations_, [&](const auto& entry) { return is_gone(entry.first); });
-  for (auto& [block, known] : copies_)
+  for (std::map<Key, LocalId>& known : copies_)
     std::erase_if(known, [&](const auto& entry) { return is_gone(entry.second) || is_gone(entry.first.first); });
 }
 

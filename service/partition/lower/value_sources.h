@@ -24,12 +24,21 @@ class ValueSources {
   /// Later reshards of `id` no longer read what it was resharded from.
   void forget_source(LocalId id) { resharded_from_.erase(id); }
 
-  /// `made` is the copy of `id` in layout `to` in this block.
-  void add_copy(const LocalBlock* block, LocalId id, const ShardLayout& to, LocalId made);
-  [[nodiscard]] std::optional<LocalId> copy(const LocalBlock* block, LocalId id, const ShardLayout& to) const;
-  void forget_copies(const LocalBlock* block) { copies_.erase(block); }
-  /// The values that have the elements of `id` in this block: itself, what it was resharded from, then their copies.
-  [[nodiscard]] std::vector<LocalId> same_values(const LocalBlock* block, LocalId id) const;
+  /// Enters a block inside of the current one, which sees the copies of those around it; leave() forgets its own.
+  void enter() { copies_.emplace_back(); }
+  void leave() { copies_.pop_back(); }
+  /// `made` is the copy of `id` in layout `to` in the current block.
+  void add_copy(LocalId id, const ShardLayout& to, LocalId made) { copies_.back().emplace(key(id, to), made); }
+  [[nodiscard]] std::optional<LocalId> copy(LocalId id, const ShardLayout& to) const;
+  /// The values that have the elements of `id`: itself, what it was resharded from, then the copies that the current
+  /// block sees.
+  [[nodiscard]] std::vector<LocalId> same_values(LocalId id) const;
+
+  /// Marks the result of a reshard that the text asks for and that nobody has read yet: as long as it is not read it
+  /// is no source, since it is dropped where it stays so.
+  void defer(LocalId id) { deferred_.insert(id); }
+  void settle(LocalId id) { deferred_.erase(id); }
+  [[nodiscard]] bool is_deferred(LocalId id) const { return deferred_.contains(id); }
 
   /// Marks a value whose layout differs from the wanted one because its op had to read its neighbours' rows.
   void mark_shifted(LocalId id) { shifted_.insert(id); }
@@ -46,8 +55,9 @@ class ValueSources {
   static Key key(LocalId id, const ShardLayout& to);
 
   std::map<LocalId, LocalOp> rematerialisations_;
-  std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that reshard() was called with
-  std::map<const LocalBlock*, std::map<Key, LocalId>> copies_;
+  std::map<LocalId, LocalId> resharded_from_;   // by result of a reshard: the value that reshard() was called with
+  std::vector<std::map<Key, LocalId>> copies_;  // by block, outermost first
+  std::set<LocalId> deferred_;
   std::set<LocalId> shifted_;
   std::set<LocalId> unruled_;
 };

@@ -7,6 +7,7 @@
 #include "service/ir/walk.h"
 #include "service/ops/batching.h"
 #include "service/ops/checks.h"
+#include "service/ops/collective/sdy_collectives.h"
 #include "service/ops/derivative.h"
 #include "service/ops/linalg/custom_calls.h"
 
@@ -305,6 +306,7 @@ class Batcher {
 
 std::optional<ir::Module> batched(const ir::Module& flat, const std::vector<bool>& batched, int64_t size) {
   ir::Module out = flat;
+  ops::drop_call_edges(out);
   out.inlined_calls.clear();
   try {
     Batcher(out.main(), size).run_main(batched);

@@ -5,6 +5,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/ops/collective/sdy_collectives.h"
 #include "service/program/analysis/value_facts.h"
 #include "service/program/gradient/backward.h"
 #include "service/program/gradient/dead_ops.h"
@@ -51,6 +52,7 @@ class GradientProgram {
  public:
   GradientProgram(const ir::Module& flat, const GradientRequest& request)
       : request_(request), module_(flat), main_(module_.main()), original_(flat.main()) {
+    ops::drop_call_edges(module_);
     module_.inlined_calls.clear();
     ir::walk(main_.body, [](ir::Op& op) { op.location.frame = -1; });
   }

@@ -7,6 +7,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/ops/collective/sdy_collectives.h"
 #include "service/ops/reduction/top_k.h"
 #include "service/program/parse/limits.h"
 #include "service/program/transform/call_graph.h"
@@ -175,18 +176,44 @@ class Inliner {
     inner.calls.push_back(op.location.line);
     inner.number = static_cast<int32_t>(out_.inlined_calls.size());
     std::vector<ir::ValueId> inner_map(callee.values.size(), ir::kNoValue);
-    for (size_t i = 0; i < entry.arguments.size(); ++i) {
-      inner_map[static_cast<size_t>(callee.body.arguments[i])] = entry.arguments[i];
+    const std::vector<ir::ValueId> given = entry.arguments;
+    std::vector<ir::ValueId> known;  // what an edge of a result would not tell apart
+    for (size_t i = 0; i < given.size(); ++i) {
+      const bool is_again = std::find(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(i), given[i]) !=
+                            given.begin() + static_cast<std::ptrdiff_t>(i);
+      known.push_back(is_again ? edge(given[i], static_cast<int64_t>(i), op, inner, to) : given[i]);
+      inner_map[static_cast<size_t>(callee.body.arguments[i])] = known.back();
     }
     out_.inlined_calls.push_back(std::move(entry));
     const std::span<const ir::Op> body(callee.body.ops);
     ops(callee, body.first(body.size() - 1), inner_map, to, inner);
-    std::vector<ir::ValueId>& results = out_.inlined_calls[static_cast<size_t>(inner.number)].results;
     const std::vector<ir::ValueId>& returned = body.back().operands;
     for (size_t i = 0; i < returned.size(); ++i) {
-      results.push_back(inner_map[static_cast<size_t>(returned[i])]);
-      map[static_cast<size_t>(op.results[i])] = results.back();
+      ir::ValueId result = inner_map[static_cast<size_t>(returned[i])];
+      if (std::find(known.begin(), known.end(), result) != known.end())
+        result = edge(result, ops::kReturnedEdge, op, inner, to);
+      known.push_back(result);
+      out_.inlined_calls[static_cast<size_t>(inner.number)].results.push_back(result);
+      map[static_cast<size_t>(op.results[i])] = result;
     }
+  }
+
+  /// Another name for a value at the edge of a call (ops/collective/sdy_collectives.h). Scalars and tokens are never
+  /// sharded: they keep theirs.
+  ir::ValueId edge(ir::ValueId id, int64_t number, const ir::Op& call, const Frame& inner, ir::Region& to) {
+    const ir::Value value = main_.values[static_cast<size_t>(id)];
+    if (!value.type.is_tensor() || value.type.rank() == 0) return id;
+    ir::Op op;
+    op.name = "sdy.data_flow_edge";
+    op.code = ops::code_of(op.name);
+    op.operands = {id};
+    op.results = {main_.add_value(value.type, value.name)};
+    op.attributes = {{std::string(ops::kCallEdge), ir::Attribute{ir::IntegerAttr{number, "i64"}}}};
+    op.location = call.location;
+    op.location.calls = inner.calls;
+    op.location.frame = inner.number;
+    to.ops.push_back(op);
+    return op.results.front();
   }
 
   std::unordered_map<std::string_view, const ir::Function*> functions_;
