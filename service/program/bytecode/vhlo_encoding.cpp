@@ -2,6 +2,7 @@
 // dialect that they stand for.
 #include <array>
 #include <bit>
+#include <charconv>
 
 #include "service/ir/float_text.h"
 #include "service/program/bytecode/dialect_encodings.h"
@@ -129,6 +130,7 @@ TypeNode read_vhlo_type(ByteReader& reader, IrTables& tables) {
       out.elements = {tables.read_type(reader)};
       return out;
     case 23:
+    case 42:  // a future: the tuple of what it gives
       out.kind = Kind::kTuple;
       out.elements = read_types(reader, tables);
       return out;
