@@ -51,6 +51,7 @@ class PlanMaker {
     mark_donation(donated);
     make_values();
     place_slots();
+    plan_->shares_between_devices = builder_.shares_between_devices || builder_.tables.reads_elsewhere();
     builder_.tables.move_into(*plan_);
     if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
     finish_memory();

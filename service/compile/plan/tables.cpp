@@ -55,6 +55,7 @@ MapId TableSet::projection(TableId from, TableId to) {
                                                        ", which is not in the mesh that the value is sharded over");
       }
       shard = 0;
+      reads_elsewhere_ = true;
     }
     out.push_back(shard);
   }
