@@ -2,7 +2,8 @@
 """Programs over meshes of several sizes equal the same programs without meshes, bit by bit: random programs of integers whose values are
 laid out over meshes that are subsets of each other, overlap, are disjoint, have one device, or sizes that do not divide each other. Each
 has constraints, ops with annotations, loops, branches and manual computations with collectives over every mesh. The device list of a run
-is 0, 1, 2, ..., then another one that the request names.
+is 0, 1, 2, ..., then another one that the request names. What :partition prints of a program runs, and gives the same, too; it is refused by
+name where devices make no groups of one size.
 
 mesh_sizes_test.py BINARY [COUNT] [SEED]
 """
@@ -254,7 +255,7 @@ class Program:
 def main():
     count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNT
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
-    tried, wrong = 0, []
+    tried, printed, wrong = 0, 0, []
     with Meshd(sys.argv[1], "--devices", "10") as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
 
@@ -274,6 +275,15 @@ def main():
                 assert expected[0] == 200, (whole, expected)
                 devices = list(range(10))
                 draw.shuffle(devices)
+                program = ask("/v1/programs", {"text": sharded})[1]["id"]
+                status, local = ask(f"/v1/programs/{program}:partition?format=json", {})
+                if status == 200:
+                    printed += 1
+                    status, local = ask("/v1/run", {"program": {"text": local["text"]}, "arguments": arguments})
+                    if status == 200 and [r["data"] for r in local["results"]] != [r["data"] for r in expected[1]["results"]]:
+                        status, local = 0, {"detail": "other results"}
+                if status != 200 and "no groups of that size" not in local.get("detail", ""):
+                    wrong.append((name, number, status, "the text of :partition: " + local.get("detail", ""), sharded, whole))
                 for mesh in (None, {"axis_names": ["all"], "devices": devices[:span]}, {"axis_names": ["all"], "devices": devices}):
                     request = {"program": {"text": sharded}, "arguments": arguments}
                     if mesh is not None:
@@ -288,8 +298,8 @@ def main():
         print(f"== {name} {number}: {status} {detail}\n{sharded}\n-- without meshes\n{whole}")
     for name, number, status, detail, *_ in wrong:
         print(f"{name} {number}: {status} {detail}")
-    print(f"{tried} runs, {len(wrong)} wrong")
-    return 1 if wrong or tried == 0 else 0
+    print(f"{tried} runs, {printed} texts of :partition, {len(wrong)} wrong")
+    return 1 if wrong or printed == 0 else 0
 
 
 if __name__ == "__main__":

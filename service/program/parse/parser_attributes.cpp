@@ -180,9 +180,9 @@ ir::Attribute Parser::type_attribute() {
     if (name == "func") {
       advance();
       expect('<', "behind the name of a type");
-      ir::Attribute out = type_attribute();
+      ir::TypeAttr out = vhlo_function_type();
       expect('>', "at the end of a type");
-      return out;
+      return {std::move(out)};
     }
     if (name == "tensor" || name == "token" || name == "tuple") return {ir::TypeAttr{{}, {type()}, false}};
     advance();

@@ -168,6 +168,23 @@ ir::Type Parser::vhlo_type() {
   return out;
 }
 
+ir::TypeAttr Parser::vhlo_function_type() {
+  const auto types = [&] {
+    std::vector<ir::Type> out;
+    list('(', ')', "around types", [&] {
+      if (!accept('(')) return out.push_back(type());
+      expect(')', "behind no types");
+    });
+    return out;
+  };
+  ir::TypeAttr out;
+  out.is_function = true;
+  out.inputs = types();
+  expect(TokenKind::kArrow, "'->' in a function type");
+  out.results = at('(') ? types() : std::vector<ir::Type>{type()};
+  return out;
+}
+
 ir::Attribute Parser::vhlo_attribute(const Token& start) {
   const std::string name(without_version(start.text.substr(std::min(start.text.size(), kAttributes.size()))));
   expect('<', "behind " + describe(start));
