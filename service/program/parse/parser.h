@@ -203,7 +203,7 @@ class Parser {
   /// StableHLO's name of a scalar type, "i1" of "!vhlo.bool_v1"; of other types the name without dialect and version.
   static std::string_view vhlo_scalar(std::string_view name);
   ir::Type vhlo_type();
-  /// (T) -> U, where (()) is a function without arguments.
+  /// (T) -> U, V, where (()) is a function without arguments.
   ir::TypeAttr vhlo_function_type();
   /// Behind the body of a pretty function: what its arguments and results carry.
   void vhlo_function(ir::Function& function, const Token& where);

@@ -109,6 +109,8 @@ void assemble(ir::AttributeList& all) {
     for (const std::string_view name : row.fields) {
       if (name.empty() || ir::find(all, name) == nullptr) continue;
       ir::Attribute value = take(all, name);
+      const bool is_nothing = is_empty(value) || is_number(value, 0);
+      if (is_nothing && !row.writes_empty) continue;
       if (auto values = integers_of(value)) value = {ir::IntArrayAttr{*std::move(values), "i64"}};
       made.entries.emplace_back(std::string(name), std::move(value));
     }
@@ -137,6 +139,17 @@ void assemble(ir::AttributeList& all) {
     algorithm.entries.emplace_back(std::string(name), std::move(value));
   }
   if (!is_none) all.emplace_back("algorithm", ir::Attribute{std::move(algorithm)});
+}
+
+/// operand_index of operandIndex.
+std::string as_snake_case(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    if (is_upper) out += '_';
+    out += is_upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
 }
 
 void as_symbols(ir::Attribute& value) {
@@ -181,7 +194,12 @@ ir::TypeAttr Parser::vhlo_function_type() {
   out.is_function = true;
   out.inputs = types();
   expect(TokenKind::kArrow, "'->' in a function type");
-  out.results = at('(') ? types() : std::vector<ir::Type>{type()};
+  if (at('(')) {
+    out.results = types();
+  } else {
+    do out.results.push_back(type());
+    while (accept(','));
+  }
   return out;
 }
 
@@ -215,7 +233,7 @@ ir::Attribute Parser::vhlo_attribute(const Token& start) {
     ir::DictAttr fields;
     fields.name = "stablehlo." + name;
     do {
-      std::string key(expect(TokenKind::kWord, "the name of a field").text);
+      std::string key = as_snake_case(expect(TokenKind::kWord, "the name of a field").text);
       expect('=', "behind a field's name");
       fields.entries.emplace_back(std::move(key), struct_field());
     } while (accept(','));
