@@ -284,7 +284,12 @@ def main():
                         status, local = 0, {"detail": "other results"}
                 if status != 200 and "no groups of that size" not in local.get("detail", ""):
                     wrong.append((name, number, status, "the text of :partition: " + local.get("detail", ""), sharded, whole))
-                for mesh in (None, {"axis_names": ["all"], "devices": devices[:span]}, {"axis_names": ["all"], "devices": devices}):
+                # Where every mesh is over all devices, the request's has the axes of one of them.
+                whole_mesh = all(len(mesh.devices) == span for mesh in meshes if mesh.axes)
+                nested = [devices[0:2], devices[2:4]] if whole_mesh else devices[:span]
+                listed = [{"axis_names": list(meshes[0].axes) if whole_mesh else ["all"], "devices": nested}]
+                listed += [] if whole_mesh else [{"axis_names": ["all"], "devices": devices}]
+                for mesh in (None, *listed):
                     request = {"program": {"text": sharded}, "arguments": arguments}
                     if mesh is not None:
                         request["mesh"] = mesh

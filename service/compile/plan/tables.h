@@ -20,7 +20,8 @@ class TableSet {
   /// The table of values of `view` that vary over `mask`.
   TableId table(int view, sharding::SubAxisSet mask);
   /// The map from shards of `from` to the shards of `to` that the same device holds; kIdentity where they are the same.
-  MapId projection(TableId from, TableId to);
+  /// `is_collective`: the step reads shards of other devices by itself, and the entry of a device that has none is 0.
+  MapId projection(TableId from, TableId to, bool is_collective = false);
   /// second after first; either may be kIdentity.
   MapId compose(MapId first, MapId second, TableId from);
   /// Keeps a map; kIdentity when entry i is i and there are `to_count` of them.
