@@ -135,6 +135,16 @@ std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
   return out;
 }
 
+int64_t device_span(const ir::Module& module) {
+  int64_t span = 0;
+  for (const ir::NamedMesh& named : module.meshes) {
+    const mesh::Mesh& mesh = *named.mesh;
+    if (!mesh.axes.empty()) span = std::max(span, mesh.position_count());
+    for (const int64_t device : mesh.device_ids) span = std::max(span, device + 1);
+  }
+  return span;
+}
+
 Compiler::Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes,
                    core::MemoryReservation memory)
     : settings_(settings), state_(State(cache_entries, cache_bytes, std::move(memory))) {}

@@ -170,5 +170,8 @@ class Compiler {
 
 /// Meshes of a module that have axes.
 std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module);
+/// How many devices a run needs for all of the module's meshes, maximal ones too: their device ids are below. 0: there
+/// is no mesh.
+int64_t device_span(const ir::Module& module);
 
 }  // namespace meshd::compile

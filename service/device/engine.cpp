@@ -30,6 +30,15 @@ void check(const EngineOptions& options, RunRequest& request) {
                                                std::to_string(options.device_count) + " devices");
     }
   }
+  if (options.transport == nullptr || options.process_of_device.empty() || !plan.shares_between_devices) return;
+  const auto process_of = [&](int64_t device) { return options.process_of_device[static_cast<size_t>(device)]; };
+  const bool is_alone = std::all_of(request.devices.begin(), request.devices.end(), [&](int64_t device) {
+    return process_of(device) == process_of(request.devices[0]);
+  });
+  if (!is_alone) {
+    throw core::Error("unsupported_partition",
+                      "the program moves shards between meshes of other devices, which processes do not exchange yet");
+  }
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::optional<sharding::Layout> layout_of(const device::EffectCall& call, size_t
   if (result >= said.size() || !said[result] || said[result]->mesh == nullptr) return std::nullopt;
   const sharding::TensorSharding& sharding = *said[result];
   if (sharding.mesh->axes.empty() || sharding.rank() != call.results[result].rank()) return std::nullopt;
-  if (sharding.mesh->position_count() != static_cast<int64_t>(call.devices.size())) return std::nullopt;
+  if (sharding.mesh->position_count() > static_cast<int64_t>(call.devices.size())) return std::nullopt;
   const auto is_outside = [&](int64_t id) { return id < 0 || id >= static_cast<int64_t>(call.devices.size()); };
   if (std::any_of(sharding.mesh->device_ids.begin(), sharding.mesh->device_ids.end(), is_outside)) return std::nullopt;
   return sharding::make_layout(call.results[result].dims, sharding);

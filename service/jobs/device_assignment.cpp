@@ -1,29 +1,18 @@
 #include "service/jobs/device_assignment.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "service/core/error.h"
+#include "service/jobs/mesh_devices.h"
 #include "service/jobs/parts_assignment.h"
 #include "service/mesh/positions.h"
 
 namespace meshd::jobs {
 namespace {
 
-std::string list_of(const std::vector<int64_t>& devices) {
-  return tensor::to_string(std::span<const int64_t>(devices));
-}
-
 mesh::Mesh without_devices(const mesh::Mesh& mesh) { return {mesh.axes, {}, {}}; }
-
-std::vector<int64_t> devices_of(const mesh::Mesh& mesh) {
-  std::vector<int64_t> devices = mesh.device_ids;
-  if (devices.empty()) {
-    devices.resize(static_cast<size_t>(mesh.position_count()));
-    std::iota(devices.begin(), devices.end(), int64_t{0});
-  }
-  return devices;
-}
 
 // Meshes that specs may name: those of the module, or the request's where the module has none.
 struct Meshes {
@@ -87,11 +76,13 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
   return out;
 }
 
-// A committed array's own sharding over the run's mesh, when every axis it uses is there with its size.
-std::optional<sharding::TensorSharding> carry_over(const sharding::TensorSharding& sharding, const Meshes& meshes) {
+// A committed array's own sharding over the run's mesh, when every axis it uses is there with its size. `is_there` says
+// whether the array is on the devices of a mesh.
+std::optional<sharding::TensorSharding> carry_over(const sharding::TensorSharding& sharding, const Meshes& meshes,
+                                                   const std::function<bool(const mesh::Mesh&)>& is_there) {
   for (const auto& [name, mesh] : meshes.named) {
     sharding::TensorSharding out = sharding::fully_replicated(name, mesh, sharding.rank());
-    bool fits = true;
+    bool fits = is_there(*mesh);
     for (size_t d = 0; d < sharding.dims.size(); ++d) {
       for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
         const mesh::Axis& from = sharding.mesh->axes[static_cast<size_t>(axis.axis)];
@@ -105,17 +96,6 @@ std::optional<sharding::TensorSharding> carry_over(const sharding::TensorShardin
   return std::nullopt;
 }
 
-void check_sizes(const std::vector<const ir::NamedMesh*>& real) {
-  for (size_t i = 1; i < real.size(); ++i) {
-    if (real[i]->mesh->position_count() != real[0]->mesh->position_count()) {
-      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" +
-                                               real[0]->name + " has " +
-                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name +
-                                               " has " + std::to_string(real[i]->mesh->position_count()));
-    }
-  }
-}
-
 void check_devices(const std::vector<int64_t>& devices, int64_t server_devices) {
   const auto count = static_cast<int64_t>(devices.size());
   for (const int64_t device : devices) {
@@ -127,9 +107,16 @@ void check_devices(const std::vector<int64_t>& devices, int64_t server_devices) 
   }
 }
 
-void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh*>& real) {
+void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh*>& real, bool has_parts,
+                int64_t span) {
   core::Diagnostics wrong;
-  if (request.mesh && !real.empty()) {
+  if (request.mesh && (has_parts || real.empty())) {
+    // The request's mesh lists the devices; the program's meshes are made of them.
+    if (const int64_t count = request.mesh->position_count(); count < span) {
+      wrong.add("/mesh", "the meshes of the program are over " + std::to_string(span) +
+                             " devices, the request's mesh has " + std::to_string(count));
+    }
+  } else if (request.mesh) {
     const bool fits = std::any_of(real.begin(), real.end(),
                                   [&](const ir::NamedMesh* m) { return m->mesh->axes == request.mesh->axes; });
     if (!fits) {
@@ -191,7 +178,6 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
 }
 
 DeviceAssignment assign_devices(const JobRequest& request, int64_t server_devices) {
-  check_sizes(compile::real_meshes(*request.program->module));
   check_least_loaded(request);
   if (asks_for_parts(request)) return assign_parts(request);
   DeviceAssignment out = place(request, server_devices);
@@ -208,14 +194,19 @@ compile::LowerRequest assign_abstract(const JobRequest& request) {
 
 namespace {
 
-DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_devices) {
-  const ir::Module& module = *request.program->module;
-  const auto real = compile::real_meshes(module);
-  check_mesh(request, real);
-
-  DeviceAssignment out;
+// The devices that a request or its stored arguments name, where all meshes of the program are over all devices.
+std::optional<mesh::Mesh> chosen_mesh(const JobRequest& request, int64_t span) {
   std::optional<mesh::Mesh> chosen = request.mesh;
-  if (!chosen && !request.meshes.empty()) chosen = request.meshes.begin()->second;
+  for (const auto& [name, mesh] : request.meshes) {
+    if (chosen && !mesh.device_ids.empty() && devices_of(*chosen) != mesh.device_ids) {
+      core::Diagnostics wrong;
+      wrong.add("/meshes/" + name, "its devices " + list_of(mesh.device_ids) + " are not " +
+                                       list_of(devices_of(*chosen)) +
+                                       ", those of another mesh: device ids of all meshes of a program index one list");
+      wrong.throw_if_any("invalid_mesh");
+    }
+    if (!chosen) chosen = mesh;
+  }
   // Explicit devices do not move arrays that have others, unless the request reshards (behaviours A9, G38).
   if (request.mesh && !request.mesh->device_ids.empty() && !request.reshard) {
     for (size_t i = 0; i < request.arguments.size(); ++i) {
@@ -228,41 +219,57 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
                                                list_of(devices_of(mesh)) + "; send \"reshard\": true to have it moved");
     }
   }
+  if (chosen) return chosen;
   // Devices of committed arrays, when the request names none.
-  if (!chosen) {
-    for (size_t i = 0; i < request.arguments.size(); ++i) {
-      const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
-      if (argument == nullptr || !argument->array->info().committed) continue;
-      const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
-      if (chosen && devices_of(*chosen) != devices_of(mesh)) {
-        throw core::Error("device_mismatch", "arguments are on different devices: " + list_of(devices_of(*chosen)) +
-                                                 " and, argument " + std::to_string(i) + ", " +
-                                                 list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
-      }
-      if (!chosen) chosen = mesh;
+  for (size_t i = 0; i < request.arguments.size(); ++i) {
+    const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+    if (argument == nullptr || !argument->array->info().committed) continue;
+    const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
+    if (chosen && devices_of(*chosen) != devices_of(mesh)) {
+      throw core::Error("device_mismatch", "arguments are on different devices: " + list_of(devices_of(*chosen)) +
+                                               " and, argument " + std::to_string(i) + ", " +
+                                               list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
     }
-    if (chosen && !real.empty()) {
-      const int64_t positions = real.front()->mesh->position_count();
-      if (static_cast<int64_t>(devices_of(*chosen).size()) != positions) {
-        throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(positions) +
-                                                 " positions, its arguments are on devices " +
-                                                 list_of(devices_of(*chosen)));
-      }
-    }
+    if (!chosen) chosen = mesh;
+  }
+  const bool has_mesh = !compile::real_meshes(*request.program->module).empty();
+  const auto count = chosen ? static_cast<int64_t>(devices_of(*chosen).size()) : span;
+  if (has_mesh ? count != span : count < span) {
+    throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(span) +
+                                             " positions, its arguments are on devices " +
+                                             list_of(devices_of(*chosen)));
+  }
+  return chosen;
+}
+
+DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_devices) {
+  const ir::Module& module = *request.program->module;
+  const auto real = compile::real_meshes(module);
+  const int64_t span = compile::device_span(module);
+  const bool has_parts = has_partial_meshes(*request.program);
+  check_mesh(request, real, has_parts, span);
+
+  DeviceAssignment out;
+  std::optional<mesh::Mesh> chosen;
+  std::optional<std::vector<int64_t>> named;
+  if (has_parts) {
+    named = named_devices(request);
+  } else if ((chosen = chosen_mesh(request, span))) {
+    named = devices_of(*chosen);
   }
   Meshes meshes;
-  for (const ir::NamedMesh* named : real) meshes.named.emplace_back(named->name, named->mesh);
+  for (const ir::NamedMesh* one : real) meshes.named.emplace_back(one->name, one->mesh);
   int64_t count = 1;
-  if (chosen) {
-    out.devices = devices_of(*chosen);
+  if (named) {
+    out.devices = *std::move(named);
     count = static_cast<int64_t>(out.devices.size());
-    if (real.empty()) {
+    if (real.empty() && chosen) {
       auto abstract = std::make_shared<const mesh::Mesh>(without_devices(*chosen));
       if (!abstract->axes.empty()) meshes.named.emplace_back("mesh", abstract);
       out.lower.mesh = *abstract;
     }
   } else {
-    count = !real.empty() ? real.front()->mesh->position_count() : std::max<int64_t>(module.num_partitions, 1);
+    count = real.empty() || has_parts ? std::max({span, module.num_partitions, int64_t{1}}) : span;
     if (server_devices) {
       // Before they are listed: a text may name any number.
       if (count > *server_devices) {
@@ -279,6 +286,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
   }
   out.lower.device_count = count;
   out.lower.donate = request.donate;
+  if (has_parts && !out.devices.empty() && !request.reshard) check_places(request, out.devices);
 
   core::Diagnostics wrong;
   const auto take = [&](const std::vector<std::optional<NamedSpec>>& specs, size_t total, const char* field,
@@ -305,7 +313,11 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
     if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
     if (out.lower.in_shardings[i] || program.argument(i).sharding) continue;
-    out.lower.in_shardings[i] = carry_over(argument->array->info().sharding, meshes);
+    const sharding::TensorSharding& stored = argument->array->info().sharding;
+    const auto is_there = [&](const mesh::Mesh& mesh) {
+      return !has_parts || out.devices.empty() || is_on(*stored.mesh, mesh, out.devices);
+    };
+    out.lower.in_shardings[i] = carry_over(stored, meshes, is_there);
   }
   return out;
 }

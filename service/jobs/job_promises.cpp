@@ -15,7 +15,7 @@ namespace meshd::jobs {
 
 std::optional<sharding::TensorSharding> JobRunner::result_sharding(const Job& job, size_t result) {
   const sharding::TensorSharding& sharding = job.lowered->result_shardings[result];
-  if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return std::nullopt;
+  if (sharding.mesh == nullptr || sharding.mesh->is_empty()) return std::nullopt;
   sharding::TensorSharding concrete = sharding;
   concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.assignment.devices));
   return concrete;

@@ -102,6 +102,7 @@ struct LocalOp {
   bool reads_neighbours = false;  ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
   EffectPoint effect;                        ///< kEffect
+  int view = 0;                              ///< kEffect: it happens on the devices of this view
   int64_t trip_count = -1;                   ///< kWhile: its iterations, the same every time; -1: not known
   ir::Location location;
   std::string reason;  ///< why partition appended it: "operand 1 of stablehlo.dot_general", "result 0", "constraint"
@@ -127,8 +128,8 @@ struct ViewNames {
 
 /// Everything the plan is made from.
 struct LocalProgram {
-  std::vector<sharding::MeshView> views;
-  std::vector<ViewNames> view_names;  ///< by view
+  std::vector<sharding::MeshView> views;  ///< the first is over all devices of the run
+  std::vector<ViewNames> view_names;      ///< by view
   std::vector<LocalValue> values;
   LocalBlock body;  ///< arguments and results in the order of `arguments`, `results`
   std::vector<LocalParameter> arguments;

@@ -21,24 +21,26 @@ int64_t local_bytes(const ShardedType& type) {
 int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, const ShardedType& to) {
   const sharding::MeshView& from_view = program.view(from.layout.view);
   const sharding::MeshView& to_view = program.view(to.layout.view);
-  const std::vector<int64_t> position_of = to_view.position_of_flat();
+  const std::vector<int64_t> position_of = from_view.position_of_flat(program.device_count());
   // Only sub-axes that shard one of the two count; one coordinate of the others suffices.
   const sharding::SubAxisSet sharded = from.layout.mask() | to.layout.mask();
   const bool same_view = from.layout.view == to.layout.view;
-  const int64_t count = same_view ? from_view.distinct_count(sharded) : from_view.position_count();
+  const int64_t count = same_view ? from_view.distinct_count(sharded) : to_view.position_count();
   int64_t most = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const tensor::Dims here = from_view.coordinates(same_view ? sharded : from_view.all(), i);
-    const tensor::Dims there =
-        same_view ? here : to_view.coordinates(to_view.all(), position_of[static_cast<size_t>(from_view.flat(i))]);
+    const tensor::Dims there = to_view.coordinates(same_view ? sharded : to_view.all(), i);
+    // A device that the old mesh does not reach lacks all of its new shard.
+    const int64_t position = same_view ? i : position_of[static_cast<size_t>(to_view.flat(i))];
+    const tensor::Dims here = same_view || position < 0 ? there : from_view.coordinates(from_view.all(), position);
     bool full = true;
     int64_t wanted = 1;
-    int64_t common = 1;
+    int64_t common = position < 0 ? 0 : 1;
     for (size_t d = 0; d < from.rank(); ++d) {
-      const auto [a, b] = from.rows(from_view, d, here);
       const auto [c, e] = to.rows(to_view, d, there);
-      full = full && b - a == from.local.dims[d];
       wanted *= e - c;
+      if (position < 0) continue;
+      const auto [a, b] = from.rows(from_view, d, here);
+      full = full && b - a == from.local.dims[d];
       common *= std::max<int64_t>(0, std::min(b, e) - std::max(a, c));
     }
     if (full) most = std::max(most, wanted - common);

@@ -36,7 +36,7 @@ struct PartitionInput {
   /// By number of @main's arguments and results in the text (tokens counted); nothing: replicated.
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
   std::vector<std::optional<sharding::TensorSharding>> result_shardings;
-  /// Positions of the request's mesh. Meshes of the module that are neither empty nor maximal have as many.
+  /// Devices of the run. Meshes of the module are over all or some of them: their device ids are below.
   int64_t device_count = 1;
   /// Token-free argument positions that the caller donates; nothing: as the module's attributes say.
   std::optional<std::vector<int64_t>> donate;

@@ -16,9 +16,12 @@ namespace meshd::sharding {
 using SubAxisSet = uint64_t;
 
 /// Sub-axes in mesh order, major first; positions are row-major over them. Immutable once built.
+///
+/// A view may be over some of a run's devices only. Values laid out over it are on these devices, and the others hold
+/// nothing of them. Example: run of 5 devices, mesh x=2 with device_ids [4, 1]: flat_of_position [4, 1].
 struct MeshView {
   tensor::Dims sub_axis_sizes;
-  /// Place of each position in the flat device list of the request's mesh; empty: position i is entry i.
+  /// Place of each position in the flat device list of the run; empty: position i is entry i, and there are no others.
   std::vector<int64_t> flat_of_position;
 
   [[nodiscard]] int64_t position_count() const { return core::checked_product(sub_axis_sizes); }
@@ -28,9 +31,10 @@ struct MeshView {
   [[nodiscard]] int64_t flat(int64_t position) const {
     return flat_of_position.empty() ? position : flat_of_position[static_cast<size_t>(position)];
   }
-  /// The position of each entry of the flat device list: flat() read backwards.
-  [[nodiscard]] std::vector<int64_t> position_of_flat() const {
-    std::vector<int64_t> out(static_cast<size_t>(position_count()));
+  /// The position of each of `device_count` entries of the flat device list: flat() read backwards; -1 for devices that
+  /// the view does not reach.
+  [[nodiscard]] std::vector<int64_t> position_of_flat(int64_t device_count) const {
+    std::vector<int64_t> out(static_cast<size_t>(device_count), -1);
     for (int64_t p = 0; p < position_count(); ++p) out[static_cast<size_t>(flat(p))] = p;
     return out;
   }

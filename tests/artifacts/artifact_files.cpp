@@ -62,6 +62,15 @@ std::vector<ArtifactPair> artifact_pairs() {
   return out;
 }
 
+std::vector<ArtifactPair> vhlo_texts() {
+  std::map<std::string, std::string> texts;  // of the newest version, which comes last
+  for (const ArtifactPair& pair : artifact_pairs()) texts[pair.name.substr(0, pair.name.find(' '))] = pair.text;
+  std::vector<ArtifactPair> out;
+  for (const auto& path : files_of("vhlo"))
+    out.push_back({path.stem().string(), contents(path), texts.at(path.stem())});
+  return out;
+}
+
 std::vector<ArtifactPair> exports() {
   std::vector<ArtifactPair> out;
   for (const auto& path : files_of("exports")) {

@@ -15,6 +15,8 @@ struct ArtifactPair {
 
 /// All of fixtures/, by name.
 std::vector<ArtifactPair> artifact_pairs();
+/// The VHLO texts of vhlo/, by name, beside the texts of the same modules; `artifact` is the VHLO.
+std::vector<ArtifactPair> vhlo_texts();
 /// The serialisations of exports/, by name; `text` is empty.
 std::vector<ArtifactPair> exports();
 

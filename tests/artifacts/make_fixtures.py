@@ -63,6 +63,22 @@ def read_back(artifact):
         return _jax.mlir.deserialize_portable_artifact(artifact).operation.get_asm()
 
 
+def as_vhlo(artifact, generic):
+    """VHLO as text, in one of the two forms that MLIR prints."""
+    with mlir.make_ir_context(), ir.Location.unknown():
+        return ir.Module.parse(artifact).operation.get_asm(print_generic_op_form=generic)
+
+
+def write_vhlo():
+    """The newest portable artifact of each fixture as VHLO text, every second one in the generic form."""
+    (HERE / "vhlo").mkdir(exist_ok=True)
+    for number, path in enumerate(sorted((HERE / "fixtures").glob("*.json"))):
+        newest = [entry for entry in json.loads(path.read_text())["artifacts"] if entry["version"] == NEWEST]
+        if newest:
+            text = as_vhlo(base64.b64decode(newest[0]["base64"]), number % 2 == 1)
+            (HERE / "vhlo" / (path.stem + ".mlir")).write_text(text)
+
+
 def ops_of(text):
     """Names of ops, and of attributes, that the program has."""
     out = set()
@@ -243,4 +259,5 @@ if __name__ == "__main__":
         write_all(pathlib.Path(sys.argv[2]))
     else:
         write_fixtures()
+        write_vhlo()
         write_exports()

@@ -28,6 +28,15 @@ TEST(Artifacts, print_the_same_text_from_the_same_bytes) {
     ASSERT_EQ(program::read_artifact(pair.artifact).text, program::read_artifact(pair.artifact).text) << pair.name;
 }
 
+TEST(VhloText, is_the_module_of_its_artifact) {
+  const std::vector<ArtifactPair> texts = vhlo_texts();
+  EXPECT_GE(texts.size(), 40U);
+  for (const ArtifactPair& pair : texts) {
+    SCOPED_TRACE(pair.name);
+    EXPECT_EQ(canonical_text(pair.artifact), canonical_text(pair.text));
+  }
+}
+
 TEST(Exports, are_verified_programs) {
   for (const ArtifactPair& pair : exports()) {
     SCOPED_TRACE(pair.name);

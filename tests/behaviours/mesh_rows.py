@@ -210,9 +210,33 @@ def behaviour_A11_another_set_of_devices_compiles_nothing(s):
     assert [counters[stage]["count"] for stage in ("parse", "lower", "bind")] == [1, 1, 2], counters
 
 
-def behaviour_A12_all_meshes_of_a_program_have_the_same_count(s):
-    text = ON_MESH.replace("sdy.mesh @mesh", 'sdy.mesh @other = <["y"=4]> sdy.mesh @mesh')
-    refused(s.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [list(range(8))]}), 422, "same number of devices", "has 4", "has 2")
+def behaviour_A12_meshes_of_a_program_may_have_any_number_of_devices(s):
+    text = """module { sdy.mesh @four = <["y"=4]> sdy.mesh @two = <["x"=2], device_ids=[3, 1]> sdy.mesh @one = <[], device_ids=[2]>
+      func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@four, [{"y"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@two, [{"x"}]>},
+          tensor<8xf32> {sdy.sharding = #sdy.sharding<@one, []>}, tensor<8xf32> {sdy.sharding = #sdy.sharding<@four, [{"y"}]>}) {
+        %0 = stablehlo.negate %a : tensor<8xf32>
+        %1 = sdy.sharding_constraint %0 <@two, [{"x"}]> : tensor<8xf32>
+        %2 = stablehlo.add %1, %a : tensor<8xf32>
+        return %1, %0, %2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32> } }"""
+    program = lambda **more: s.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [list(range(8))], **more})
+    negative = [-float(i) for i in range(8)]
+    assert [r["data"] for r in ok(program())["results"]] == [negative, negative, [0.0] * 8]
+    # Device ids of the program are entries of the request's list.
+    made = ok(program(mesh={"axis_names": ["d"], "devices": [7, 6, 5, 4]}, results={"encoding": "array"}))["results"]
+    held = [[(shard["device"], shard["shape"]) for shard in shards(s, result["array"])] for result in made]
+    assert held == [[(4, [4]), (6, [4])], [(5, [8])], [(7, [2]), (6, [2]), (5, [2]), (4, [2])]], held
+    # By symbol: entry i of a list is the mesh's i-th lowest device id.
+    four, two = {"axis_names": ["y"], "devices": [0, 2, 4, 6]}, {"axis_names": ["x"], "devices": [2, 6]}
+    made = ok(program(meshes={"four": four, "two": two}, results={"encoding": "array"}))["results"]
+    assert [shard["device"] for shard in shards(s, made[0]["array"])] == [6, 2]
+    refused(program(meshes={"four": four, "two": {**two, "devices": [0, 1]}}), 422, "contradicts another mesh of the request")
+    refused(program(mesh={"axis_names": ["x"], "devices": [0, 1]}), 422, "over 4 devices", "has 2")
+    # Stored arrays stay where they are.
+    elsewhere = upload(s, range(8), [8], mesh(s, ["y"], [1, 3, 5, 7]), "y")["id"]
+    made = ok(s.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [{"array": elsewhere}], "results": {"encoding": "array"}}))["results"]
+    assert [shard["device"] for shard in shards(s, made[0]["array"])] == [7, 3]
+    on_two = upload(s, range(8), [8], mesh(s, ["x"], [0, 1]), "x")["id"]
+    refused(s.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [{"array": on_two}]}), 409, "[0,1]", "[0,1,2,3]")
 
 
 def behaviour_A13_arguments_in_different_orders_are_refused(s):

@@ -469,9 +469,10 @@ void apply_results(const ResultOptions& results, jobs::JobRequest& out, core::Di
   if (results.names) out.result_names = *results.names;
 }
 
-// The session's mesh where the program can run on it: it has none of its own, or one of the same axes.
+// The session's mesh where the program can run on it: it has none of its own, or one of the same axes, and as many
+// devices as all of its meshes need.
 std::optional<mesh::Mesh> fitting_mesh(const compile::ParsedProgram& program, const mesh::Mesh& mesh) {
-  if (mesh.is_empty()) return std::nullopt;
+  if (mesh.is_empty() || mesh.position_count() < compile::device_span(*program.module)) return std::nullopt;
   const auto own = compile::real_meshes(*program.module);
   for (const ir::NamedMesh* named : own) {
     if (named->mesh->axes == mesh.axes) return mesh;

@@ -51,6 +51,7 @@ class PlanMaker {
     mark_donation(donated);
     make_values();
     place_slots();
+    plan_->shares_between_devices = builder_.shares_between_devices || builder_.tables.reads_elsewhere();
     builder_.tables.move_into(*plan_);
     if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
     finish_memory();
@@ -65,9 +66,10 @@ class PlanMaker {
   }
 
   // Where shards of a step over `table` find the value.
-  SlotRef slot_ref_for(TableId table, LocalId id) {
+  SlotRef slot_ref_for(TableId table, LocalId id, bool is_collective = false) {
     SlotRef out = slot_ref(id);
-    out.map = builder_.tables.compose(builder_.tables.projection(table, builder_.value(id).table), out.map, table);
+    out.map = builder_.tables.compose(builder_.tables.projection(table, builder_.value(id).table, is_collective),
+                                      out.map, table);
     return out;
   }
 
@@ -137,7 +139,8 @@ class PlanMaker {
     step.reason = std::move(from.reason);
     step.is_bool = from.is_bool;
     step.is_copy = from.is_copy;
-    for (const LocalId id : from.operands) step.operands.push_back(slot_ref_for(from.table, id));
+    const bool is_collective = from.kind == StepKind::kCollective;
+    for (const LocalId id : from.operands) step.operands.push_back(slot_ref_for(from.table, id, is_collective));
     if (from.kind == StepKind::kWhile) {
       step.trip_count = from.op->trip_count;
       for (const BuilderStep::Carry& carry : from.carries) {

@@ -301,6 +301,9 @@ struct Plan {
   int64_t device_count = 1;
   int64_t step_count = 0;  ///< static, over all blocks
   bool has_loops = false;  ///< steps may run more than once
+  /// Some device reads the bytes of a shard that another one holds, without a collective: a reshard between meshes that
+  /// moves shards whole. All devices must be of one process.
+  bool shares_between_devices = false;
   /// Steps that a run executes, an iteration of a loop counted as one more; -1: that depends on data.
   int64_t executed_steps = -1;
   double estimated_ns = 0;  ///< one thread, loops counted once

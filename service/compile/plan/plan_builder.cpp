@@ -91,6 +91,7 @@ class BlockBuilder {
         return true;
       case LocalKind::kReshard:
         if (!reshard_is_rename(builder_, op, map)) return false;
+        note_sharing(op, map);
         name_as(op.results[0], op.operands[0],
                 builder_.tables.intern(std::move(map), builder_.tables[builder_.value(op.operands[0]).table].count()));
         return true;
@@ -108,6 +109,18 @@ class BlockBuilder {
         return true;
       default:
         return false;
+    }
+  }
+
+  // Devices of one process read each other's shards; devices of several do not.
+  void note_sharing(const LocalOp& op, const std::vector<int32_t>& map) {
+    const ShardTable& from = builder_.tables[builder_.value(op.operands[0]).table];
+    const ShardTable& to = builder_.tables[builder_.value(op.results[0]).table];
+    if (from.view == to.view) return;
+    for (size_t device = 0; device < to.shard_of_device.size(); ++device) {
+      const int32_t shard = to.shard_of_device[device];
+      if (shard >= 0 && from.shard_of_device[device] != map[static_cast<size_t>(shard)])
+        builder_.shares_between_devices = true;
     }
   }
 
@@ -203,11 +216,8 @@ class BlockBuilder {
     const LocalOp& op = *step.op;
     step.name = op.name;
     step.results = op.results;
-    int view = 0;
-    if (!op.operands.empty()) view = builder_.value(op.operands.front()).type.layout.view;
-    if (!op.results.empty()) view = builder_.value(op.results.back()).type.layout.view;
-    const sharding::SubAxisSet mask = op.effect.every_device ? builder_.tables.view(view).all() : 0;
-    step.table = builder_.tables.table(view, mask);
+    const sharding::SubAxisSet mask = op.effect.every_device ? builder_.tables.view(op.view).all() : 0;
+    step.table = builder_.tables.table(op.view, mask);
     return step;
   }
 

@@ -122,8 +122,9 @@ struct PlanBuilder {
   TableSet tables;
   std::vector<BuilderValue> values;
   BuilderBlock body;
-  std::vector<LocalId> results;       ///< of the program
-  std::optional<int64_t> code_after;  ///< of its fused loops (kernels::FusedLoop)
+  std::vector<LocalId> results;         ///< of the program
+  bool shares_between_devices = false;  ///< Plan::shares_between_devices
+  std::optional<int64_t> code_after;    ///< of its fused loops (kernels::FusedLoop)
 
   PlanBuilder(const partition::LocalProgram& local, int64_t device_count)
       : program(&local), tables(local.views, device_count) {}

@@ -39,7 +39,7 @@ TableId TableSet::table(int view_id, sharding::SubAxisSet mask) {
   return id;
 }
 
-MapId TableSet::projection(TableId from, TableId to) {
+MapId TableSet::projection(TableId from, TableId to, bool is_collective) {
   if (from == to) return kIdentity;
   const auto key = std::pair(from, to);
   if (const auto found = projections_.find(key); found != projections_.end()) return found->second;
@@ -50,16 +50,17 @@ MapId TableSet::projection(TableId from, TableId to) {
   for (const int32_t device : source.device_of_shard) {
     int32_t shard = target.shard_of_device[static_cast<size_t>(device)];
     if (shard < 0) {
-      if (target.count() != 1) {
+      if (target.count() != 1 && !is_collective) {
         throw core::Error("unsupported_partition", "a value is read on device " + std::to_string(device) +
                                                        ", which is not in the mesh that the value is sharded over");
       }
       shard = 0;
+      reads_elsewhere_ = reads_elsewhere_ || !is_collective;
     }
     out.push_back(shard);
   }
   const MapId id = intern(std::move(out), target.count());
-  projections_.emplace(key, id);
+  if (!is_collective) projections_.emplace(key, id);
   return id;
 }
 

@@ -20,7 +20,8 @@ class TableSet {
   /// The table of values of `view` that vary over `mask`.
   TableId table(int view, sharding::SubAxisSet mask);
   /// The map from shards of `from` to the shards of `to` that the same device holds; kIdentity where they are the same.
-  MapId projection(TableId from, TableId to);
+  /// `is_collective`: the step reads shards of other devices by itself, and the entry of a device that has none is 0.
+  MapId projection(TableId from, TableId to, bool is_collective = false);
   /// second after first; either may be kIdentity.
   MapId compose(MapId first, MapId second, TableId from);
   /// Keeps a map; kIdentity when entry i is i and there are `to_count` of them.
@@ -33,6 +34,8 @@ class TableSet {
   }
   [[nodiscard]] const sharding::MeshView& view(int id) const { return views_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t device_count() const { return device_count_; }
+  /// True when a projection is for a device that does not hold what it reads: a replicated value of other devices.
+  [[nodiscard]] bool reads_elsewhere() const { return reads_elsewhere_; }
   /// Coordinates of shard `shard` of table `id`: 0 for sub-axes outside of its mask.
   [[nodiscard]] tensor::Dims coordinates(TableId id, int64_t shard) const;
 
@@ -41,6 +44,7 @@ class TableSet {
  private:
   std::vector<sharding::MeshView> views_;
   int64_t device_count_;
+  bool reads_elsewhere_ = false;
   std::vector<ShardTable> tables_;
   std::map<std::pair<int, sharding::SubAxisSet>, TableId> table_ids_;
   std::vector<std::vector<int32_t>> maps_;

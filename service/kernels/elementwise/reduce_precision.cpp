@@ -20,7 +20,8 @@ Bits reduced(Bits code, int exponent_bits, int mantissa_bits) {
   uint64_t bits = code;
   const uint64_t sign = bits & kSign;
   bits &= ~kSign;
-  if (bits > kInfinity) return code;
+  // A format without a mantissa has no NaN.
+  if (bits > kInfinity) return mantissa_bits == 0 ? static_cast<Bits>(kInfinity) : code;
   if (mantissa_bits < kMantissa) {
     const int dropped = kMantissa - mantissa_bits;
     const uint64_t half = kOne << (dropped - 1);

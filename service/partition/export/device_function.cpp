@@ -65,12 +65,12 @@ ir::ValueId DeviceFunction::part(int number, const std::vector<int>& sub_axes) {
                                   coordinate);
     }
   } else {
-    std::vector<int64_t> table(mesh_view.flat_of_position.size());
+    std::vector<int64_t> table(static_cast<size_t>(local_.device_count()));
     for (int64_t p = 0; p < mesh_view.position_count(); ++p) {
       table[static_cast<size_t>(mesh_view.flat(p))] =
           sharding::part_index(mesh_view, sub_axes, mesh_view.coordinates(mesh_view.all(), p));
     }
-    made = writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
+    made = entry_of(table);
   }
   parts_.emplace(key, made);
   return made;
@@ -82,18 +82,73 @@ ir::ValueId DeviceFunction::start(const ShardedType& type, size_t dim) {
   return writer_.binary("stablehlo.multiply", number, writer_.integer(type.local.dims[dim]));
 }
 
-ir::AttributeList DeviceFunction::groups(int number, const std::vector<int>& sub_axes) {
+ir::ValueId DeviceFunction::entry_of(const std::vector<int64_t>& table) {
+  return writer_.reshape(writer_.block(writer_.integers(table), 0, position(), 1), {});
+}
+
+bool DeviceFunction::is_over_all(int number) const {
+  return local_.view(number).position_count() == local_.device_count();
+}
+
+ir::ValueId DeviceFunction::is_in(int number) {
+  std::vector<int64_t> table(static_cast<size_t>(local_.device_count()));
+  for (int64_t p = 0; p < local_.view(number).position_count(); ++p)
+    table[static_cast<size_t>(local_.view(number).flat(p))] = 1;
+  return writer_.create_one("stablehlo.compare", {entry_of(table), writer_.integer(1)},
+                            ir::Type::of({tensor::DType::kBool, {}}),
+                            {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+}
+
+std::vector<std::vector<int64_t>> DeviceFunction::groups_of(int number, const std::vector<int>& sub_axes) const {
   const sharding::MeshView& mesh_view = local_.view(number);
   const sharding::SubAxisSet mask = mask_of(sub_axes);
-  std::vector<int64_t> order(static_cast<size_t>(mesh_view.position_count()));
-  const int64_t size = mesh_view.distinct_count(mask);
+  const auto size = static_cast<size_t>(mesh_view.distinct_count(mask));
+  std::vector<std::vector<int64_t>> out(static_cast<size_t>(mesh_view.position_count()) / size,
+                                        std::vector<int64_t>(size));
   for (int64_t p = 0; p < mesh_view.position_count(); ++p) {
     const tensor::Dims coords = mesh_view.coordinates(mesh_view.all(), p);
     const int64_t group = mesh_view.distinct_index(mesh_view.all() & ~mask, coords);
-    order[static_cast<size_t>(group * size + sharding::part_index(mesh_view, sub_axes, coords))] = mesh_view.flat(p);
+    const int64_t member = sharding::part_index(mesh_view, sub_axes, coords);
+    out[static_cast<size_t>(group)][static_cast<size_t>(member)] = mesh_view.flat(p);
   }
-  return {{"channel_handle", new_channel()},
-          {"replica_groups", {ir::dense_integers_attr(order, {mesh_view.position_count() / size, size})}}};
+  return out;
+}
+
+ir::AttributeList DeviceFunction::groups(int number, const std::vector<int>& sub_axes) {
+  return {{"channel_handle", new_channel()}, {"replica_groups", with_others(groups_of(number, sub_axes), false, {})}};
+}
+
+bool DeviceFunction::has_equal_groups(int number, int64_t size) const {
+  return (local_.device_count() - local_.view(number).position_count()) % size == 0;
+}
+
+ir::Attribute DeviceFunction::with_others(std::vector<std::vector<int64_t>> groups, bool needs_equal,
+                                          const ir::Location& location) {
+  const size_t size = groups.front().size();
+  std::vector<char> is_member(static_cast<size_t>(local_.device_count()), 0);
+  for (const std::vector<int64_t>& group : groups) {
+    for (const int64_t device : group) is_member[static_cast<size_t>(device)] = 1;
+  }
+  std::vector<int64_t> others;
+  for (size_t device = 0; device < is_member.size(); ++device) {
+    if (is_member[device] == 0) others.push_back(static_cast<int64_t>(device));
+  }
+  const bool are_equal = others.size() % size == 0;
+  if (!are_equal && needs_equal) {
+    ir::fail("unsupported_partition", location,
+             "groups of " + std::to_string(size) + " devices, beside which " + std::to_string(others.size()) +
+                 " others make no groups of that size");
+  }
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (!are_equal || i % size == 0) groups.emplace_back();
+    groups.back().push_back(others[i]);
+  }
+  std::vector<int64_t> ids;
+  for (std::vector<int64_t>& group : groups) {
+    group.resize(size, -1);
+    ids.insert(ids.end(), group.begin(), group.end());
+  }
+  return {ir::dense_integers_attr(ids, {static_cast<int64_t>(groups.size()), static_cast<int64_t>(size)})};
 }
 
 ir::Attribute DeviceFunction::new_channel() {
@@ -103,13 +158,59 @@ ir::Attribute DeviceFunction::new_channel() {
 
 ir::ValueId DeviceFunction::gather(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
   if (sub_axes.empty()) return value;
+  const int64_t ways = sharding::part_count(local_.view(number), sub_axes);
+  if (!has_equal_groups(number, ways)) return gather_from_all(value, number, dim, sub_axes);
   tensor::Dims dims = writer_.type(value).dims();
-  dims[dim] = core::checked_mul(dims[dim], sharding::part_count(local_.view(number), sub_axes));
+  dims[dim] = core::checked_mul(dims[dim], ways);
   ir::AttributeList attributes{{"all_gather_dim", ir::integer_attr(static_cast<int64_t>(dim))}};
   for (auto& entry : groups(number, sub_axes)) attributes.push_back(std::move(entry));
   attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
   return writer_.create_one("stablehlo.all_gather", {value}, ir::Type::of({writer_.type(value).dtype(), dims}),
                             std::move(attributes));
+}
+
+ir::ValueId DeviceFunction::stacked(ir::ValueId value) {
+  std::vector<int64_t> all(static_cast<size_t>(local_.device_count()));
+  for (size_t device = 0; device < all.size(); ++device) all[device] = static_cast<int64_t>(device);
+  tensor::Dims dims = writer_.type(value).dims();
+  dims.insert(dims.begin(), 1);
+  const ir::ValueId one = writer_.reshape(value, dims);
+  dims[0] = local_.device_count();
+  return writer_.create_one("stablehlo.all_gather", {one}, ir::Type::of({writer_.type(value).dtype(), dims}),
+                            {{"all_gather_dim", ir::integer_attr(0)},
+                             {"channel_handle", new_channel()},
+                             {"replica_groups", with_others({all}, true, {})},
+                             {"use_global_device_ids", ir::Attribute{ir::Unit{}}}});
+}
+
+ir::ValueId DeviceFunction::of_device(ir::ValueId value, int64_t device) {
+  const tensor::Dims dims = writer_.type(value).dims();
+  return writer_.reshape(writer_.block(stacked(value), 0, writer_.integer(device), 1), dims);
+}
+
+ir::ValueId DeviceFunction::gather_from_all(ir::ValueId value, int number, size_t dim,
+                                            const std::vector<int>& sub_axes) {
+  const std::vector<std::vector<int64_t>> groups = groups_of(number, sub_axes);
+  const ir::ValueId all = stacked(value);
+  tensor::Dims dims = writer_.type(value).dims();
+  std::vector<ir::ValueId> parts;
+  for (size_t member = 0; member < groups.front().size(); ++member) {
+    std::vector<int64_t> table(static_cast<size_t>(local_.device_count()));
+    for (const std::vector<int64_t>& group : groups) {
+      for (const int64_t device : group) table[static_cast<size_t>(device)] = group[member];
+    }
+    parts.push_back(writer_.reshape(writer_.block(all, 0, entry_of(table), 1), dims));
+  }
+  dims[dim] = core::checked_mul(dims[dim], static_cast<int64_t>(parts.size()));
+  return writer_.create_one("stablehlo.concatenate", std::move(parts),
+                            ir::Type::of({writer_.type(value).dtype(), dims}),
+                            {{"dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
+}
+
+ir::ValueId DeviceFunction::everywhere_of(ir::ValueId shard, const ShardedType& type) {
+  const ir::ValueId unsharded = unsharded_of(shard, type);
+  const int number = type.layout.view;
+  return is_over_all(number) ? unsharded : of_device(unsharded, local_.view(number).flat(0));
 }
 
 ir::ValueId DeviceFunction::slice(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "service/ops/op_def.h"
 #include "service/partition/export/device_steps.h"
@@ -116,7 +117,7 @@ class DeviceModule {
     std::vector<ir::ValueId> out;
     for (const LocalParameter& result : local_.results) {
       const ShardedType& type = local_.type(result.value);
-      out.push_back(type.layout.view == 0 ? at(result.value) : here_.unsharded_of(at(result.value), type));
+      out.push_back(type.layout.view == 0 ? at(result.value) : here_.everywhere_of(at(result.value), type));
     }
     return out;
   }
@@ -253,18 +254,37 @@ class DeviceModule {
   // ---- control flow and effects
 
   void regions(const LocalOp& op) {
+    std::vector<ir::ValueId> operands = all(op.operands);
+    if (op.kind == LocalKind::kCase) operands[0] = on_all(operands[0], op.operands[0]);
+    const LocalId decides = op.kind == LocalKind::kWhile ? op.blocks[0].results[0] : op.operands[0];
+    const bool was_divergent = std::exchange(is_divergent_, is_divergent_ || local_.type(decides).varies != 0);
     std::vector<ir::Region> regions;
-    for (const LocalBlock& block : op.blocks) {
+    for (size_t b = 0; b < op.blocks.size(); ++b) {
+      const LocalBlock& block = op.blocks[b];
       regions.push_back(
           here_.writer().region(local_.local_types(block.arguments), [&](const std::vector<ir::ValueId>& arguments) {
             define_all(block.arguments, arguments);
             write(block);
-            here_.writer().create("stablehlo.return", all(block.results), {});
+            std::vector<ir::ValueId> results = all(block.results);
+            if (op.kind == LocalKind::kWhile && b == 0) results[0] = on_all(results[0], block.results[0]);
+            here_.writer().create("stablehlo.return", std::move(results), {});
           }));
     }
+    is_divergent_ = was_divergent;
     const std::vector<ir::ValueId> results =
-        here_.writer().create(op.name, all(op.operands), local_.local_types(op.results), {}, std::move(regions));
+        here_.writer().create(op.name, std::move(operands), local_.local_types(op.results), {}, std::move(regions));
     define_all(op.results, results);
+  }
+
+  // What decides over a loop or a branch, on devices that its view does not reach, too: they do as the others do, so
+  // that all meet in collectives. Where the others differ, they leave a loop at once.
+  ir::ValueId on_all(ir::ValueId value, LocalId id) {
+    const ShardedType& type = local_.type(id);
+    const int number = type.layout.view;
+    if (here_.is_over_all(number)) return value;
+    if (type.varies == 0) return is_divergent_ ? value : here_.of_device(value, local_.view(number).flat(0));
+    if (type.local.dtype != tensor::DType::kBool) return value;
+    return here_.writer().binary("stablehlo.and", value, here_.is_in(number));
   }
 
   // The effect itself; ordered ones take a token of their own, the order of ops is theirs. Callbacks have tokens in
@@ -290,19 +310,18 @@ class DeviceModule {
 
   void effect(const LocalOp& op) {
     std::vector<ir::ValueId> results;
-    if (op.effect.every_device || local_.device_count() == 1) {
+    if (local_.device_count() == 1 || (op.effect.every_device && here_.is_over_all(op.view))) {
       results = call(op);
+    } else if (op.effect.every_device) {
+      results = call_where(op, here_.is_in(op.view));
     } else {
       results = call_once(op);
     }
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
-  // Once for the program: on partition 0, which broadcasts the reply to the others.
-  std::vector<ir::ValueId> call_once(const LocalOp& op) {
-    const ir::ValueId is_first = here_.writer().create_one(
-        "stablehlo.compare", {here_.position(), here_.writer().integer(0)}, ir::Type::of({tensor::DType::kBool, {}}),
-        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+  // On the devices where the scalar is true; zeros are the results on others.
+  std::vector<ir::ValueId> call_where(const LocalOp& op, ir::ValueId is_here) {
     std::vector<ir::Region> regions;
     regions.push_back(here_.writer().region({}, [&](const auto&) {
       std::vector<ir::ValueId> answers = call(op);
@@ -316,15 +335,18 @@ class DeviceModule {
       }
       here_.writer().create("stablehlo.return", std::move(zeros), {});
     }));
-    std::vector<ir::ValueId> results =
-        here_.writer().create("stablehlo.if", {is_first}, local_.local_types(op.results), {}, std::move(regions));
-    // Position 0 of the first view is the flat list's first device unless the mesh has device_ids.
-    for (ir::ValueId& result : results) {
-      if (local_.view(0).flat(0) != 0)
-        ir::fail("unsupported_partition", op.location,
-                 "an answered callback over a mesh that does not begin with device 0");
-      result = here_.of_first(result, 0, local_.view(0).all());
-    }
+    return here_.writer().create("stablehlo.if", {is_here}, local_.local_types(op.results), {}, std::move(regions));
+  }
+
+  // Once for the program: on the first device of its view, which broadcasts the reply to the others.
+  std::vector<ir::ValueId> call_once(const LocalOp& op) {
+    const int64_t device = local_.view(op.view).flat(0);
+    const ir::ValueId is_first = here_.writer().create_one(
+        "stablehlo.compare", {here_.position(), here_.writer().integer(device)},
+        ir::Type::of({tensor::DType::kBool, {}}),
+        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+    std::vector<ir::ValueId> results = call_where(op, is_first);
+    for (ir::ValueId& result : results) result = here_.of_first(result, op.view, local_.view(op.view).all());
     return results;
   }
 
@@ -336,6 +358,7 @@ class DeviceModule {
   std::vector<ir::Function> decompositions_;
   std::vector<ir::ValueId> values_;
   ReplicatedReaders replicated_readers_;
+  bool is_divergent_ = false;  // inside of a loop or branch about which devices differ
 };
 
 }  // namespace

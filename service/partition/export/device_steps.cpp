@@ -44,7 +44,7 @@ ir::ValueId exchange(DeviceFunction& f, ir::ValueId value, int number, size_t fr
 
 ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedType& to, ir::ValueId value) {
   DeviceWriter& writer = f.writer();
-  if (from.layout.view != to.layout.view) return f.shard_of(f.unsharded_of(value, from), to);
+  if (from.layout.view != to.layout.view) return f.shard_of(f.everywhere_of(value, from), to);
   const int number = from.layout.view;
   const sharding::MeshView& view = f.local().view(number);
   const sharding::SubAxisSet sharded = from.layout.mask() | to.layout.mask();
@@ -74,6 +74,7 @@ ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedTyp
     for (size_t e = 0; e < rank; ++e) {
       if (d == e || out[d].empty() || out[d] != in[e] || !out[e].empty() || !in[d].empty() || uneven[d] || uneven[e])
         continue;
+      if (!f.has_equal_groups(number, sharding::part_count(view, out[d]))) continue;
       value = exchange(f, value, number, d, e, out[d]);
       out[d].clear();
       in[e].clear();
@@ -163,6 +164,23 @@ ir::ValueId constant(DeviceFunction& f, const LocalOp& op) {
   return f.shard_of(f.writer().constant(std::move(dense)), type);
 }
 
+// A collective of the text over a view that does not reach all devices: groups for the others, too.
+ir::AttributeList group_attributes(DeviceFunction& f, const LocalOp& op) {
+  ir::AttributeList out = dialect_attributes(op.attributes);
+  const int number = f.local().type(op.results[0]).layout.view;
+  if (f.is_over_all(number) || std::get<ops::GroupKernel>(op.def->body).is_permutation || op.groups.empty()) return out;
+  const bool is_all_reduce = op.name == "stablehlo.all_reduce";
+  std::erase_if(out,
+                [](const auto& entry) { return entry.name == "replica_groups" || entry.name == "channel_handle"; });
+  out.emplace_back("channel_handle", f.new_channel());
+  out.emplace_back("replica_groups", f.with_others(op.groups, !is_all_reduce, op.location));
+  const bool has_global_ids =
+      is_all_reduce || op.name == "stablehlo.all_gather" || op.name == "stablehlo.reduce_scatter";
+  if (has_global_ids && ir::find(out, "use_global_device_ids") == nullptr)
+    out.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
+  return out;
+}
+
 std::vector<ir::Type> logical_types(const LocalProgram& local, const std::vector<LocalId>& ids) {
   std::vector<ir::Type> out;
   for (const LocalId id : ids) out.push_back(ir::Type::of(local.type(id).logical()));
@@ -171,7 +189,8 @@ std::vector<ir::Type> logical_types(const LocalProgram& local, const std::vector
 
 std::vector<ir::ValueId> as_written(DeviceFunction& f, const LocalOp& op, std::vector<ir::ValueId> operands,
                                     const std::vector<ir::Type>& results) {
-  return f.writer().create(op.name, std::move(operands), results, dialect_attributes(op.attributes),
+  return f.writer().create(op.name, std::move(operands), results,
+                           op.kind == LocalKind::kGroup ? group_attributes(f, op) : dialect_attributes(op.attributes),
                            copied_regions(op.regions, *f.local().function, f.function()));
 }
 

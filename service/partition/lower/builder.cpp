@@ -40,7 +40,7 @@ LocalOp& Builder::append(LocalOp op) {
 LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
   const ShardedType from = type(id);
   const bool is_same = from.layout.dims == to.dims;
-  if (is_same && (from.layout.view == to.view || from.varies == 0)) {
+  if (is_same && (from.layout.view == to.view || (from.varies == 0 && views_.covers(from.layout.view, to.view)))) {
     sources_.settle(id);
     return id;
   }
@@ -64,7 +64,8 @@ LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& 
     made = add_value(from.logical(), to, kept, value(id).name);
     append_reshard(nearest_source(id, to).first, made, location, reason);
     last().reads_neighbours = sources_.is_shifted(id);
-    if (sources_.is_unruled(id)) last().reason += kUnruledEnd;
+    const bool changes_devices = !views_.covers(from.layout.view, to.view) || !views_.covers(to.view, from.layout.view);
+    if (sources_.is_unruled(id) || changes_devices) last().reason += kUnruledEnd;
     sources_.add_source(made, id);
   }
   sources_.add_copy(id, to, made);

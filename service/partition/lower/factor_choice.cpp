@@ -58,7 +58,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
     return op_tensor < operand_count ? rule.operands[op_tensor] : rule.results[op_tensor - operand_count];
   };
 
-  // One view for the op: that of the largest sharded tensor.
+  // One view for the op: that of the largest sharded tensor; where none is sharded, that of the result.
   double best = -1;
   for (const OpTensor& op_tensor : op_tensors) {
     const double weight = std::accumulate(op_tensor.dims.begin(), op_tensor.dims.end(), 1.0, std::multiplies<>());
@@ -68,7 +68,8 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
     }
   }
   if (best < 0) {
-    if (!op_tensors.empty()) choice.view = op_tensors.front().layout.view;
+    if (!op_tensors.empty())
+      choice.view = op_tensors[operand_count < op_tensors.size() ? operand_count : 0].layout.view;
     return choice;
   }
   const sharding::MeshView& view = views[static_cast<size_t>(choice.view)];

@@ -1,6 +1,8 @@
 #include "service/partition/lower/lower_collectives.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "service/ops/kernel_interface.h"
 #include "service/partition/lower/local_ops.h"
@@ -10,8 +12,9 @@ namespace meshd::partition {
 namespace {
 
 // Sub-axes along which members of a group differ, or a target from its source.
-sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
-  const std::vector<int64_t> position_of = view.position_of_flat();
+sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups,
+                                    int64_t device_count) {
+  const std::vector<int64_t> position_of = view.position_of_flat(device_count);
   sharding::SubAxisSet sub_axes = 0;
   for (const auto& group : groups) {
     const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
@@ -38,6 +41,46 @@ std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView&
     covered += size;
   }
   return covered == view.position_count() ? std::optional(mixed) : std::nullopt;
+}
+
+// Rows of two or more device numbers in an attribute of the op, each replaced by its place among the devices of the
+// view, ascending; -1 (padding of short groups) stays. Throws invalid_program for other devices.
+void count_within(const std::vector<int64_t>& devices, ir::Op& op, std::string_view name) {
+  for (auto& entry : op.attributes) {
+    const auto* dense = entry.name == name ? entry.value.as<ir::DenseAttr>() : nullptr;
+    if (dense == nullptr) continue;
+    std::vector<int64_t> ids = ir::dense_ints(*dense);
+    for (int64_t& id : ids) {
+      if (id == -1) continue;
+      const auto found = std::lower_bound(devices.begin(), devices.end(), id);
+      if (found == devices.end() || *found != id) {
+        ir::fail("invalid_program", op.location,
+                 "'" + op.name + "' names device " + std::to_string(id) +
+                     ", which is not in the mesh of the manual computation around it: its devices are " +
+                     tensor::to_string(std::span<const int64_t>(devices)));
+      }
+      id = found - devices.begin();
+    }
+    entry.value = {ir::dense_integers_attr(ids, dense->type.dims)};
+  }
+}
+
+// The groups of a collective, in device numbers of the run. In a manual computation over some of the run's devices they
+// are made of these devices, as if there were no others.
+std::vector<std::vector<int64_t>> groups_of(const LoweringContext& context, const ir::Op& op,
+                                            const ops::GroupKernel& kernel, const Scope& scope) {
+  const sharding::MeshView& view = context.builder.view(scope.view);
+  const int64_t count = view.position_count();
+  if (context.views.is_over_all(scope.view)) return kernel.groups(ops::OpInstance(context.main, op).view, count);
+  std::vector<int64_t> devices = view.flat_of_position;
+  std::sort(devices.begin(), devices.end());
+  ir::Op within = op;
+  for (const std::string_view name : {"replica_groups", "source_target_pairs"}) count_within(devices, within, name);
+  std::vector<std::vector<int64_t>> groups = kernel.groups(ops::OpInstance(context.main, within).view, count);
+  for (std::vector<int64_t>& group : groups) {
+    for (int64_t& member : group) member = devices.at(static_cast<size_t>(member));
+  }
+  return groups;
 }
 
 // Layouts of a collective's operands and then results, sharded only by sub-axes on which all members of a group agree.
@@ -107,8 +150,8 @@ void lower_collective(LoweringContext& context, const ir::Op& op, const Scope& s
   made.attributes = op.attributes;
   made.regions = op.regions;
   made.location = op.location;
-  made.groups = kernel.groups(op_view, view.position_count());
-  const sharding::SubAxisSet mixed = mixed_sub_axes(view, made.groups);
+  made.groups = groups_of(context, op, kernel, scope);
+  const sharding::SubAxisSet mixed = mixed_sub_axes(view, made.groups, builder.program().device_count());
   const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups, mixed);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));

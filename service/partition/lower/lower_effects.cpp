@@ -5,16 +5,32 @@
 #include "service/partition/lower/lower_ops.h"
 
 namespace meshd::partition {
+namespace {
+
+// The view of the devices on which the effect happens: a maximal mesh of its annotation names one, and what happens on
+// every device of a manual computation happens on those of the computation.
+int view_of_effect(const LoweringContext& context, const ir::Op& op, const EffectPoint& point, const Scope& scope) {
+  const ir::Attribute* attribute = ir::find(op.attributes, "sdy.sharding");
+  const auto* said = attribute == nullptr ? nullptr : attribute->as<ir::ShardingAttr>();
+  const bool is_on_one = !point.every_device && said != nullptr && !said->shardings.empty() &&
+                         said->shardings.front().mesh != nullptr && said->shardings.front().mesh->is_maximal();
+  return is_on_one ? context.views.view_of(said->shardings.front().mesh) : scope.view;
+}
+
+}  // namespace
 
 void append_effect(LoweringContext& context, const ir::Op& op, EffectPoint point, std::span<const int> value_operands,
-                   std::span<const int> value_results, const Scope& scope) {
+                   std::span<const int> value_results, const Scope& around) {
   LocalOp made;
   made.kind = LocalKind::kEffect;
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;
   made.effect = std::move(point);
-  made.effect.every_device = made.effect.every_device || scope.inside_manual;
+  made.effect.every_device = made.effect.every_device || around.inside_manual;
+  Scope scope = around;
+  scope.view = view_of_effect(context, op, made.effect, around);
+  made.view = scope.view;
   made.effect.program_point = static_cast<int32_t>(context.builder.program().effect_count++);
   for (const int operand : value_operands) {
     made.operands.push_back(reshard_to_replicated(

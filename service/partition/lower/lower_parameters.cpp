@@ -5,8 +5,10 @@
 namespace meshd::partition {
 namespace {
 
-// Shardings over a maximal mesh may have no dimensions: they shard nothing.
+// Shardings over a maximal mesh may have no dimensions: they shard nothing, and the value is on the mesh's device.
 std::optional<sharding::TensorSharding> of_rank(const std::optional<sharding::TensorSharding>& sharding, int64_t rank) {
+  if (sharding && sharding->mesh != nullptr && sharding->mesh->is_maximal())
+    return sharding::fully_replicated(sharding->mesh_name, sharding->mesh, rank);
   return sharding && sharding->rank() == rank ? sharding : std::nullopt;
 }
 

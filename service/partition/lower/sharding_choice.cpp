@@ -56,11 +56,12 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
     double elements = 1;
     for (const int64_t size : local_dims(mesh_view, op_tensors[op.operands.size() + i].dims, made))
       elements *= static_cast<double>(size);
-    double lacking = lacking_elements(mesh_view, op_tensors[op.operands.size() + i].dims, made, to);
+    double lacking = lacking_elements(context.builder.view(to.view), op_tensors[op.operands.size() + i].dims, made, to);
     const auto bytes = static_cast<double>(tensor::size_bytes(context.main.type_of(op.results[i]).dtype()));
     if (partial != 0) {
       const auto ways = static_cast<double>(mesh_view.distinct_count(partial));
-      const auto kept = static_cast<double>(mesh_view.distinct_count(partial & to.mask()));
+      const sharding::SubAxisSet scattered = to.view == made.view ? partial & to.mask() : 0;
+      const auto kept = static_cast<double>(mesh_view.distinct_count(scattered));
       lacking += (elements - elements / ways) + (elements / kept - elements / ways);
     }
     moved.all += lacking * bytes;

@@ -7,7 +7,7 @@
 namespace meshd::partition {
 namespace {
 
-bool is_empty(const mesh::MeshRef& mesh) { return mesh == nullptr || mesh->axes.empty(); }
+bool is_empty(const mesh::MeshRef& mesh) { return mesh == nullptr || mesh->is_empty(); }
 
 // Product of the sizes of the axes behind `axis`: the distance of its neighbours.
 int64_t minor_stride(const mesh::Mesh& mesh, int axis) {
@@ -46,9 +46,11 @@ bool is_divisor_chain(const std::vector<int64_t>& strides) {
   return true;
 }
 
-std::vector<int64_t> flat_order(const mesh::Mesh& mesh) {
-  std::vector<int64_t> order = mesh.device_ids;
-  bool iota = true;
+// The devices of the positions; empty where position i is device i of `device_count`.
+std::vector<int64_t> flat_order(const mesh::Mesh& mesh, int64_t device_count) {
+  std::vector<int64_t> order;
+  for (int64_t position = 0; position < mesh.position_count(); ++position) order.push_back(mesh.device_at(position));
+  bool iota = static_cast<int64_t>(order.size()) == device_count;
   for (size_t i = 0; i < order.size(); ++i) iota = iota && order[i] == static_cast<int64_t>(i);
   if (iota) order.clear();
   return order;
@@ -68,9 +70,10 @@ const Views::Entry* Views::find(const mesh::MeshRef& mesh) const {
 
 Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh, const std::string& name) {
   if (const Entry* found = find(mesh)) return const_cast<Entry*>(found);
-  if (mesh->position_count() != device_count_) {
-    throw core::Error("too_few_devices", "the program's mesh " + mesh::to_sdy(*mesh) + " has " +
-                                             std::to_string(mesh->position_count()) + " positions, the run has " +
+  for (int64_t position = 0; position < mesh->position_count(); ++position) {
+    if (mesh->device_at(position) < device_count_) continue;
+    throw core::Error("too_few_devices", "the program's mesh " + mesh::to_sdy(*mesh) + " is over device " +
+                                             std::to_string(mesh->device_at(position)) + ", the run has " +
                                              std::to_string(device_count_) + " devices");
   }
   entries_.push_back({mesh, name, {}, 0});
@@ -101,38 +104,52 @@ void Views::add(const sharding::TensorSharding& sharding) {
 }
 
 void Views::finish() {
-  // Meshes in one order of devices share a view while all their split points form one chain of divisors.
-  std::vector<std::vector<int64_t>> splits_of_view;
+  const auto is_over_all = [&](const Entry& entry) { return entry.mesh->position_count() == device_count_; };
   for (Entry& entry : entries_) {
-    const std::vector<int64_t> own = chain(entry.splits, device_count_);
-    const std::vector<int64_t> order = flat_order(*entry.mesh);
-    bool layout = false;
-    for (size_t v = 0; v < splits_of_view.size() && !layout; ++v) {
-      if (views_[v].flat_of_position != order) continue;
-      std::vector<int64_t> both = splits_of_view[v];
-      both.insert(both.end(), own.begin(), own.end());
-      std::sort(both.begin(), both.end());
-      both.erase(std::unique(both.begin(), both.end()), both.end());
-      if (!is_divisor_chain(both)) continue;
-      splits_of_view[v] = both;
-      entry.view = static_cast<int>(v);
-      layout = true;
-    }
-    if (layout) continue;
-    splits_of_view.push_back(own);
-    views_.push_back({{}, order});
-    entry.view = static_cast<int>(views_.size()) - 1;
+    if (is_over_all(entry)) place(entry);
   }
   if (views_.empty()) {
-    splits_of_view.push_back(chain({}, device_count_));
+    splits_.push_back(chain({}, device_count_));
     views_.push_back({});
   }
+  for (Entry& entry : entries_) {
+    if (!is_over_all(entry)) place(entry);
+  }
   for (size_t v = 0; v < views_.size(); ++v) {
-    const std::vector<int64_t>& splits = splits_of_view[v];
+    const std::vector<int64_t>& splits = splits_[v];
     for (size_t i = splits.size(); i-- > 1;) views_[v].sub_axis_sizes.push_back(splits[i] / splits[i - 1]);
     if (views_[v].sub_axis_sizes.size() > 60)
       throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
+    std::vector<int64_t>& devices = devices_of_.emplace_back();
+    for (int64_t p = 0; p < views_[v].position_count(); ++p) devices.push_back(views_[v].flat(p));
+    std::sort(devices.begin(), devices.end());
   }
+}
+
+void Views::place(Entry& entry) {
+  const std::vector<int64_t> own = chain(entry.splits, entry.mesh->position_count());
+  const std::vector<int64_t> order = flat_order(*entry.mesh, device_count_);
+  for (size_t v = 0; v < splits_.size(); ++v) {
+    // Lists of the same devices in the same order, all split points in one chain of divisors.
+    if (views_[v].flat_of_position != order || splits_[v].back() != own.back()) continue;
+    std::vector<int64_t> both = splits_[v];
+    both.insert(both.end(), own.begin(), own.end());
+    std::sort(both.begin(), both.end());
+    both.erase(std::unique(both.begin(), both.end()), both.end());
+    if (!is_divisor_chain(both)) continue;
+    splits_[v] = std::move(both);
+    entry.view = static_cast<int>(v);
+    return;
+  }
+  splits_.push_back(own);
+  views_.push_back({{}, order});
+  entry.view = static_cast<int>(views_.size()) - 1;
+}
+
+bool Views::covers(int outer, int inner) const {
+  const std::vector<int64_t>& all = devices_of_[static_cast<size_t>(outer)];
+  const std::vector<int64_t>& some = devices_of_[static_cast<size_t>(inner)];
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
 std::vector<ViewNames> Views::names() const {
@@ -145,7 +162,7 @@ std::vector<ViewNames> Views::names() const {
   for (size_t v = 0; v < out.size(); ++v) {
     if (out[v].axes == nullptr) continue;
     const mesh::Mesh& mesh = *out[v].axes;
-    int64_t major_end = device_count_;
+    int64_t major_end = mesh.position_count();
     for (const int64_t size : views_[v].sub_axis_sizes) {
       // Sub-axes are the finest split, so each is part of one axis.
       for (size_t a = 0; a < mesh.axes.size(); ++a) {
@@ -172,7 +189,7 @@ std::vector<int> Views::sub_axes_of(const mesh::MeshRef& mesh, const sharding::A
   const auto [low, high] = ends_of(*mesh, axis);
   const sharding::MeshView& view = views_[static_cast<size_t>(view_of(mesh))];
   std::vector<int> sub_axes;
-  int64_t major_end = device_count_;
+  int64_t major_end = view.position_count();
   bool starts = high == major_end;
   bool ends = low == high;
   for (size_t a = 0; a < view.sub_axis_sizes.size(); ++a) {

@@ -14,7 +14,12 @@
 namespace meshd::partition {
 
 /// The views of all meshes of a module. Meshes with the same order of devices share a view when their split points form
-/// one chain of divisors.
+/// one chain of divisors. Meshes may have any number of the run's devices; a maximal mesh is a view of one position.
+///
+/// Invariant: view 0 is over all devices of the run, so that what nothing shards has a place there.
+///
+/// Example, a run of 8 devices: @all ["x"=2, "y"=4], @flat ["z"=8], @three ["a"=3], @one maximal on device 6.
+///   view 0: @all and @flat, sub-axes 2, 4;  view 1: @three, sub-axis 3, devices 0, 1, 2;  view 2: @one, device 6
 class Views {
  public:
   explicit Views(int64_t device_count);
@@ -22,13 +27,17 @@ class Views {
   /// Adds a sharding, before finish(): its mesh gets a view and its parts of axes become split points.
   void add(const sharding::TensorSharding& sharding);
   void add(const mesh::MeshRef& mesh);
-  /// Makes the views. View 0 is the one of the mesh that was added first, or one sub-axis over all devices.
+  /// Makes the views. View 0 is that of the first mesh over all devices, or one sub-axis over all of them.
   void finish();
 
   [[nodiscard]] const std::vector<sharding::MeshView>& views() const { return views_; }
   /// By view: what its sub-axes are called.
   [[nodiscard]] std::vector<ViewNames> names() const;
-  /// View of a mesh; empty and maximal meshes, and none at all, have view 0.
+  /// True when every device of view `inner` is one of view `outer`, too.
+  [[nodiscard]] bool covers(int outer, int inner) const;
+  /// True when the view is over all devices of the run.
+  [[nodiscard]] bool is_over_all(int view) const { return covers(view, 0); }
+  /// View of a mesh; the empty mesh, and none at all, have view 0.
   [[nodiscard]] int view_of(const mesh::MeshRef& mesh) const;
   /// Sub-axes of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the split points.
   [[nodiscard]] std::vector<int> sub_axes_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const;
@@ -42,10 +51,14 @@ class Views {
   };
   [[nodiscard]] const Entry* find(const mesh::MeshRef& mesh) const;
   Entry* find_or_add(const mesh::MeshRef& mesh, const std::string& name);
+  /// The view that takes the entry, with its split points: one that exists, or a new one.
+  void place(Entry& entry);
 
   int64_t device_count_;
   std::vector<Entry> entries_;
   std::vector<sharding::MeshView> views_;
+  std::vector<std::vector<int64_t>> splits_;      ///< by view, while finish() runs
+  std::vector<std::vector<int64_t>> devices_of_;  ///< by view: its devices, ascending
 };
 
 /// The layout that a sharding resolves to. A part of an axis that the view's sub-axes do not make up is left out, with

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/program/bytecode/op_properties.h"
+#include "service/program/bytecode/vhlo_forms.h"
 #include "service/program/parse/limits.h"
 #include "service/program/print.h"
 

@@ -88,9 +88,15 @@ AttributeNode alias_node(ByteReader& reader) {
   return of_text(std::move(out).text());
 }
 
-TypeNode read_stablehlo_type(ByteReader& reader, const IrTables&) {
+TypeNode read_stablehlo_type(ByteReader& reader, const IrTables& tables) {
   TypeNode out;
   const uint64_t code = reader.varint();
+  if (code == 1) {
+    // A future is the tuple of what it gives, as the parser has it.
+    out.kind = TypeNode::Kind::kTuple;
+    out.elements = read_types(reader, tables);
+    return out;
+  }
   if (code != 0)
     reader.fail("StableHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
   out.text = "!stablehlo.token";

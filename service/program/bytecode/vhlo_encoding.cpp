@@ -2,6 +2,7 @@
 // dialect that they stand for.
 #include <array>
 #include <bit>
+#include <charconv>
 
 #include "service/ir/float_text.h"
 #include "service/program/bytecode/dialect_encodings.h"
@@ -119,6 +120,7 @@ TypeNode read_vhlo_type(ByteReader& reader, IrTables& tables) {
     case 21:
       return read_encoded_tensor(reader, tables);
     case 23:
+    case 42:  // a future: the tuple of what it gives
       return read_type_fields(Kind::kTuple, reader, tables);
     case 24:
     case 30:

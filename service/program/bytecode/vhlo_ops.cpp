@@ -1,99 +1,15 @@
 #include "service/program/bytecode/vhlo_ops.h"
 
 #include <algorithm>
-#include <array>
 
 #include "service/program/bytecode/dialect_encodings.h"
+#include "service/program/bytecode/vhlo_forms.h"
 #include "service/program/print.h"
 
 namespace meshd::program {
 namespace {
 
 using Kind = AttributeNode::Kind;
-
-/// A struct of StableHLO whose fields are attributes of their own in VHLO.
-struct Assembled {
-  std::string_view name;                   ///< of the attribute
-  std::string_view kind;                   ///< of the struct
-  std::string_view before;                 ///< a word in front of its fields
-  bool writes_empty;                       ///< empty lists and zeros are written
-  std::array<std::string_view, 9> fields;  ///< an op that has the first has the struct
-};
-constexpr std::array<Assembled, 4> kAssembled = {{
-    {"dot_dimension_numbers",
-     "dot",
-     "",
-     false,
-     {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions",
-      "rhs_contracting_dimensions"}},
-    {"dimension_numbers",
-     "conv",
-     "raw ",
-     true,
-     {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "kernel_input_feature_dimension",
-      "kernel_output_feature_dimension", "kernel_spatial_dimensions", "output_batch_dimension",
-      "output_feature_dimension", "output_spatial_dimensions"}},
-    {"dimension_numbers",
-     "gather",
-     "",
-     false,
-     {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map",
-      "index_vector_dim"}},
-    {"scatter_dimension_numbers",
-     "scatter",
-     "",
-     false,
-     {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
-      "scatter_dims_to_operand_dims", "index_vector_dim"}},
-}};
-
-/// Attributes that StableHLO keeps as tensors; all other tensors of integers among the attributes are arrays.
-constexpr std::array<std::string_view, 4> kTensors = {"value", "padding", "replica_groups", "source_target_pairs"};
-
-/// Attributes that are strings in VHLO and symbols in StableHLO.
-constexpr std::array<std::string_view, 3> kSymbols = {"callee", "decomposition", "called_computations"};
-
-/// Attributes of a dot's algorithm; the type of its left side is `none` where there is no algorithm.
-constexpr std::array<std::string_view, 7> kAlgorithm = {
-    "lhs_precision_type",  "rhs_precision_type",       "accumulation_type",           "lhs_component_count",
-    "rhs_component_count", "num_primitive_operations", "allow_imprecise_accumulation"};
-
-/// What an attribute means by its absence.
-enum class Default : uint8_t { kFalse, kEmpty, kNumber, kAll, kText };
-struct DefaultValue {
-  std::string_view name;
-  Default kind;
-  int64_t number = 0;          ///< kNumber, and kAll of a tensor
-  std::string_view text = {};  ///< kText, and kAll of a list
-};
-constexpr DefaultValue kDefaults[] = {
-    {"use_global_device_ids", Default::kFalse},
-    {"has_side_effect", Default::kFalse},
-    {"indices_are_sorted", Default::kFalse},
-    {"unique_indices", Default::kFalse},
-    {"is_host_transfer", Default::kFalse},
-    {"is_stable", Default::kFalse},
-    {"backend_config", Default::kEmpty},
-    {"called_computations", Default::kEmpty},
-    {"output_operand_aliases", Default::kEmpty},
-    {"infeed_config", Default::kEmpty},
-    {"outfeed_config", Default::kEmpty},
-    {"layout", Default::kEmpty},
-    {"composite_attributes", Default::kEmpty},
-    {"known_expanding_dimensions", Default::kEmpty},
-    {"known_nonexpanding_dimensions", Default::kEmpty},
-    {"version", Default::kNumber, 0},
-    {"window_strides", Default::kAll, 1},
-    {"base_dilations", Default::kAll, 1},
-    {"window_dilations", Default::kAll, 1},
-    {"lhs_dilation", Default::kAll, 1},
-    {"rhs_dilation", Default::kAll, 1},
-    {"padding", Default::kAll, 0},
-    {"window_reversal", Default::kAll, 0},
-    {"precision_config", Default::kAll, 0, "#stablehlo<precision DEFAULT>"},
-    {"compare_type", Default::kText, 0, "#stablehlo<comparison_type NOTYPE>"},
-    {"api_version", Default::kText, 0, "1 : i32"},
-};
 
 /// One op's attributes on their way into text.
 class VhloAttributes {
@@ -103,14 +19,14 @@ class VhloAttributes {
   void print() {
     const bool is_cholesky = all_.size() == 1 && all_[0].first == "lower";
     done_.resize(all_.size());
-    for (const Assembled& row : kAssembled) print_assembled(row);
+    for (const VhloStruct& row : kVhloStructs) print_assembled(row);
     print_channel();
     print_algorithm();
     for (size_t i = 0; i < all_.size(); ++i) {
       const auto& [name, index] = all_[i];
       if (done_[i] || is_default(name, index) || (is_cholesky && tables_.attribute(index).bits == 0)) continue;
       begin_entry();
-      if (std::find(kSymbols.begin(), kSymbols.end(), name) != kSymbols.end()) {
+      if (std::find(kVhloSymbols.begin(), kVhloSymbols.end(), name) != kVhloSymbols.end()) {
         print_symbols(name, index);
       } else if (name == "use_global_device_ids") {
         out_ << name;
@@ -147,7 +63,7 @@ class VhloAttributes {
     return std::any_of(all_.begin(), all_.end(), [&](const auto& entry) { return entry.first == name; });
   }
 
-  void print_assembled(const Assembled& row) {
+  void print_assembled(const VhloStruct& row) {
     if (!has(row.fields[0])) return;
     StructText text(row.kind, row.before);
     for (const std::string_view name : row.fields) {
@@ -181,10 +97,10 @@ class VhloAttributes {
   }
 
   void print_algorithm() {
-    if (!has(kAlgorithm[0])) return;
+    if (!has(kVhloAlgorithm[0])) return;
     StructText text("dot_algorithm");
     bool is_none = false;
-    for (const std::string_view name : kAlgorithm) {
+    for (const std::string_view name : kVhloAlgorithm) {
       const AttributeNode* node = take(name);
       if (node == nullptr) continue;
       if (node->kind == Kind::kType) {
@@ -221,7 +137,7 @@ class VhloAttributes {
   void print_plain(std::string_view name, AttributeIndex index) {
     const AttributeNode& node = tables_.attribute(index);
     const bool is_array =
-        node.kind == Kind::kDense && std::find(kTensors.begin(), kTensors.end(), name) == kTensors.end();
+        node.kind == Kind::kDense && std::find(kVhloTensors.begin(), kVhloTensors.end(), name) == kVhloTensors.end();
     const auto values = is_array ? tables_.dense_integers(index) : std::nullopt;
     if (!values) {
       tables_.print_entry(name, index, out_);
@@ -237,18 +153,18 @@ class VhloAttributes {
     if (name == "result_accuracy") return is_default_accuracy(node);
     if (name == "operand_layouts" || name == "result_layouts") return has_no_layouts();
     if (name == "source_target_pairs" || name == "dimension") return is_empty_default(name, node, index);
-    for (const DefaultValue& row : kDefaults) {
+    for (const VhloDefaultValue& row : kVhloDefaults) {
       if (row.name != name) continue;
       switch (row.kind) {
-        case Default::kFalse:
+        case VhloDefault::kFalse:
           return node.kind == Kind::kBool && node.bits == 0;
-        case Default::kEmpty:
+        case VhloDefault::kEmpty:
           return is_empty(node);
-        case Default::kNumber:
+        case VhloDefault::kNumber:
           return node.kind == Kind::kInteger && static_cast<int64_t>(node.bits) == row.number;
-        case Default::kText:
+        case VhloDefault::kText:
           return node.kind == Kind::kText && node.text == row.text;
-        case Default::kAll:
+        case VhloDefault::kAll:
           return is_all(node, index, row);
       }
     }
@@ -275,7 +191,7 @@ class VhloAttributes {
     return has("is_host_transfer") && values && values->empty();
   }
 
-  [[nodiscard]] bool is_all(const AttributeNode& node, AttributeIndex index, const DefaultValue& row) {
+  [[nodiscard]] bool is_all(const AttributeNode& node, AttributeIndex index, const VhloDefaultValue& row) {
     if (node.kind == Kind::kArray) {
       return std::all_of(node.children.begin(), node.children.end(),
                          [&](AttributeIndex child) { return tables_.attribute(child).text == row.text; });
@@ -299,19 +215,6 @@ class VhloAttributes {
 };
 
 }  // namespace
-
-std::string todays_op_name(std::string_view name, bool ends_function) {
-  constexpr std::string_view kVhlo = "vhlo.";
-  if (!name.starts_with(kVhlo)) return std::string(name);
-  std::string_view op = name.substr(kVhlo.size());
-  const size_t version = op.rfind("_v");
-  if (version != std::string_view::npos && version + 2 < op.size() &&
-      op.find_first_not_of("0123456789", version + 2) == std::string_view::npos) {
-    op = op.substr(0, version);
-  }
-  const bool is_of_functions = op == "func" || op == "call" || (op == "return" && ends_function);
-  return std::string(is_of_functions ? "func." : "stablehlo.").append(op);
-}
 
 void print_vhlo_attributes(const NamedIndices& attributes, IrTables& tables, TextWriter& out) {
   VhloAttributes(attributes, tables, out).print();

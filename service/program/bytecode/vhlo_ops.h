@@ -18,10 +18,6 @@ namespace meshd::program {
 /// Attributes of an op by name.
 using NamedIndices = std::vector<std::pair<std::string_view, AttributeIndex>>;
 
-/// "stablehlo.add" of "vhlo.add_v1"; functions, calls and the return of a function are those of the func dialect. Names
-/// of other dialects stay.
-std::string todays_op_name(std::string_view name, bool ends_function);
-
 /// Prints the properties of a VHLO op, ` <{...}>`; nothing where none are left. Throws program_syntax.
 void print_vhlo_attributes(const NamedIndices& attributes, IrTables& tables, TextWriter& out);
 

@@ -25,6 +25,7 @@ namespace meshd::program {
 struct OperationState {
   ir::Op op;
   const ops::OpDef* def = nullptr;
+  bool is_vhlo = false;
   std::vector<ir::Type> result_types;
   std::vector<std::pair<Token, int64_t>> result_names;  ///< token %x and the number of its results
 };
@@ -196,6 +197,32 @@ class Parser {
   void pretty_manual_computation(OperationState& state);
   void pretty_named_computation(OperationState& state);
   void window(OperationState& state);
+
+  // VHLO (parser_vhlo.cpp).
+  [[nodiscard]] bool at_vhlo_type() const;
+  /// StableHLO's name of a scalar type, "i1" of "!vhlo.bool_v1"; of other types the name without dialect and version.
+  static std::string_view vhlo_scalar(std::string_view name);
+  ir::Type vhlo_type();
+  /// (T) -> U, V, where (()) is a function without arguments.
+  ir::TypeAttr vhlo_function_type();
+  /// Behind the body of a pretty function: what its arguments and results carry.
+  void vhlo_function(ir::Function& function, const Token& where);
+  /// Behind `start`, #vhlo or #vhlo.NAME.
+  ir::Attribute vhlo_attribute(const Token& start);
+  /// The properties of a VHLO op as StableHLO has them.
+  static ir::AttributeList from_vhlo(ir::AttributeList given);
+
+  // Asynchronous ops (parser_async.cpp).
+  static constexpr std::string_view kFuture = "!stablehlo.future";
+  static constexpr std::string_view kBundle = "!mhlo.async_bundle";
+  static bool is_async(std::string_view name);
+  /// At kFuture or kBundle: the tuple that it becomes.
+  ir::Type future_type();
+  void async_op(OperationState& state, const Token& where, const std::string& name);
+  /// Appends an op that the text does not have to the region; its first result, all of them are numbered in order.
+  ir::ValueId append(std::string_view name, const ir::Location& location, std::vector<ir::ValueId> operands,
+                     std::vector<ir::Type> results, ir::AttributeList attributes, std::vector<ir::Region> regions);
+
   ir::Region applied_region(const OperationState& state, const Token& where, const std::string& op_name,
                             const ir::Type& type);
 
@@ -239,6 +266,7 @@ class Parser {
   std::vector<std::string_view> defined_;  ///< names in order of definition; a region's end takes its own out again
   int attribute_depth_ = 0;
   int region_depth_ = 0;
+  int function_depth_ = 0;  ///< region_depth_ in the body of the function
   int alias_depth_ = 0;
   int64_t alias_bytes_ = 0;
   int64_t attribute_count_ = 0;

@@ -105,8 +105,11 @@ ir::Attribute Parser::number_attribute() {
   }
   std::string type_name;
   if (accept(':')) {
-    const Token type = expect(TokenKind::kWord, "the type of a number");
-    type_name = std::string(type.text);
+    if (at_vhlo_type()) {
+      type_name = std::string(vhlo_scalar(take().text));
+    } else {
+      type_name = std::string(expect(TokenKind::kWord, "the type of a number").text);
+    }
   }
   const bool is_float_type = !type_name.empty() && (type_name[0] == 'f' || type_name[0] == 'b');
   if (number.is(TokenKind::kFloat)) {
@@ -172,6 +175,19 @@ ir::Attribute Parser::list_attribute() {
 ir::Attribute Parser::type_attribute() {
   if (token_.is(TokenKind::kBang) && aliases_.contains(token_.text))
     return expand_alias(take(), [&] { return type_attribute(); });
+  if (at_vhlo_type()) {
+    const std::string name(vhlo_scalar(token_.text));
+    if (name == "func") {
+      advance();
+      expect('<', "behind the name of a type");
+      ir::TypeAttr out = vhlo_function_type();
+      expect('>', "at the end of a type");
+      return {std::move(out)};
+    }
+    if (name == "tensor" || name == "token" || name == "tuple") return {ir::TypeAttr{{}, {type()}, false}};
+    advance();
+    return {ir::EnumAttr{"", name}};
+  }
   if (at('(')) {
     ir::TypeAttr out;
     out.is_function = true;

@@ -59,6 +59,7 @@ ir::Attribute Parser::hash_attribute() {
   const std::string dialect = name.substr(0, dot);
   if (dot == std::string::npos && !at('<')) return expand_alias(start, [&] { return attribute(); });
   if (dialect == "sdy") return sdy_attribute(name);
+  if (dialect == "vhlo") return vhlo_attribute(start);
   if (!is_read(dialect)) {
     std::string text(start.text);
     if (at('<')) text += skip_balanced();

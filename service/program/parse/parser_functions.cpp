@@ -55,6 +55,7 @@ void Parser::begin_function(ir::Function& function) {
   names_.clear();
   defined_.clear();
   function_ = &function;
+  function_depth_ = region_depth_ + 1;
 }
 
 void Parser::end_function(ir::Function function) {
@@ -114,8 +115,31 @@ void Parser::pretty_function(const Token& start) {
   if (accept("attributes")) function.attributes = attribute_dict();
   if (!at('{')) fail("invalid_program", name, "function @" + function.name + " has no body");
   function.body = region(arguments);
+  if (start.text.starts_with("vhlo.")) vhlo_function(function, name);
   function.location.name = optional_location();
   end_function(std::move(function));
+}
+
+void Parser::vhlo_function(ir::Function& function, const Token& where) {
+  for (auto& [key, value] : optional_attribute_dict()) {
+    const auto* list = value.as<ir::ArrayAttr>();
+    const bool is_arguments = key == "arg_attrs";
+    if (key == "sym_visibility") {
+      const auto* text = value.as<ir::StringAttr>();
+      function.is_public = text == nullptr || text->value != "private";
+    } else if (!is_arguments && key != "res_attrs") {
+      function.attributes.emplace_back(key, std::move(value));
+    } else if (list != nullptr && !list->values.empty()) {
+      std::vector<ir::Parameter>& parameters = is_arguments ? function.arguments : function.results;
+      if (list->values.size() != parameters.size())
+        fail("invalid_program", where, "'" + key + "' has another number of entries than the function's type");
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        const auto* entries = list->values[i].as<ir::DictAttr>();
+        if (entries == nullptr) fail("invalid_program", where, "'" + key + "' must hold dictionaries");
+        parameter_attributes(parameters[i], entries->entries, where);
+      }
+    }
+  }
 }
 
 void Parser::generic_function(ir::Function& function) {
@@ -132,6 +156,8 @@ void Parser::generic_function(ir::Function& function) {
   if (type == nullptr || !type->is_function) ir::fail("invalid_program", where, "a function needs 'function_type'");
   const auto fill = [&](const std::vector<ir::Type>& types, const std::string& name, std::vector<ir::Parameter>& out) {
     const auto* all = typed<ir::ArrayAttr>(attributes, name, where, "a list of dictionaries");
+    // VHLO writes an empty list where there are none.
+    if (all != nullptr && all->values.empty()) all = nullptr;
     if (all != nullptr && all->values.size() != types.size()) {
       ir::fail("invalid_program", where,
                "'" + name + "' has " + std::to_string(all->values.size()) + " entries, but the type has " +

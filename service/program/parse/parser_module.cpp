@@ -4,6 +4,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/program/bytecode/vhlo_forms.h"
 #include "service/program/gspmd/import_gspmd.h"
 #include "service/program/gspmd/import_shardy_strings.h"
 #include "service/program/parse/hex.h"
@@ -133,7 +134,7 @@ void Parser::module_op() {
   }
   if (!token_.is(TokenKind::kWord)) expected("a function or a mesh");
   advance();
-  if (start.text == "func.func" || start.text == "func") {
+  if (start.text == "func.func" || start.text == "func" || without_version(start.text) == "vhlo.func") {
     pretty_function(start);
   } else if (start.text == "sdy.mesh") {
     pretty_mesh();
@@ -151,7 +152,7 @@ void Parser::pretty_mesh() {
 }
 
 void Parser::generic_module_op(const Token& start) {
-  const std::string name = unescape(start);
+  const std::string name = todays_op_name(unescape(start), false);
   expect('(', "behind the name of an op");
   expect(')', "behind the name of an op");
   ir::Function function;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "service/core/near_names.h"
+#include "service/program/bytecode/vhlo_forms.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
@@ -112,7 +113,11 @@ void Parser::op() {
   const Token name = token_;
   if (name.is(TokenKind::kString)) {
     advance();
-    set_op(state, name, unescape(name));
+    std::string op_name = unescape(name);
+    state.is_vhlo = op_name.starts_with("vhlo.");
+    if (state.is_vhlo) op_name = todays_op_name(op_name, region_depth_ == function_depth_);
+    if (is_async(op_name)) return async_op(state, name, op_name);
+    set_op(state, name, op_name);
     generic_op(state);
   } else if (name.is(TokenKind::kWord)) {
     advance();
@@ -209,6 +214,7 @@ void Parser::generic_op(OperationState& state) {
     const Token where = token_;
     op.attributes = attribute_dict();
     expect('>', "behind the properties of an op");
+    if (state.is_vhlo) op.attributes = from_vhlo(std::move(op.attributes));
     for (ir::NamedAttribute& entry : op.attributes) {
       auto& [name, value] = entry;
       const auto& known = state.def->signature.attributes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/mesh/positions.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
@@ -62,23 +63,25 @@ mesh::Mesh Parser::mesh_body() {
   if (at("device_ids")) {
     expect_key("device_ids");
     out.device_ids = integer_list("around device ids");
+    const int64_t count = out.position_count();
+    if (!out.axes.empty() && static_cast<int64_t>(out.device_ids.size()) != count) {
+      fail("invalid_mesh", start,
+           "the mesh has " + std::to_string(count) + " positions, but " + std::to_string(out.device_ids.size()) +
+               " device ids");
+    }
+    if (out.axes.empty() && out.device_ids.size() > 1)
+      fail("invalid_mesh", start, "a mesh without axes has at most one device id");
     std::vector<int64_t> sorted = out.device_ids;
     std::sort(sorted.begin(), sorted.end());
-    const int64_t count = out.position_count();
-    if (!out.axes.empty() && static_cast<int64_t>(sorted.size()) != count) {
-      fail(
-          "invalid_mesh", start,
-          "the mesh has " + std::to_string(count) + " positions, but " + std::to_string(sorted.size()) + " device ids");
-    }
-    if (out.axes.empty() && sorted.size() > 1)
-      fail("invalid_mesh", start, "a mesh without axes has at most one device id");
-    for (size_t i = 0; i < sorted.size(); ++i) {
-      if (out.axes.empty() ? sorted[i] < 0 : sorted[i] != static_cast<int64_t>(i)) {
-        fail("invalid_mesh", start, "device ids must be 0 to " + std::to_string(count - 1) + " in some order");
-      }
-    }
+    if (!sorted.empty() && (sorted.front() < 0 || sorted.back() >= mesh::kMaxPositions))
+      fail("invalid_mesh", start, "device ids must be at least 0 and below " + std::to_string(mesh::kMaxPositions));
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+      fail("invalid_mesh", start, "device ids must be distinct");
     // An absent list means iota order.
-    if (!out.axes.empty() && out.device_ids == sorted) out.device_ids.clear();
+    bool is_iota = !out.axes.empty();
+    for (size_t i = 0; i < out.device_ids.size(); ++i)
+      is_iota = is_iota && out.device_ids[i] == static_cast<int64_t>(i);
+    if (is_iota) out.device_ids.clear();
   }
   expect('>', "at the end of a mesh");
   return out;

@@ -70,6 +70,10 @@ ir::Type Parser::type() {
     list('<', '>', "in a tuple type", [&] { out.elements.push_back(type()); });
   } else if (is_type_alias(token_)) {
     out = expand_alias(take(), [&] { return type(); });
+  } else if (at_vhlo_type()) {
+    out = vhlo_type();
+  } else if (token_.text == kFuture || token_.text == kBundle) {
+    out = future_type();
   } else if (token_.is(TokenKind::kBang)) {
     if (token_.text != "!stablehlo.token" && token_.text != "!mhlo.token")
       fail("unsupported_type", token_, "type " + describe(token_) + " is not supported");
@@ -98,6 +102,20 @@ Parser::ElementType Parser::element_type() {
   if (token_.text == "!quant.uniform") {
     ir::QuantizationRef quantization = quantized_type();
     return {.dtype = quantization->storage, .quantization = std::move(quantization)};
+  }
+  if (at_vhlo_type() && vhlo_scalar(token_.text) == "complex") {
+    advance();
+    expect('<', "behind the name of a complex type");
+    const ElementType part = element_type();
+    expect('>', "behind the type of a complex number's parts");
+    if (part.dtype != tensor::DType::kFloat32 && part.dtype != tensor::DType::kFloat64)
+      fail("unsupported_dtype", start, "complex numbers have parts of f32 or f64");
+    return {.dtype = tensor::complex_of(part.dtype)};
+  }
+  if (at_vhlo_type()) {
+    const auto dtype = dtype_of(vhlo_scalar(token_.text));
+    if (!dtype) fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");
+    return {.dtype = *dtype, .is_index = vhlo_scalar(take().text) == "index"};
   }
   if (token_.is(TokenKind::kBang))
     fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");

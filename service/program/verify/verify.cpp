@@ -235,6 +235,7 @@ const ir::Op* first_undefined_use(const ir::Function& function) {
 
 void verify(const ir::Module& module) {
   static_cast<void>(module.main());
+  verify_meshes(module);
   callees_first(module);
   FunctionIndex functions;
   for (const ir::Function& function : module.functions) functions.emplace(function.name, &function);

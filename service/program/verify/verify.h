@@ -16,6 +16,10 @@ void verify(const ir::Module& module);
 /// when all are.
 const ir::Op* first_undefined_use(const ir::Function& function);
 
+/// The part of it that is about the meshes of a module (verify_meshes.cpp): all together they are over devices 0 to n -
+/// 1, or below mhlo.num_partitions. Throws invalid_mesh.
+void verify_meshes(const ir::Module& module);
+
 /// The part of it that is about shardings of one function (verify_shardings.cpp).
 void verify_shardings(const ir::Function& function);
 

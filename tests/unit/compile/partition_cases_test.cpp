@@ -25,8 +25,7 @@ std::string device_program(const std::string& text) {
   Compiler compiler(1, 4);
   const ParsedRef parsed = compiler.parse("stablehlo", text);
   LowerRequest request;
-  for (const ir::NamedMesh* mesh : real_meshes(*parsed->module))
-    request.device_count = std::max(request.device_count, mesh->mesh->position_count());
+  request.device_count = std::max(request.device_count, device_span(*parsed->module));
   return device_text(*parsed, request);
 }
 

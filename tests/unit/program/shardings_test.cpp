@@ -131,5 +131,24 @@ TEST(FactorRules, names_go_on_behind_z) {
   EXPECT_EQ(print(*ir::find(parse_unverified("module attributes {r = " + text + "} {}").attributes, "r")), text);
 }
 
+TEST(Shardings, meshes_are_over_one_list_of_devices) {
+  const auto refused = [](const std::string& meshes) {
+    return refusal("module { " + meshes +
+                   " func.func @main(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> } }");
+  };
+  EXPECT_EQ(refused(R"(sdy.mesh @a = <["x"=2]> sdy.mesh @b = <["y"=3], device_ids=[4, 2, 3]>)"), "none");
+  EXPECT_EQ(
+      refused(
+          R"(sdy.mesh @a = <["x"=4]> sdy.mesh @b = <["y"=2], device_ids=[3, 1]> sdy.mesh @c = <[], device_ids=[9]>)"),
+      "none");
+  EXPECT_NE(refused(R"(sdy.mesh @a = <["x"=2], device_ids=[0, 2]>)").find("names device 2"), std::string::npos);
+  EXPECT_NE(refused(R"(sdy.mesh @a = <["x"=2], device_ids=[0, 0]>)").find("must be distinct"), std::string::npos);
+  EXPECT_NE(refused(R"(sdy.mesh @a = <["x"=2]> sdy.mesh @b = <["y"=2], device_ids=[3, 4]>)").find("which are 0 to 3"),
+            std::string::npos);
+  EXPECT_EQ(refusal(R"(module attributes {mhlo.num_partitions = 8 : i32} { sdy.mesh @a = <["x"=2], device_ids=[5, 7]>
+    func.func @main(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> } })"),
+            "none");
+}
+
 }  // namespace
 }  // namespace meshd::program

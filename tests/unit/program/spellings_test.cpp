@@ -139,5 +139,50 @@ TEST(Spellings, the_one_public_function_is_the_program) {
             "one to run @main");
 }
 
+TEST(Spellings, asynchronous_ops_are_what_they_wait_for) {
+  const std::string direct = read(R"(func.func @main(%a: tensor<4xf32>) -> tensor<2xf32> {
+  %0 = sdy.named_computation<"async">(%a) (%x: tensor<4xf32>) {
+    %1 = stablehlo.slice %x [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+    stablehlo.return %1 : tensor<2xf32>
+  } : (tensor<4xf32>) -> tensor<2xf32>
+  %2 = stablehlo.tuple %0 : tuple<tensor<2xf32>>
+  %3 = stablehlo.get_tuple_element %2[0] : (tuple<tensor<2xf32>>) -> tensor<2xf32>
+  return %3 : tensor<2xf32>
+})");
+  EXPECT_EQ(read(R"(func.func @main(%a: tensor<4xf32>) -> tensor<2xf32> {
+  %0 = "stablehlo.async_start"(%a) ({
+  ^bb0(%x: tensor<4xf32>):
+    %1 = stablehlo.slice %x [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+    stablehlo.return %1 : tensor<2xf32>
+  }) : (tensor<4xf32>) -> !stablehlo.future<tensor<2xf32>>
+  %3 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+  return %3 : tensor<2xf32>
+})"),
+            direct);
+  constexpr const char* kCallee = R"(func.func private @w(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.negate %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+)";
+  EXPECT_EQ(read(kCallee + std::string(R"(func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "mhlo.async_start"(%a) <{called_computation = @w, execution_thread = "main"}> : (tensor<4xf32>) -> !mhlo.async_bundle<tensor<4xf32>, tensor<4xf32>>
+  %1 = "mhlo.async_update"(%0) : (!mhlo.async_bundle<tensor<4xf32>, tensor<4xf32>>) -> !mhlo.async_bundle<tensor<4xf32>, tensor<4xf32>>
+  %2 = "mhlo.async_done"(%1) : (!mhlo.async_bundle<tensor<4xf32>, tensor<4xf32>>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+})")),
+            read(kCallee + std::string(R"(func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = call @w(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.tuple %0 : tuple<tensor<4xf32>>
+  %2 = stablehlo.get_tuple_element %1[0] : (tuple<tensor<4xf32>>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+})")));
+  EXPECT_NE(refusal(R"(func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "stablehlo.async_done"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+})")
+                .find("needs the type of an asynchronous op, got tensor<4xf32>"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace meshd::program

@@ -167,7 +167,7 @@ void check_reshard(const tensor::Dims& dims, const Layout& from, const Layout& t
 
 TEST(MeshView, parts_and_places_are_found_backwards) {
   const MeshView view{{2, 3}, {5, 4, 3, 0, 1, 2}};
-  EXPECT_EQ(view.position_of_flat(), (std::vector<int64_t>{3, 4, 5, 2, 1, 0}));
+  EXPECT_EQ(view.position_of_flat(6), (std::vector<int64_t>{3, 4, 5, 2, 1, 0}));
   const std::vector<int> sub_axes{1, 0};  // the second one is major
   for (int64_t part = 0; part < 6; ++part) {
     tensor::Dims coords(2, 0);

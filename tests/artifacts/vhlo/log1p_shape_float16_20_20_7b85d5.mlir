@@ -1,0 +1,7 @@
+"builtin.module"() <{sym_name = "jit_dyn_fun"}> ({
+  "vhlo.func_v1"() <{arg_attrs = #vhlo.array_v1<[]>, function_type = #vhlo.type_v1<!vhlo.func_v1<(!vhlo.tensor_v1<20x20x!vhlo.f16_v1>) -> !vhlo.tensor_v1<20x20x!vhlo.f16_v1>>>, res_attrs = #vhlo.array_v1<[#vhlo.dict_v1<{#vhlo.string_v1<"jax.result_info"> = #vhlo.string_v1<"result">}>]>, sym_name = #vhlo.string_v1<"main">, sym_visibility = #vhlo.string_v1<"public">}> ({
+  ^bb0(%arg0: !vhlo.tensor_v1<20x20x!vhlo.f16_v1>):
+    %0 = "vhlo.log_plus_one_v2"(%arg0) <{result_accuracy = #vhlo.result_accuracy_v1<atol = 0.000000e+00, rtol = 0.000000e+00, ulps = 0, mode = #vhlo<result_accuracy_mode_v1 DEFAULT>>}> : (!vhlo.tensor_v1<20x20x!vhlo.f16_v1>) -> !vhlo.tensor_v1<20x20x!vhlo.f16_v1>
+    "vhlo.return_v1"(%0) : (!vhlo.tensor_v1<20x20x!vhlo.f16_v1>) -> ()
+  }) : () -> ()
+}) {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} : () -> ()
