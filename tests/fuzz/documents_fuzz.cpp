@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "api/codecs/files/form.h"
-#include "api/codecs/runs/inference_codec.h"
-#include "api/codecs/mesh_codec.h"
 #include "api/codecs/files/npy.h"
+#include "api/codecs/mesh_codec.h"
 #include "api/codecs/program_codec.h"
+#include "api/codecs/runs/inference_codec.h"
 #include "api/json/json.h"
 #include "service/arrays/region.h"
 #include "service/core/error.h"

@@ -1,6 +1,6 @@
 // Prototypes that declare glibc's vector versions (libmvec), so that plain loops over these calls vectorise: those that
-// float_functors.h calls. They are within 4 units in the last place and treat special values as the scalar functions do;
-// tests/unit checks it.
+// float_functors.h calls. They are within 4 units in the last place and treat special values as the scalar functions
+// do; tests/unit checks it.
 #pragma once
 
 #include <cmath>
