@@ -45,7 +45,7 @@ effects::CallbackRequest callback_for(const arrays::Array& array, std::span<cons
 }
 
 // The devices whose parts a callback request is for, in the order of its reply.
-std::vector<int64_t> devices_of(const effects::CallbackRequest& request) {
+std::vector<int64_t> devices_asked_for(const effects::CallbackRequest& request) {
   const std::span<const std::byte> bytes = request.values.at(0).bytes();
   std::vector<int64_t> out(bytes.size() / sizeof(int64_t));
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
@@ -77,7 +77,7 @@ effects::SessionCallback reply_with_parts(const PartsContext& context, const std
   // Replied before: the digest tells a repeated reply from another one.
   if (asked.state == effects::CallbackState::kAnswered) return context.callbacks.note_parts(session, number, digest);
   const arrays::ArrayRef array = context.arrays.find(asked.job, context.principal);
-  const std::vector<int64_t> devices = devices_of(asked.request);
+  const std::vector<int64_t> devices = devices_asked_for(asked.request);
   for (size_t i = 0; i < devices.size(); ++i) {
     arrays::put_part(context.arrays, array, devices[i], values[i].type, values[i].buffer);
   }

@@ -6,7 +6,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Functions that make an op of a name, and the argument that is the name.
-WRITERS = {"add": (0, 1), "one": (0, 1), "ops": (0,), "reduce": (0,), "cumulate": (0,), "elementwise": (1,), "logical_row": (1,), "rounding_row": (1,), "binary": (0,), "op": (0,), "create": (0,), "create_one": (0,), "define": (1,), "reducer": (0,), "new_op": (0,), "as": (0,), "make_op": (0,), "set_op": (1, 2), "find_op": (0,)}
+WRITERS = {"add": (0, 1), "append": (0,), "one": (0, 1), "ops": (0,), "reduce": (0,), "cumulate": (0,), "elementwise": (1,), "logical_row": (1,), "rounding_row": (1,), "binary": (0,), "op": (0,), "create": (0,), "create_one": (0,), "define": (1,), "reducer": (0,), "new_op": (0,), "as": (0,), "make_op": (0,), "set_op": (1, 2), "find_op": (0,)}
 NAME = re.compile(r'"((?:stablehlo|chlo|sdy|func)\.\w+)"')
 ROW = re.compile(r'(?:\.name = |\w<)"((?:stablehlo|chlo|sdy|func)\.\w+)"')
 

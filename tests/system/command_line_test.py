@@ -101,11 +101,11 @@ class CommandLine(unittest.TestCase):
         self.refused(MESHD_PORT="8080", says=["MESHD_PORT"])
 
     def test_misspelt_options_and_commands_are_answered_with_the_nearest_name(self):
-        for arguments, words in ((["--devcies", "8"], "there is no option '--devcies'; did you mean '--devices'?"),
-                                 (["--devices", "8", "--log-lvl=warn"], "there is no option '--log-lvl'; did you mean '--log-level'?")):
+        for arguments, words in ((["--devcies", "8"], "no option '--devcies'; did you mean '--devices'?"),
+                                 (["--devices", "8", "--log-lvl=warn"], "no option '--log-lvl'; did you mean '--log-level'?")):
             code, said, made = serve(*arguments)
             self.assertTrue(code != 0 and words in said and not made, said)
-        for words, nearest in ((["srve"], "there is no command 'srve'; did you mean 'serve'?"), (["tokens", "hsah"], "there is no command 'hsah'; did you mean 'hash'?")):
+        for words, nearest in ((["srve"], "no command 'srve'; did you mean 'serve'?"), (["tokens", "hsah"], "no command 'hsah'; did you mean 'hash'?")):
             run = subprocess.run([BINARY, *words], env=CLEAN, capture_output=True, text=True, timeout=30)
             self.assertTrue(run.returncode != 0 and nearest in run.stderr, run.stderr)
         run = subprocess.run([BINARY, "serve", "--help"], env=CLEAN, capture_output=True, text=True, timeout=30)

@@ -1,7 +1,10 @@
 #include "service/partition/export/device_steps.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
+#include "service/ops/op_def.h"
 #include "service/ops/shard_rules.h"
 #include "service/ops/writer.h"
 #include "service/partition/export/device_halo.h"
@@ -169,15 +172,19 @@ ir::AttributeList group_attributes(DeviceFunction& f, const LocalOp& op) {
   ir::AttributeList out = dialect_attributes(op.attributes);
   const int number = f.local().type(op.results[0]).layout.view;
   if (f.is_over_all(number) || std::get<ops::GroupKernel>(op.def->body).is_permutation || op.groups.empty()) return out;
-  const bool is_all_reduce = op.name == "stablehlo.all_reduce";
+  constexpr std::string_view kGlobalIds = "use_global_device_ids";
+  const auto& known = op.def->signature.attributes;
+  const bool takes_global_ids =
+      std::any_of(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == kGlobalIds; });
+  // Of these ops, one whose result is like its operand takes groups of any sizes.
+  const bool keeps_type =
+      takes_global_ids && f.local().type(op.results[0]).local == f.local().type(op.operands[0]).local;
   std::erase_if(out,
                 [](const auto& entry) { return entry.name == "replica_groups" || entry.name == "channel_handle"; });
   out.emplace_back("channel_handle", f.new_channel());
-  out.emplace_back("replica_groups", f.with_others(op.groups, !is_all_reduce, op.location));
-  const bool has_global_ids =
-      is_all_reduce || op.name == "stablehlo.all_gather" || op.name == "stablehlo.reduce_scatter";
-  if (has_global_ids && ir::find(out, "use_global_device_ids") == nullptr)
-    out.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
+  out.emplace_back("replica_groups", f.with_others(op.groups, !keeps_type, op.location));
+  if (takes_global_ids && ir::find(out, kGlobalIds) == nullptr)
+    out.emplace_back(std::string(kGlobalIds), ir::Attribute{ir::Unit{}});
   return out;
 }
 
