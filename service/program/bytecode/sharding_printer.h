@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string_view>
 
 #include "service/program/bytecode/ir_tables.h"
 #include "service/program/bytecode/sdy_encoding.h"

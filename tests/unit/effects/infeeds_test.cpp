@@ -238,7 +238,8 @@ TEST(EffectRecorder, streaming_run_waits_when_too_much_is_open) {
 
 TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_memory_for_more) {
   Logged log(400);
-  const auto ledger = core::MemoryLedger::create(5'000);  // of which effects may have 2,000
+  const auto ledger = core::MemoryLedger::create(20'000);
+  const int64_t limit = ledger->stats()[static_cast<size_t>(core::MemoryAccount::kEffects)].limit_bytes;
   const auto reservation = [&] { return core::MemoryReservation(ledger, core::MemoryAccount::kEffects); };
   core::MemoryReservation others = reservation();
   {
@@ -247,11 +248,11 @@ TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done) << i;
     const int64_t each = ledger->held_bytes() / 3;
     EXPECT_GE(each, 400);
-    others.grow(2'000 - 3 * each);
+    others.grow(limit - 3 * each);
     EXPECT_TRUE(recorder.emit(log.call).is_done) << "it has happened already";
     EXPECT_FALSE(recorder.emit(log.call).is_done) << "and the next one waits";
     EXPECT_TRUE(recorder.wants().room);
-    EXPECT_EQ(ledger->held_bytes(), 2'000 + each);
+    EXPECT_EQ(ledger->held_bytes(), limit + each);
     others.grow_regardless(10'000);
     EXPECT_TRUE(recorder.committed(4)) << "the run is to be resumed";
     EXPECT_EQ(ledger->held_bytes(), others.bytes());
@@ -265,10 +266,17 @@ TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_
   }
   EXPECT_EQ(ledger->held_bytes(), others.bytes()) << "what is dropped with a run is given back";
 
-  effects::EffectRecorder atomic(
-      one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); }, reservation());
-  EXPECT_TRUE(atomic.emit(log.call).is_done);
-  EXPECT_EQ(ledger->held_bytes(), others.bytes()) << "they are the job's own until it commits";
+  // Those of a job that does not stream are held until it is over: where there is no memory for them, its run ends.
+  {
+    effects::EffectRecorder atomic(
+        one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); }, reservation());
+    EXPECT_THROW(atomic.emit(log.call), core::Error);
+    EXPECT_EQ(ledger->held_bytes(), others.bytes());
+    others.shrink(others.bytes());
+    EXPECT_TRUE(atomic.emit(log.call).is_done);
+    EXPECT_GE(ledger->held_bytes(), 400);
+  }
+  EXPECT_EQ(ledger->held_bytes(), 0);
 }
 
 TEST(EffectRecorder, atomic_logs_are_committed_with_the_job_however_many_there_are) {

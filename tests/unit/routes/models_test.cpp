@@ -134,7 +134,7 @@ TEST_F(Models, mistakes_of_a_model_are_named) {
   EXPECT_EQ(put("m", numpy_model("def f(x): return x + 1j", Json::array({x}), 8)).problem(), "422 unsupported_dtype");
   EXPECT_EQ(
       put("m", {{"program", {{"id", "prog_" + std::string(32, '0')}}}, {"arguments", Json::array({x})}}).problem(),
-      "404 not_found");
+      "404 not_found /program/id");
   Json array = twice();
   array["arguments"] = Json::parse(R"([{"array": "arr_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41"}])");
   EXPECT_EQ(put("m", array).problem(), "404 not_found");

@@ -587,15 +587,17 @@ TEST_F(RepeatedPosts, make_what_they_make_once) {
 
 TEST_F(RepeatedPosts, are_all_known) {
   // Tested above, or elsewhere.
-  std::set<std::string> known = {"createSession",     "createArray",  "assembleArray", "reshardArray", "moveArray",
-                                 "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays", "run",
-                                 "createJob",         "uploadArray",  "commitZarr",    "commitAllZarr"};
+  std::set<std::string> known = {
+      "createSession",     "createArray",  "assembleArray", "reshardArray",  "moveArray",
+      "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays",  "run",
+      "createJob",         "uploadArray",  "commitZarr",    "commitAllZarr", "createWebhook"};
   // These change nothing, or nothing twice.
   known.merge(std::set<std::string>{"createMesh",
                                     "createProgram",
                                     "differentiateProgram",
                                     "replyToCallback",
                                     "resumeSession",
+                                    "resumeWebhook",
                                     "sessionBarrier",
                                     "compareArrays",
                                     "resolveSharding",

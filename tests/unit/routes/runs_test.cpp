@@ -197,9 +197,9 @@ TEST_F(Runs, document_that_comes_again_means_what_it_names_now) {
       server_.ask("PUT", "/v1/arrays/" + x + "/data", raw(kCount), {"Content-Type: application/octet-stream"});
   ASSERT_LT(put.status, 300) << put.body;
   EXPECT_EQ(first_result(server_.ask("POST", "/v1/run", text)), (std::vector<float>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(server_.ask("POST", "/v1/run", text, {"X-Principal: bob"}).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", text, {"X-Principal: bob"}).problem(), "404 not_found /arguments/0");
   ASSERT_EQ(server_.ask("DELETE", "/v1/arrays/" + x).status, 204);
-  EXPECT_EQ(server_.ask("POST", "/v1/run", text).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", text).problem(), "404 not_found /arguments/0");
 }
 
 TEST_F(Runs, values_of_a_document_that_comes_again_are_not_what_a_run_left_there) {
