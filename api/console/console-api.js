@@ -11,7 +11,8 @@ export class Problem extends Error {
   get text() {
     const {errors, hint} = this.document;
     const fields = (errors || []).filter((error) => !this.message.includes(error.detail)).map((error) => (error.pointer ? error.pointer + ": " : "") + error.detail);
-    return [this.message, ...fields, hint || ""].filter(Boolean).join("\n");
+    const excerpts = (errors || []).map((error) => error.excerpt).filter(Boolean);
+    return [this.message, ...fields, ...excerpts, hint || ""].filter(Boolean).join("\n");
   }
 }
 

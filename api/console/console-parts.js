@@ -51,9 +51,10 @@ export function button(text, work, failed, kind) {
 export function paged(root, {caption, path, columns, empty, filters, signal}) {
   const place = el("div", {}), more = el("p", {class: "actions"});
   root.append(place, more);
-  let items = [], pages = 1;
+  let pages = 1, asked = 0;
   const show = async () => {
-    items = [];
+    const number = ++asked;
+    const items = [];
     let cursor = "";
     for (let page = 0; page < pages; ++page) {
       const answer = await ask(path + query({limit: 50, cursor, ...(filters ? filters() : {})}), {signal});
@@ -61,6 +62,7 @@ export function paged(root, {caption, path, columns, empty, filters, signal}) {
       cursor = answer.next || "";
       if (!cursor) break;
     }
+    if (number !== asked) return;  // a later request is under way or answered: its filters hold
     place.replaceChildren(items.length ? table(caption, columns, items) : el("p", {class: "quiet"}, empty));
     more.replaceChildren(...(cursor ? [button("Show more", async () => { ++pages; await show(); }, () => {})] : []));
   };

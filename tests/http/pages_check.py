@@ -271,7 +271,8 @@ def console_runs_a_program(b):
         expect(page.get_by_role("link", name="Save the trace for Perfetto")).to_be_visible()
         page.get_by_label("Program", exact=True).fill("def f(x, w):\n    return jnp.tahn(x @ w)")
         page.get_by_role("button", name="Run").click()
-        expect(page.get_by_role("alert")).to_contain_text("tanh")
+        expect(page.get_by_role("alert")).to_contain_text("did you mean")
+        expect(page.get_by_role("alert")).to_contain_text("return jnp.tahn(x @ w)")  # with a caret below
         expect(page.get_by_role("alert").get_by_role("link")).to_have_attribute("href", re.compile("/docs/errors#"))
         page.get_by_label("Language").select_option("stablehlo")
         page.get_by_label("Program", exact=True).fill("func.func @main(%a: tensor<8x4xf32>, %b: tensor<4x4xf32>) -> tensor<8x4xf32> {\n"
