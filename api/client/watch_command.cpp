@@ -85,26 +85,14 @@ int watch_session(const CommonOptions& server, const WatchOptions& options) {
   EventReader reader;
   reader.take = [&](const ServerEvent& event) {
     watcher.take(event.name, Json::parse(event.data));
-    return true;
+    return event.name != "closed";
   };
-  // The stream of a session that is closed goes on with comments: they are when to ask whether it is there.
-  auto asked = std::chrono::steady_clock::now();
-  reader.is_cancelled = [&] {
-    constexpr auto kAskEvery = std::chrono::seconds(10);
-    if (std::chrono::steady_clock::now() - asked < kAskEvery) return false;
-    asked = std::chrono::steady_clock::now();
-    try {
-      connection.send({.target = "/v1/sessions/" + percent_encoded(options.id)});
-      return false;
-    } catch (const Failure& failure) {
-      return failure.code() == kRefused;
-    }
-  };
+  reader.is_cancelled = [] { return false; };
   Connection events(of_streams(server));
   try {
     follow_events(events, options.id, after, reader);
   } catch (const Failure& failure) {
-    // It was there, and has been closed.
+    // It was there, and was deleted while the stream was lost.
     if (failure.code() != kRefused) throw;
   }
   watcher.end();

@@ -69,7 +69,7 @@ export async function picture(target, alt, options) {
   return image;
 }
 
-/** Events of a stream, one after the other: {id, event, data (JSON)}. Resumes after a lost connection until the signal ends it. */
+/** Events of a stream, one after the other: {id, event, data (JSON)}. Resumes after a lost connection until the signal, or that the session is deleted, ends it. */
 export async function* events(target, signal) {
   let last = "";
   for (;;) {
@@ -90,6 +90,7 @@ export async function* events(target, signal) {
           text = text.slice(end + 2);
           if (fields.id) last = fields.id;
           if (fields.data) yield {id: fields.id, event: fields.event, data: JSON.parse(fields.data)};
+          if (fields.event === "closed") return;
         }
       }
     } catch (error) {

@@ -96,10 +96,16 @@ Response stream_events(Request& request, Services& services) {
   const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
   const bool base64 = wants_base64(request);
   auto stream = std::make_shared<EventStream>(core::MemoryReservation(services.memory, core::MemoryAccount::kEvents));
-  stream->set_refill([&log = services.log, id = session.id, cursor = cursor_of(request), base64,
+  const auto queue = services.sessions.queue(session.id);
+  stream->set_refill([&log = services.log, &sessions = services.sessions, queue, id = session.id,
+                      cursor = cursor_of(request), base64,
                       progress = ProgressEvents(services.jobs, session.id)](EventStream& out) mutable {
     while (out.has_room()) {
       auto batch = next_effects(log, id, cursor, out);
+      if (batch.empty() && queue->is_closing() && !sessions.is_there(id)) {
+        out.send(format_event({}, "closed", "{}"));
+        return out.finish();
+      }
       if (batch.empty()) return progress.send(out);
       for (storage::EffectRow& row : batch) {
         const int64_t sequence = row.sequence;
@@ -108,8 +114,7 @@ Response stream_events(Request& request, Services& services) {
       }
     }
   });
-  stream->set_poll(kProgressInterval,
-                   [queue = services.sessions.queue(session.id)] { return queue->open_count() > 0; });
+  stream->set_poll(kProgressInterval, [queue] { return queue->open_count() > 0; });
   auto subscription = services.log.subscribe(session.id, [weak = std::weak_ptr(stream)] {
     if (const auto alive = weak.lock()) alive->wake();
   });

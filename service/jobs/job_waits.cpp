@@ -119,6 +119,7 @@ void JobRunner::close_session(const std::string& session, std::string_view princ
   for (const JobRef& job : dropped) end_waiting(job, session_dropped());
   wait_idle(*queue, time, waiter);
   sessions_.remove(session);
+  log_.notify(session);  // its streams end
 }
 
 }  // namespace meshd::jobs

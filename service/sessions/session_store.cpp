@@ -68,6 +68,10 @@ void SessionStore::remove(const std::string& id) {
   queues_.erase(id);
 }
 
+bool SessionStore::is_there(const std::string& id) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.session(id).has_value(); });
+}
+
 int64_t SessionStore::remove_deleted(const std::function<bool()>& is_stopping) {
   int64_t transactions = 0;
   while (!is_stopping() && catalog_.read([](storage::Reader& reader) { return reader.has_deleted_sessions(); })) {

@@ -40,6 +40,8 @@ class SessionStore {
   /// Forgets a closed session, once its jobs are over (JobRunner::close_session). Nothing of it is visible afterwards;
   /// of one with many rows, most are left to remove_deleted().
   void remove(const std::string& id);
+  /// The session is there, open or closing.
+  bool is_there(const std::string& id);
   /// Removes what is left of deleted sessions, in short transactions, until `is_stopping`; returns in how many. Called
   /// periodically, which also ends what a stop of the server has interrupted.
   int64_t remove_deleted(const std::function<bool()>& is_stopping);

@@ -366,6 +366,19 @@ def a_job_that_crashes_the_server_three_times_is_marked(server):
     assert [entry["effect"] for entry in log if entry["effect"] != "log"] == ["cancelled"] and log[-1]["effect"] == "cancelled"
 
 
+def a_stream_ends_with_its_session(server):
+    session = session_of(server)
+    reader = Reader(server, session)
+    job = start(server, session, logs(work=1), [3])
+    assert ended(server, job)["state"] == "done"
+    reader.wait(lambda events: sum(kind == "effect" for _, kind, _ in events) == 3, "the effects of the job")
+    assert server.ask("DELETE", f"/v1/sessions/{session}")[0] == 204
+    reader.wait(lambda events: events and events[-1][1:] == ("closed", {}), "the event that ends a stream")
+    reader.join(60)
+    assert not reader.is_alive(), "the stream goes on behind closed"
+    assert server.ask("GET", f"/v1/sessions/{session}/events")[0] == 404
+
+
 def effects_reach_their_reader_soon(server):
     """Prints how long they take: a value is fed to a running program, which logs it at once. The time from the feed's answer to the reader
     bounds what the effect took: before it, the value was durable, and the program could not have it."""
@@ -397,6 +410,7 @@ STORIES = [
     callbacks_are_answered_beside_streamed_effects,
     progress_counts_what_the_program_says,
     lists_of_jobs_begin_with_the_newest,
+    a_stream_ends_with_its_session,
     a_mesh_is_taken_by_its_id_everywhere,
     the_mesh_of_a_program_is_there_for_arrays_on_it,
     kill_9_loses_repeats_and_changes_nothing,

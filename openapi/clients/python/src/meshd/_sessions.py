@@ -87,8 +87,8 @@ class Session:
     def effects(self, *, after: int = 0, follow: bool = True) -> Iterator[Effect]:
         """The effects of the session's log after a sequence number, in order, each once.
 
-        With `follow` (default) the iterator waits for later ones and never ends by itself: leave the loop with `break`.
-        It resumes where it was after a lost connection. Without, it ends with the log as it is now.
+        With `follow` (default) the iterator waits for later ones and ends when the session is deleted; leave the loop
+        with `break` before. It resumes where it was after a lost connection. Without, it ends with the log as it is now.
         """
         return self._follow(after) if follow else self._page(after)
 
@@ -133,6 +133,8 @@ class Session:
                             effect = Effect.of(json.loads(text))
                             after = effect.sequence
                             yield effect
+                        elif kind == "closed":  # the session was deleted
+                            return
             except (OSError, http.client.HTTPException):
                 pass
             finally:
