@@ -371,14 +371,16 @@ class InvalidProgram(Error):
 
 
 class ProgramSyntax(Error):
-    """The program text cannot be read (422). Mend the text at the line and column that errors names;
-    jax.jit(f).lower(x).as_text() prints what is read here.
+    """The program text cannot be read (422). Mend the text at the line and column that errors names. What is read:
+    StableHLO, as jax.jit(f).lower(x).as_text() prints it, and, with "format": "numpy", functions in NumPy syntax
+    (/docs/guides/from-numpy).
     """
 
     code = "program_syntax"
     hint = (
-        "Mend the text at the line and column that errors names; jax.jit(f).lower(x).as_text() prints what is "
-        "read here."
+        "Mend the text at the line and column that errors names. What is read: StableHLO, as "
+        'jax.jit(f).lower(x).as_text() prints it, and, with "format": "numpy", functions in NumPy syntax '
+        "(/docs/guides/from-numpy)."
     )
 
 
