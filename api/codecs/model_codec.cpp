@@ -174,8 +174,11 @@ void read_arguments(const Json& list, const ModelContext& context, models::Model
     if (in.array) {
       if (in.dtype || in.shape || in.data != nullptr || in.base64 != nullptr)
         return wrong.add(pointer, "array excludes dtype, shape, data and base64");
-      spec.arguments.emplace_back(context.stored_program.empty() ? context.arrays.find(*in.array, spec.principal)
-                                                                 : context.arrays.find_kept(*in.array, spec.principal));
+      const bool is_new = context.stored_program.empty();
+      spec.arguments.emplace_back(at_pointer(pointer, [&] {
+        return is_new ? context.arrays.find(*in.array, spec.principal)
+                      : context.arrays.find_kept(*in.array, spec.principal);
+      }));
       return;
     }
     if (auto value = read_value(entry, nullptr, context.pool, pointer, wrong))

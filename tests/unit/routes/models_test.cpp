@@ -137,7 +137,7 @@ TEST_F(Models, mistakes_of_a_model_are_named) {
       "404 not_found /program/id");
   Json array = twice();
   array["arguments"] = Json::parse(R"([{"array": "arr_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41"}])");
-  EXPECT_EQ(put("m", array).problem(), "404 not_found");
+  EXPECT_EQ(put("m", array).problem(), "404 not_found /arguments/0");
   EXPECT_EQ(put("stats", twice()).problem(), "422 invalid_request");
   EXPECT_EQ(put("a%20b", twice()).problem(), "422 invalid_request");
   EXPECT_EQ(server_.ask("GET", "/v1/models").json().at("items").size(), 0U);
