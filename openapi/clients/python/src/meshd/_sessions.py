@@ -88,7 +88,8 @@ class Session:
         """The effects of the session's log after a sequence number, in order, each once.
 
         With `follow` (default) the iterator waits for later ones and ends when the session is deleted; leave the loop
-        with `break` before. It resumes where it was after a lost connection. Without, it ends with the log as it is now.
+        with `break` before. It resumes where it was after a lost connection. Without, it ends with the log as it is
+        now.
         """
         return self._follow(after) if follow else self._page(after)
 
