@@ -49,6 +49,6 @@ def test_large_values_and_handles(m):
 def test_mistakes_show_their_line(m):
     with pytest.raises(meshd.InvalidProgram) as raised:
         m.run("def f(x):\n    return jnp.tahn(x)", 1.0)
-    assert (raised.value.line, raised.value.column) == (2, 15) and "did you mean 'tan'?" in str(raised.value)
+    assert (raised.value.line, raised.value.column) == (2, 15) and "did you mean 'tanh'?" in str(raised.value)
     with pytest.raises(TypeError, match="got object"):
         m.run("def f(x): return x", object())
