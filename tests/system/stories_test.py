@@ -472,7 +472,7 @@ def the_mistakes_of_a_first_hour_say_what_to_write(s):
     for text, words, line, column in (
             ("def f(x): return y", "the name 'y' is not defined", 1, 18),
             ("def f(x):\n    retrun x", "got 'x'; did you mean 'return'?", 2, 12),
-            ("def f(x): return jnp.tahn(x)", "did you mean 'tan'?", 1, 21),
+            ("def f(x): return jnp.tahn(x)", "did you mean 'tanh'?", 1, 21),
             ("def f(x): return x + np.random.randn()", "random.normal(random.key(0), (2, 3))", 1, 24),
             ("def f(x):\n    x[0] = 1\n    return x", "x.at[index].set(value)", 2, 6)):
         problem = ok(run({**PYTHON, "text": text}), 422)
