@@ -493,6 +493,7 @@ class Client:
 
     def _wait_for(self, job: Job) -> Any:
         try:
+            job._answer_callbacks()
             result = job.result()
         except BaseException:  # KeyboardInterrupt: nobody would answer it any more
             job.cancel()
@@ -507,7 +508,9 @@ class Client:
         request.streams = session is not None and self._streams(session)
         _runs.upload_large(self, request, "durable")
         try:
-            return self._job(request, session)
+            job = self._job(request, session)
+            job._answer_callbacks()
+            return job
         except BaseException:
             _runs.delete_uploaded(request)
             raise
@@ -522,8 +525,6 @@ class Client:
         is_free = not request.program.donated and request.program.format is None  # positions are those of the text
         request.gives_uploads = bool(request.uploaded) and is_free and request.options.get("donation") != "strict"
         document = self._post(request, session, {"Prefer": "respond-async"}).json()
-        if callbacks is not None:
-            callbacks.start(document["id"])
         return Job(self, document, request, callbacks)
 
     def _post(self, request: _runs.Request, session: Session | None, more: dict[str, str]) -> Any:

@@ -101,6 +101,12 @@ class Job:
             raise failure
         return value
 
+    def _answer_callbacks(self) -> None:
+        """Functions of the program are called from here on. Whoever waits for the job begins with this where an
+        interrupt cancels it: a function may be running when the next line is."""
+        if self._callbacks is not None:
+            self._callbacks.start(self.id)
+
     def _refresh(self, wait: float = 0) -> dict[str, Any]:
         if not self._is_over(self._document):
             query = {"wait": max(1, int(wait))} if wait else None
