@@ -5,15 +5,15 @@
 
 #include "service/ops/collective/host_transfers.h"
 #include "service/partition/donation.h"
-#include "service/partition/lower/channel_order.h"
-#include "service/partition/lower/lower_collectives.h"
-#include "service/partition/lower/lower_constraints.h"
-#include "service/partition/lower/lower_effects.h"
-#include "service/partition/lower/lower_host_transfers.h"
-#include "service/partition/lower/lower_manual.h"
-#include "service/partition/lower/lower_ops.h"
-#include "service/partition/lower/lower_parameters.h"
-#include "service/partition/lower/lower_regions.h"
+#include "service/partition/lower/ruled/lower_ops.h"
+#include "service/partition/lower/structure/channel_order.h"
+#include "service/partition/lower/structure/lower_collectives.h"
+#include "service/partition/lower/structure/lower_constraints.h"
+#include "service/partition/lower/structure/lower_effects.h"
+#include "service/partition/lower/structure/lower_host_transfers.h"
+#include "service/partition/lower/structure/lower_manual.h"
+#include "service/partition/lower/structure/lower_parameters.h"
+#include "service/partition/lower/structure/lower_regions.h"
 
 namespace meshd::partition {
 namespace {

@@ -1,8 +1,8 @@
-#include "service/partition/lower/lower_manual.h"
+#include "service/partition/lower/structure/lower_manual.h"
 
 #include <algorithm>
 
-#include "service/partition/lower/local_ops.h"
+#include "service/partition/lower/builder/local_ops.h"
 #include "service/partition/lower/lowering.h"
 
 namespace meshd::partition {

@@ -21,7 +21,7 @@
 #include "service/ops/op_def.h"
 #include "service/ops/shard_rules.h"
 #include "service/partition/lower/context.h"
-#include "service/partition/lower/factor_choice.h"
+#include "service/partition/lower/ruled/factor_choice.h"
 
 namespace meshd::partition {
 

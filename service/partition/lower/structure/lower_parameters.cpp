@@ -1,4 +1,4 @@
-#include "service/partition/lower/lower_parameters.h"
+#include "service/partition/lower/structure/lower_parameters.h"
 
 #include "service/partition/moves.h"
 

@@ -1,9 +1,9 @@
-#include "service/partition/lower/lower_partial.h"
+#include "service/partition/lower/ruled/lower_partial.h"
 
 #include "service/core/error.h"
-#include "service/partition/lower/identity.h"
-#include "service/partition/lower/local_ops.h"
-#include "service/partition/lower/shard_writer.h"
+#include "service/partition/lower/builder/local_ops.h"
+#include "service/partition/lower/builder/shard_writer.h"
+#include "service/partition/lower/ruled/identity.h"
 
 namespace meshd::partition {
 namespace {

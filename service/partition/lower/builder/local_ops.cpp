@@ -1,4 +1,4 @@
-#include "service/partition/lower/local_ops.h"
+#include "service/partition/lower/builder/local_ops.h"
 
 #include <algorithm>
 #include <utility>

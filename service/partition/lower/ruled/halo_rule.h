@@ -27,7 +27,7 @@
 
 #include "service/ops/op_def.h"
 #include "service/partition/halo_dim.h"
-#include "service/partition/lower/factor_choice.h"
+#include "service/partition/lower/ruled/factor_choice.h"
 
 namespace meshd::partition {
 

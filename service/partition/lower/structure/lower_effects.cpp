@@ -1,8 +1,8 @@
-#include "service/partition/lower/lower_effects.h"
+#include "service/partition/lower/structure/lower_effects.h"
 
 #include "service/ops/linalg/custom_calls.h"
-#include "service/partition/lower/local_ops.h"
-#include "service/partition/lower/lower_ops.h"
+#include "service/partition/lower/builder/local_ops.h"
+#include "service/partition/lower/ruled/lower_ops.h"
 
 namespace meshd::partition {
 namespace {

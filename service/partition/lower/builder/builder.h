@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "service/partition/local_program.h"
-#include "service/partition/lower/value_sources.h"
-#include "service/partition/lower/views.h"
+#include "service/partition/lower/builder/value_sources.h"
+#include "service/partition/lower/builder/views.h"
 
 namespace meshd::partition {
 

@@ -1,4 +1,4 @@
-#include "service/partition/lower/builder.h"
+#include "service/partition/lower/builder/builder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "service/partition/lower/lower_constraints.h"
+#include "service/partition/lower/structure/lower_constraints.h"
 
 #include "service/ops/op_def.h"
 #include "service/partition/moves.h"

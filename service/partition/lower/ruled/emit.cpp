@@ -1,6 +1,6 @@
-#include "service/partition/lower/emit.h"
+#include "service/partition/lower/ruled/emit.h"
 
-#include "service/partition/lower/shard_writer.h"
+#include "service/partition/lower/builder/shard_writer.h"
 
 namespace meshd::partition {
 

@@ -1,4 +1,4 @@
-#include "service/partition/lower/factor_choice.h"
+#include "service/partition/lower/ruled/factor_choice.h"
 
 #include <algorithm>
 #include <limits>

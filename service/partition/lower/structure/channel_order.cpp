@@ -1,4 +1,4 @@
-#include "service/partition/lower/channel_order.h"
+#include "service/partition/lower/structure/channel_order.h"
 
 #include <algorithm>
 #include <map>

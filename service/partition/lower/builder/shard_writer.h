@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "service/ops/writer.h"
-#include "service/partition/lower/builder.h"
+#include "service/partition/lower/builder/builder.h"
 
 namespace meshd::partition {
 

@@ -1,13 +1,13 @@
-#include "service/partition/lower/lower_halo.h"
+#include "service/partition/lower/ruled/lower_halo.h"
 
 #include <algorithm>
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/partition/lower/emit.h"
-#include "service/partition/lower/halo_rule.h"
-#include "service/partition/lower/identity.h"
-#include "service/partition/lower/local_ops.h"
+#include "service/partition/lower/builder/local_ops.h"
+#include "service/partition/lower/ruled/emit.h"
+#include "service/partition/lower/ruled/halo_rule.h"
+#include "service/partition/lower/ruled/identity.h"
 
 namespace meshd::partition {
 namespace {

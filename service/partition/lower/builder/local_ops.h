@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/partition/lower/builder.h"
+#include "service/partition/lower/builder/builder.h"
 
 namespace meshd::partition {
 

@@ -1,10 +1,10 @@
-#include "service/partition/lower/sharding_choice.h"
+#include "service/partition/lower/ruled/sharding_choice.h"
 
 #include <algorithm>
 
-#include "service/partition/lower/halo_rule.h"
-#include "service/partition/lower/identity.h"
-#include "service/partition/lower/lower_partial.h"
+#include "service/partition/lower/ruled/halo_rule.h"
+#include "service/partition/lower/ruled/identity.h"
+#include "service/partition/lower/ruled/lower_partial.h"
 
 namespace meshd::partition {
 namespace {

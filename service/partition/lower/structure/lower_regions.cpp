@@ -1,4 +1,4 @@
-#include "service/partition/lower/lower_regions.h"
+#include "service/partition/lower/structure/lower_regions.h"
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/partition/lower/lowering.h"

@@ -1,12 +1,12 @@
-#include "service/partition/lower/lower_collectives.h"
+#include "service/partition/lower/structure/lower_collectives.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "service/ops/kernel_interface.h"
-#include "service/partition/lower/local_ops.h"
-#include "service/partition/lower/sharding_choice.h"
+#include "service/partition/lower/builder/local_ops.h"
+#include "service/partition/lower/ruled/sharding_choice.h"
 
 namespace meshd::partition {
 namespace {

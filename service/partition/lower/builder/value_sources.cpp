@@ -1,4 +1,4 @@
-#include "service/partition/lower/value_sources.h"
+#include "service/partition/lower/builder/value_sources.h"
 
 namespace meshd::partition {
 

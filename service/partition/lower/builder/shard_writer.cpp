@@ -1,4 +1,4 @@
-#include "service/partition/lower/shard_writer.h"
+#include "service/partition/lower/builder/shard_writer.h"
 
 namespace meshd::partition {
 

@@ -1,4 +1,4 @@
-#include "service/partition/lower/halo_rule.h"
+#include "service/partition/lower/ruled/halo_rule.h"
 
 #include <algorithm>
 #include <map>

@@ -1,15 +1,15 @@
-#include "service/partition/lower/lower_ops.h"
+#include "service/partition/lower/ruled/lower_ops.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "service/partition/lower/emit.h"
-#include "service/partition/lower/halo_rule.h"
-#include "service/partition/lower/identity.h"
-#include "service/partition/lower/local_ops.h"
-#include "service/partition/lower/lower_halo.h"
-#include "service/partition/lower/lower_partial.h"
-#include "service/partition/lower/sharding_choice.h"
+#include "service/partition/lower/builder/local_ops.h"
+#include "service/partition/lower/ruled/emit.h"
+#include "service/partition/lower/ruled/halo_rule.h"
+#include "service/partition/lower/ruled/identity.h"
+#include "service/partition/lower/ruled/lower_halo.h"
+#include "service/partition/lower/ruled/lower_partial.h"
+#include "service/partition/lower/ruled/sharding_choice.h"
 
 namespace meshd::partition {
 namespace {

@@ -1,10 +1,10 @@
-#include "service/partition/lower/lower_host_transfers.h"
+#include "service/partition/lower/structure/lower_host_transfers.h"
 
 #include <algorithm>
 
 #include "service/ops/collective/host_transfers.h"
-#include "service/partition/lower/lower_collectives.h"
-#include "service/partition/lower/lower_effects.h"
+#include "service/partition/lower/structure/lower_collectives.h"
+#include "service/partition/lower/structure/lower_effects.h"
 
 namespace meshd::partition {
 namespace {

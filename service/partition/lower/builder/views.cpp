@@ -1,4 +1,4 @@
-#include "service/partition/lower/views.h"
+#include "service/partition/lower/builder/views.h"
 
 #include <algorithm>
 

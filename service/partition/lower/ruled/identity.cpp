@@ -1,4 +1,4 @@
-#include "service/partition/lower/identity.h"
+#include "service/partition/lower/ruled/identity.h"
 
 #include <cstring>
 #include <limits>
