@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "service/kernels/elementwise/float_polynomials.h"
-#include "service/kernels/elementwise/vector_math.h"
+#include "service/kernels/elementwise/functors/float_polynomials.h"
+#include "service/kernels/elementwise/functors/vector_math.h"
 
 namespace meshd::kernels {
 

@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/special_functions.h"
+#include "service/kernels/elementwise/functors/special_functions.h"
 
 #include <array>
 #include <cmath>

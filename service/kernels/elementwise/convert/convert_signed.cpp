@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/convert_tables.h"
+#include "service/kernels/elementwise/convert/convert_tables.h"
 
 namespace meshd::kernels {
 

@@ -1,10 +1,10 @@
-#include "service/kernels/elementwise/vector_functions.h"
+#include "service/kernels/elementwise/scalar/vector_functions.h"
 
 #include <array>
 #include <string_view>
 
-#include "service/kernels/elementwise/float_functors.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 // Set by kernels/CMakeLists.txt where the compiler's options make loops call vector functions.
 #if defined(MESHD_LOOPS_CALL_VECTOR_FUNCTIONS) && defined(__x86_64__)

@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/scalar_table.h"
+#include "service/kernels/elementwise/scalar/scalar_table.h"
 
 namespace meshd::kernels {
 

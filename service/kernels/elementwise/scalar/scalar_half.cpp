@@ -1,6 +1,6 @@
 // 16-bit floats: the ops that are worth loops of their own because they need no more than a conversion around one
 // instruction.
-#include "service/kernels/elementwise/scalar_table.h"
+#include "service/kernels/elementwise/scalar/scalar_table.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {

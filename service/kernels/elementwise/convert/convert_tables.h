@@ -1,8 +1,8 @@
 // The conversions that are loops of their own, one source file for each kind of operand. Private to this folder.
 #pragma once
 
-#include "service/kernels/elementwise/convert_functors.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/convert/convert_functors.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {

@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/narrow_lanes.h"
+#include "service/kernels/elementwise/lanes/narrow_lanes.h"
 
 #include <array>
 #include <iterator>

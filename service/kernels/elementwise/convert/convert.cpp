@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "service/kernels/elementwise/complex_functors.h"
-#include "service/kernels/elementwise/convert_tables.h"
-#include "service/kernels/elementwise/narrow_lanes.h"
-#include "service/kernels/elementwise/scalar_tables.h"
+#include "service/kernels/elementwise/convert/convert_tables.h"
+#include "service/kernels/elementwise/functors/complex_functors.h"
+#include "service/kernels/elementwise/lanes/narrow_lanes.h"
+#include "service/kernels/elementwise/scalar/scalar_tables.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {

@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/choose_lanes.h"
+#include "service/kernels/elementwise/lanes/choose_lanes.h"
 
 namespace meshd::kernels {
 namespace {

@@ -8,12 +8,12 @@
 #include <tuple>
 #include <utility>
 
-#include "service/kernels/elementwise/complex_functors.h"
-#include "service/kernels/elementwise/float_functors.h"
-#include "service/kernels/elementwise/integer_functors.h"
-#include "service/kernels/elementwise/lane_loop.h"
-#include "service/kernels/elementwise/scalar_tables.h"
-#include "service/kernels/elementwise/special_functions.h"
+#include "service/kernels/elementwise/functors/complex_functors.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/functors/integer_functors.h"
+#include "service/kernels/elementwise/functors/special_functions.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/scalar/scalar_tables.h"
 
 namespace meshd::kernels {
 

@@ -1,4 +1,4 @@
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 #include <array>
 #include <cstring>
