@@ -1,4 +1,4 @@
-#include "service/jobs/argument_count.h"
+#include "service/jobs/admission/argument_count.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "service/jobs/environment.h"
+#include "service/jobs/stored/environment.h"
 
 #include "service/kernels/kernel_choices.h"
 #include "service/kernels/machine_rates.h"

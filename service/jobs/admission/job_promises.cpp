@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/jobs/admission/job_layouts.h"
 #include "service/jobs/job.h"
-#include "service/jobs/job_layouts.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::jobs {

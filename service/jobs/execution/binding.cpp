@@ -1,4 +1,4 @@
-#include "service/jobs/binding.h"
+#include "service/jobs/execution/binding.h"
 
 #include <algorithm>
 

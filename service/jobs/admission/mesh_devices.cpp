@@ -1,4 +1,4 @@
-#include "service/jobs/mesh_devices.h"
+#include "service/jobs/admission/mesh_devices.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "service/jobs/idempotency_keys.h"
+#include "service/jobs/commit/idempotency_keys.h"
 
 #include "service/core/error.h"
 

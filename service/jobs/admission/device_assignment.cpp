@@ -1,12 +1,12 @@
-#include "service/jobs/device_assignment.h"
+#include "service/jobs/admission/device_assignment.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "service/core/error.h"
-#include "service/jobs/mesh_devices.h"
-#include "service/jobs/parts_assignment.h"
+#include "service/jobs/admission/mesh_devices.h"
+#include "service/jobs/admission/parts_assignment.h"
 #include "service/mesh/positions.h"
 
 namespace meshd::jobs {

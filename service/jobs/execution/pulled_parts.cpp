@@ -1,4 +1,4 @@
-#include "service/jobs/pulled_parts.h"
+#include "service/jobs/execution/pulled_parts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "service/jobs/machine_limits.h"
+#include "service/jobs/execution/machine_limits.h"
 
 #include <exception>
 

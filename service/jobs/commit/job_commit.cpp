@@ -9,9 +9,9 @@
 
 #include "service/core/error.h"
 #include "service/core/planted_bugs.h"
-#include "service/jobs/binding.h"
+#include "service/jobs/admission/job_layouts.h"
+#include "service/jobs/execution/binding.h"
 #include "service/jobs/job.h"
-#include "service/jobs/job_layouts.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::jobs {

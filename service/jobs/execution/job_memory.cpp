@@ -10,7 +10,7 @@
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/jobs/job.h"
-#include "service/jobs/stored_job.h"
+#include "service/jobs/stored/stored_job.h"
 
 namespace meshd::jobs {
 namespace {

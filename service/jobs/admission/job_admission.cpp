@@ -5,7 +5,7 @@
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/job.h"
-#include "service/jobs/stored_job.h"
+#include "service/jobs/stored/stored_job.h"
 
 namespace meshd::jobs {
 namespace {

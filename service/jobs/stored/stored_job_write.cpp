@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "service/core/ids.h"
-#include "service/jobs/stored_job.h"
-#include "service/jobs/stored_job_words.h"
+#include "service/jobs/stored/stored_job.h"
+#include "service/jobs/stored/stored_job_words.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::jobs {

@@ -1,4 +1,4 @@
-#include "service/jobs/call_plan.h"
+#include "service/jobs/admission/call_plan.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "service/jobs/device_assignment.h"
+#include "service/jobs/admission/device_assignment.h"
 
 namespace meshd::jobs {
 

@@ -1,4 +1,4 @@
-#include "service/jobs/fiber_pool.h"
+#include "service/jobs/queue/fiber_pool.h"
 
 #include <memory>
 #include <new>

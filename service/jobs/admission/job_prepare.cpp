@@ -6,7 +6,7 @@
 
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
-#include "service/jobs/argument_count.h"
+#include "service/jobs/admission/argument_count.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {

@@ -1,4 +1,4 @@
-#include "service/jobs/parts_assignment.h"
+#include "service/jobs/admission/parts_assignment.h"
 
 #include <algorithm>
 #include <numeric>

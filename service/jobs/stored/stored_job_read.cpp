@@ -8,8 +8,8 @@
 
 #include "service/arrays/region.h"
 #include "service/core/error.h"
-#include "service/jobs/stored_job.h"
-#include "service/jobs/stored_job_words.h"
+#include "service/jobs/stored/stored_job.h"
+#include "service/jobs/stored/stored_job_words.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::jobs {
