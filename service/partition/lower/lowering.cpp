@@ -1,5 +1,7 @@
 #include "service/partition/lower/lowering.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 #include <variant>
 
@@ -149,7 +151,7 @@ std::vector<ir::ValueId> lower_block(LoweringContext& context, const ir::Region&
   for (const auto& [channel, sends] : context.unmatched_sends) {
     if (sends.empty()) continue;
     ir::fail("invalid_program", sends.front()->location,
-             "channel " + std::to_string(channel) + " has a send without a recv in the same block");
+             fmt::format("channel {} has a send without a recv in the same block", channel));
   }
   context.unmatched_sends = std::move(outside);
   return returned;

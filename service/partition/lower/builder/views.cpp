@@ -1,5 +1,7 @@
 #include "service/partition/lower/builder/views.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -72,9 +74,8 @@ Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh, const std::string& n
   if (const Entry* found = find(mesh)) return const_cast<Entry*>(found);
   for (int64_t position = 0; position < mesh->position_count(); ++position) {
     if (mesh->device_at(position) < device_count_) continue;
-    throw core::Error("too_few_devices", "the program's mesh " + mesh::to_sdy(*mesh) + " is over device " +
-                                             std::to_string(mesh->device_at(position)) + ", the run has " +
-                                             std::to_string(device_count_) + " devices");
+    throw core::Error("too_few_devices", fmt::format("the program's mesh {} is over device {}, the run has {} devices",
+                                                     mesh::to_sdy(*mesh), mesh->device_at(position), device_count_));
   }
   entries_.push_back({mesh, name, {}, 0});
   Entry& entry = entries_.back();

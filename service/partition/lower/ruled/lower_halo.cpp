@@ -1,5 +1,7 @@
 #include "service/partition/lower/ruled/lower_halo.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/checked_math.h"
@@ -138,7 +140,7 @@ void emit_fetching(LoweringContext& context, const ops::Halo& halo, const ir::Op
     std::vector<LocalId> sources{operands[i]};
     if (beyond) sources.push_back(*beyond);
     append_halo(context, std::move(sources), {std::move(dims)}, blocks[i], op.location,
-                "operand " + std::to_string(i) + " of " + op.name);
+                fmt::format("operand {} of {}", i, op.name));
   }
   ir::Op local_op = op;
   local_op.attributes = halo.localize(view, fetched);

@@ -1,5 +1,7 @@
 #include "service/partition/lower/ruled/lower_ops.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -64,7 +66,7 @@ void lower_replicated(LoweringContext& context, const ir::Op& op, const ops::OpD
   std::vector<ShardLayout> layouts;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     operands.push_back(reshard_to_replicated(context, op.operands[i], scope, op.location,
-                                             "operand " + std::to_string(i) + " of " + op.name));
+                                             fmt::format("operand {} of {}", i, op.name)));
   }
   for (const ir::ValueId result : op.results)
     layouts.push_back(replicated(context.main.type_of(result).rank(), scope.view));
@@ -146,7 +148,7 @@ std::vector<LocalId> reshard_operands(LoweringContext& context, const ir::Op& op
   }
   std::vector<LocalId> operands;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
+    const std::string reason = fmt::format("operand {} of {}", i, op.name);
     const LocalId before = context.local(op.operands[i]);
     ShardLayout to = layout_of(choice.sub_axes, rule.operands[i]);
     if (choice.halo != nullptr)

@@ -1,5 +1,7 @@
 #include "service/partition/lower/structure/channel_order.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_set>
@@ -39,8 +41,8 @@ class Order {
   std::vector<const ir::Op*> finish() {
     if (!late_.empty()) {
       ir::fail("invalid_program", late_.front()->location,
-               "channel " + std::to_string(info_of(*late_.front()).channel) +
-                   " has a recv whose send does not come in the same block, or waits for this recv");
+               fmt::format("channel {} has a recv whose send does not come in the same block, or waits for this recv",
+                           info_of(*late_.front()).channel));
     }
     return std::move(out_);
   }

@@ -1,5 +1,7 @@
 #include "service/partition/lower/structure/lower_collectives.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -55,9 +57,9 @@ void count_within(const std::vector<int64_t>& devices, ir::Op& op, std::string_v
       const auto found = std::lower_bound(devices.begin(), devices.end(), id);
       if (found == devices.end() || *found != id) {
         ir::fail("invalid_program", op.location,
-                 "'" + op.name + "' names device " + std::to_string(id) +
-                     ", which is not in the mesh of the manual computation around it: its devices are " +
-                     tensor::to_string(std::span<const int64_t>(devices)));
+                 fmt::format("'{}' names device {}, which is not in the mesh of the manual computation around it: its "
+                             "devices are {}",
+                             op.name, id, tensor::to_string(std::span<const int64_t>(devices))));
       }
       id = found - devices.begin();
     }
@@ -159,7 +161,7 @@ void lower_collective(LoweringContext& context, const ir::Op& op, const Scope& s
 
   sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
+    const std::string reason = fmt::format("operand {} of {}", i, op.name);
     const LocalId operand = layouts[i].mask() == 0
                                 ? reshard_to_replicated(context, op.operands[i], scope, op.location, reason)
                                 : builder.reshard(context.local(op.operands[i]), layouts[i], op.location, reason);

@@ -1,5 +1,7 @@
 #include "service/partition/lower/structure/lower_host_transfers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/ops/collective/host_transfers.h"
@@ -35,10 +37,10 @@ void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope
   std::vector<ir::Type> taken;
   for (const int i : giving.value_operands) given.push_back(send_types.operands[static_cast<size_t>(i)]);
   for (const int i : taking.value_results) taken.push_back(recv_types.results[static_cast<size_t>(i)]);
-  const std::string channel = "channel " + std::to_string(taking.channel);
+  const std::string channel = fmt::format("channel {}", taking.channel);
   if (given != taken) {
     ir::fail("invalid_program", recv.location,
-             channel + ": the recv has other types than the send in line " + std::to_string(send.location.line));
+             fmt::format("{}: the recv has other types than the send in line {}", channel, send.location.line));
   }
   const ir::Op& speaker = taking.has_pairs ? recv : send;
   if (!taking.has_pairs && !giving.has_pairs && context.builder.view(scope.view).position_count() > 1) {
@@ -51,9 +53,9 @@ void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope
       return ir::dense_ints(*ir::find(op.attributes, "source_target_pairs")->as<ir::DenseAttr>());
     };
     if (ints(recv) != ints(send)) {
-      ir::fail("invalid_program", recv.location,
-               channel + ": source_target_pairs differ from those of the send in line " +
-                   std::to_string(send.location.line));
+      ir::fail(
+          "invalid_program", recv.location,
+          fmt::format("{}: source_target_pairs differ from those of the send in line {}", channel, send.location.line));
     }
   }
   for (size_t i = 0; i < taken.size(); ++i) {

@@ -1,5 +1,7 @@
 #include "service/partition/lower/structure/lower_manual.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/partition/lower/builder/local_ops.h"
@@ -90,14 +92,14 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
     const ShardLayout free = free_places(in[i], body.arguments[i]);
     const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
     const LocalId operand = builder.reshard(context.local(op.operands[i]), outside, op.location,
-                                            "operand " + std::to_string(i) + " of " + op.name);
+                                            fmt::format("operand {} of {}", i, op.name));
     const LocalId inside =
         builder.add_value(inside_type.tensor, free, builder.type(operand).varies, context.name(body.arguments[i]));
     if (builder.type(inside).local != builder.type(operand).local) {
       ir::fail("invalid_program", op.location,
-               "manual computation: operand " + std::to_string(i) + " has local type " +
-                   ir::to_string(builder.value(operand).local_type()) + ", its body expects " +
-                   ir::to_string(builder.value(inside).local_type()));
+               fmt::format("manual computation: operand {} has local type {}, its body expects {}", i,
+                           ir::to_string(builder.value(operand).local_type()),
+                           ir::to_string(builder.value(inside).local_type())));
     }
     append_view(builder, operand, inside, op.location);
     context.define(body.arguments[i], inside);
@@ -110,8 +112,8 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
     const ir::Type& type = context.main.type_of(op.results[i]);
     const ShardLayout free = free_places(out[i], returned[i]);
     const ShardLayout outside = outside_places(out[i], free, type.rank());
-    LocalId value = builder.reshard(context.local(returned[i]), free, op.location,
-                                    "result " + std::to_string(i) + " of " + op.name);
+    LocalId value =
+        builder.reshard(context.local(returned[i]), free, op.location, fmt::format("result {} of {}", i, op.name));
     sharding::SubAxisSet summed = 0;
     for (const sharding::AxisRef& axis : out[i].unreduced)
       summed |= mask_of(context.views.sub_axes_of(out[i].mesh, axis));
@@ -128,17 +130,17 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
                           .dtype = type.dtype(),
                           .name = {},
                           .location = op.location,
-                          .reason = "unreduced result " + std::to_string(i) + " of " + op.name});
+                          .reason = fmt::format("unreduced result {} of {}", i, op.name)});
     }
     const sharding::SubAxisSet varies = outside.mask() | (builder.type(value).varies & ~fresh);
-    value = builder.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
+    value = builder.vary(value, varies, op.location, fmt::format("result {} of {}", i, op.name));
     const LocalId outside_value =
         builder.add_value(type.tensor, outside, varies & ~outside.mask(), context.name(op.results[i]));
     if (builder.type(outside_value).local != builder.type(value).local) {
       ir::fail("invalid_program", op.location,
-               "manual computation: result " + std::to_string(i) + " has local type " +
-                   ir::to_string(builder.value(value).local_type()) + " inside, " +
-                   ir::to_string(builder.value(outside_value).local_type()) + " outside");
+               fmt::format("manual computation: result {} has local type {} inside, {} outside", i,
+                           ir::to_string(builder.value(value).local_type()),
+                           ir::to_string(builder.value(outside_value).local_type())));
     }
     append_view(builder, value, outside_value, op.location);
     context.define(op.results[i], outside_value);

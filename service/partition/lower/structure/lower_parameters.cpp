@@ -1,5 +1,7 @@
 #include "service/partition/lower/structure/lower_parameters.h"
 
+#include <fmt/core.h>
+
 #include "service/partition/moves.h"
 
 namespace meshd::partition {
@@ -31,7 +33,7 @@ std::vector<ReturnedValue> returned_values(const LoweringContext& context) {
     const ir::Parameter& parameter = context.main.results[i];
     if (parameter.is_token) continue;
     const auto annotated = of_rank(context.input.result_shardings[i], parameter.type.rank());
-    const std::string reason = "result " + std::to_string(position++);
+    const std::string reason = fmt::format("result {}", position++);
     LocalParameter result;
     if (unreduced_sub_axes(context, annotated) == 0 && !have_other_axes(sharding_of(context, given[i]), annotated))
       out.push_back({given[i], describe(context, parameter, annotated, result), reason});
@@ -69,7 +71,7 @@ void lower_results(LoweringContext& context, const std::vector<ir::ValueId>& ret
     const ShardLayout layout = describe(context, parameter, annotated, made);
     const Builder::Mark mark = builder.mark();
     made.value = reshard_or_sum(context, context.local(returned[i]), layout, unreduced_sub_axes(context, annotated),
-                                location, "result " + std::to_string(position));
+                                location, fmt::format("result {}", position));
     if (have_other_axes(sharding_of(context, returned[i]), annotated)) builder.mark_unruled(mark);
     made.value = builder.vary(made.value, builder.layout(made.value).mask(), location, "result");
     made.position = position++;
