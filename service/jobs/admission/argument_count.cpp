@@ -1,5 +1,7 @@
 #include "service/jobs/admission/argument_count.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -41,14 +43,14 @@ std::vector<size_t> all_but(size_t count, const std::vector<size_t>& chosen) {
   return out;
 }
 
-std::string counted(size_t count) { return std::to_string(count) + (count == 1 ? " argument" : " arguments"); }
+std::string counted(size_t count) { return fmt::format("{}{}", count, count == 1 ? " argument" : " arguments"); }
 
-std::string pointer_to(size_t argument) { return "/arguments/" + std::to_string(argument); }
+std::string pointer_to(size_t argument) { return fmt::format("/arguments/{}", argument); }
 
 /// "tensor<3xf32> 'x'", the name where the text has a location for it.
 std::string text_of(const ir::Parameter& parameter) {
   const std::string& name = parameter.location.name;
-  return ir::to_string(parameter.type) + (name.empty() ? "" : " '" + name + "'");
+  return fmt::format("{}{}", ir::to_string(parameter.type), name.empty() ? "" : " '" + name + "'");
 }
 
 /// What jax.export fills in itself, as its attribute calls it; empty for arguments of the function.
@@ -75,12 +77,12 @@ std::string signature(const compile::ParsedProgram& program) {
   if (!kept) {
     throw core::Error("invalid_argument",
                       counts + why + ": leave those out, or lower with jax.jit(f, keep_unused=True)",
-                      {{"/arguments", "expected " + std::to_string(expected) + " entries, " + signature(program)}});
+                      {{"/arguments", fmt::format("expected {} entries, {}", expected, signature(program))}});
   }
   std::string list;
   std::vector<core::Diagnostic> surplus;
   for (const size_t argument : all_but(given.size(), *kept)) {
-    list += (list.empty() ? "" : ", ") + std::to_string(argument);
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", argument);
     surplus.push_back({pointer_to(argument), "is not an argument of the program: leave it out"});
   }
   throw core::Error(
@@ -115,11 +117,11 @@ std::string signature(const compile::ParsedProgram& program) {
   const auto present = only_choice(expected, given.size(), [&](size_t parameter, size_t argument) {
     return may_be(given[argument], program.argument(parameter).type.tensor);
   });
-  const std::string wanted = "expected " + std::to_string(expected) + " entries, " + signature(program);
+  const std::string wanted = fmt::format("expected {} entries, {}", expected, signature(program));
   if (!present || given.empty()) throw core::Error("invalid_argument", counts, {{"/arguments", wanted}});
   std::string list;
   for (const size_t parameter : all_but(expected, *present))
-    list += (list.empty() ? "" : ", ") + std::to_string(parameter) + " (" + text_of(program.argument(parameter)) + ")";
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", parameter, text_of(program.argument(parameter)));
   throw core::Error("invalid_argument", counts + "; missing (from 0): " + list, {{"/arguments", wanted}});
 }
 
@@ -128,8 +130,7 @@ std::string signature(const compile::ParsedProgram& program) {
 void check_argument_count(const compile::ParsedProgram& program, std::span<const GivenArgument> given) {
   const size_t expected = program.arguments.size();
   if (given.size() == expected) return;
-  const std::string counts =
-      "the program takes " + counted(expected) + ", the request has " + std::to_string(given.size());
+  const std::string counts = fmt::format("the program takes {}, the request has {}", counted(expected), given.size());
   if (given.size() > expected) refuse_surplus(program, given, counts);
   refuse_missing(program, given, counts);
 }

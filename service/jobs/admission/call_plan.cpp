@@ -1,5 +1,7 @@
 #include "service/jobs/admission/call_plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -9,16 +11,16 @@ namespace {
 
 std::string listed(const std::vector<int64_t>& values) {
   std::string out = "(";
-  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + std::to_string(values[i]);
+  for (size_t i = 0; i < values.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", values[i]);
   return out + ")";
 }
 
 }  // namespace
 
 std::string only_positional(int64_t count) {
-  return count == 1 ? "is only 1 positional argument, and static arguments must be passed positionally"
-                    : "are only " + std::to_string(count) +
-                          " positional arguments, and static arguments must be passed positionally";
+  return count == 1
+             ? "is only 1 positional argument, and static arguments must be passed positionally"
+             : fmt::format("are only {} positional arguments, and static arguments must be passed positionally", count);
 }
 
 std::vector<int64_t> rebase_donation(std::vector<int64_t> donated, const std::vector<int64_t>& statics, int64_t count) {

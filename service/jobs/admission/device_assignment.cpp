@@ -1,5 +1,7 @@
 #include "service/jobs/admission/device_assignment.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -49,10 +51,9 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
     return std::nullopt;
   }
   if (static_cast<int64_t>(spec.dims.size()) > type.rank()) {
-    wrong.add(pointer + "/spec", "a spec of " + std::to_string(spec.dims.size()) +
-                                     " dimensions is only valid for values of rank at least " +
-                                     std::to_string(spec.dims.size()) + ", this one has rank " +
-                                     std::to_string(type.rank()));
+    wrong.add(pointer + "/spec",
+              fmt::format("a spec of {} dimensions is only valid for values of rank at least {}, this one has rank {}",
+                          spec.dims.size(), spec.dims.size(), type.rank()));
     return std::nullopt;
   }
   sharding::TensorSharding out = sharding::fully_replicated(entry->first, entry->second, type.rank());
@@ -60,7 +61,7 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
     for (const std::string& name : spec.dims[d]) {
       const auto axis = entry->second->axis_index(name);
       if (!axis) {
-        wrong.add(pointer + "/spec/" + std::to_string(d),
+        wrong.add(fmt::format("{}/spec/{}", pointer, d),
                   "axis '" + name + "' is not an axis of " + mesh::to_text(*entry->second));
         return std::nullopt;
       }
@@ -100,9 +101,8 @@ void check_devices(const std::vector<int64_t>& devices, int64_t server_devices) 
   const auto count = static_cast<int64_t>(devices.size());
   for (const int64_t device : devices) {
     if (count > server_devices || device >= server_devices) {
-      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) +
-                                               " devices, only " + std::to_string(server_devices) +
-                                               " devices are available");
+      throw core::Error("too_few_devices", fmt::format("the program requires {} devices, only {} devices are available",
+                                                       std::max(count, device + 1), server_devices));
     }
   }
 }
@@ -113,8 +113,8 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
   if (request.mesh && (has_parts || real.empty())) {
     // The request's mesh lists the devices; the program's meshes are made of them.
     if (const int64_t count = request.mesh->position_count(); count < span) {
-      wrong.add("/mesh", "the meshes of the program are over " + std::to_string(span) +
-                             " devices, the request's mesh has " + std::to_string(count));
+      wrong.add("/mesh",
+                fmt::format("the meshes of the program are over {} devices, the request's mesh has {}", span, count));
     }
   } else if (request.mesh) {
     const bool fits = std::any_of(real.begin(), real.end(),
@@ -157,9 +157,9 @@ void check_least_loaded(const JobRequest& request) {
   for (size_t i = 0; i < request.arguments.size() && !request.reshard; ++i) {
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
     if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
-    refuse("argument " + std::to_string(i) + " is on devices " +
-           list_of(devices_of(*argument->array->info().sharding.mesh)) +
-           "; leave \"devices\" out to run there, or send \"reshard\": true to have it moved");
+    refuse(fmt::format(
+        "argument {} is on devices {}; leave \"devices\" out to run there, or send \"reshard\": true to have it moved",
+        i, list_of(devices_of(*argument->array->info().sharding.mesh))));
   }
   wrong.throw_if_any("invalid_request");
 }
@@ -214,9 +214,10 @@ std::optional<mesh::Mesh> chosen_mesh(const JobRequest& request, int64_t span) {
       if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
       const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
       if (devices_of(mesh) == request.mesh->device_ids) continue;
-      throw core::Error("device_mismatch", "the request runs on devices " + list_of(request.mesh->device_ids) +
-                                               ", argument " + std::to_string(i) + " is on " +
-                                               list_of(devices_of(mesh)) + "; send \"reshard\": true to have it moved");
+      throw core::Error(
+          "device_mismatch",
+          fmt::format("the request runs on devices {}, argument {} is on {}; send \"reshard\": true to have it moved",
+                      list_of(request.mesh->device_ids), i, list_of(devices_of(mesh))));
     }
   }
   if (chosen) return chosen;
@@ -226,18 +227,19 @@ std::optional<mesh::Mesh> chosen_mesh(const JobRequest& request, int64_t span) {
     if (argument == nullptr || !argument->array->info().committed) continue;
     const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
     if (chosen && devices_of(*chosen) != devices_of(mesh)) {
-      throw core::Error("device_mismatch", "arguments are on different devices: " + list_of(devices_of(*chosen)) +
-                                               " and, argument " + std::to_string(i) + ", " +
-                                               list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
+      throw core::Error(
+          "device_mismatch",
+          fmt::format("arguments are on different devices: {} and, argument {}, {}; name a mesh, or move one of them",
+                      list_of(devices_of(*chosen)), i, list_of(devices_of(mesh))));
     }
     if (!chosen) chosen = mesh;
   }
   const bool has_mesh = !compile::real_meshes(*request.program->module).empty();
   const auto count = chosen ? static_cast<int64_t>(devices_of(*chosen).size()) : span;
   if (has_mesh ? count != span : count < span) {
-    throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(span) +
-                                             " positions, its arguments are on devices " +
-                                             list_of(devices_of(*chosen)));
+    throw core::Error("device_mismatch",
+                      fmt::format("the program's mesh has {} positions, its arguments are on devices {}", span,
+                                  list_of(devices_of(*chosen))));
   }
   return chosen;
 }
@@ -273,16 +275,17 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
     if (server_devices) {
       // Before they are listed: a text may name any number.
       if (count > *server_devices) {
-        throw core::Error("too_few_devices", "the program requires " + std::to_string(count) + " devices, only " +
-                                                 std::to_string(*server_devices) + " devices are available");
+        throw core::Error(
+            "too_few_devices",
+            fmt::format("the program requires {} devices, only {} devices are available", count, *server_devices));
       }
       out.devices.resize(static_cast<size_t>(count));
       std::iota(out.devices.begin(), out.devices.end(), int64_t{0});
     }
   }
   if (module.num_partitions > 1 && count != module.num_partitions) {
-    throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) +
-                                          " partitions, the mesh has " + std::to_string(count) + " devices");
+    throw core::Error("invalid_mesh", fmt::format("the program is for {} partitions, the mesh has {} devices",
+                                                  module.num_partitions, count));
   }
   out.lower.device_count = count;
   out.lower.donate = request.donate;
@@ -293,13 +296,11 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
                         auto&& type_of) {
     std::vector<std::optional<sharding::TensorSharding>> list(total);
     if (specs.size() > total) {
-      wrong.add(std::string("/") + field,
-                std::to_string(specs.size()) + " entries for " + std::to_string(total) + " values");
+      wrong.add(std::string("/") + field, fmt::format("{} entries for {} values", specs.size(), total));
       return list;
     }
     for (size_t i = 0; i < specs.size(); ++i) {
-      if (specs[i])
-        list[i] = resolve(*specs[i], meshes, type_of(i), "/" + std::string(field) + "/" + std::to_string(i), wrong);
+      if (specs[i]) list[i] = resolve(*specs[i], meshes, type_of(i), fmt::format("/{}/{}", field, i), wrong);
     }
     return list;
   };

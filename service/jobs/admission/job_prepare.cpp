@@ -32,7 +32,7 @@ void check_infeeds(const std::vector<effects::InfeedEntry>& infeeds, const compi
   for (const std::string& queue : queues) known += (known.empty() ? "'" : ", '") + queue + "'";
   for (size_t i = 0; i < infeeds.size(); ++i) {
     if (queues.contains(infeeds[i].queue)) continue;
-    wrong.add("/infeed/" + std::to_string(i) + "/queue",
+    wrong.add(fmt::format("/infeed/{}/queue", i),
               "the program takes nothing from queue '" + infeeds[i].queue + "'" +
                   (known.empty() ? "; it has no infeed" : "; it takes from " + known));
   }
@@ -50,7 +50,7 @@ void JobRunner::check_updates(Job& job) {
   std::set<size_t> results;
   for (size_t i = 0; i < wanted.updates.size(); ++i) {
     const ArrayUpdate& update = wanted.updates[i];
-    const std::string pointer = "/update/" + std::to_string(i);
+    const std::string pointer = fmt::format("/update/{}", i);
     const auto* stored = update.argument < wanted.arguments.size()
                              ? std::get_if<ArrayArgument>(&wanted.arguments[update.argument])
                              : nullptr;
@@ -60,15 +60,15 @@ void JobRunner::check_updates(Job& job) {
     }
     const auto& given = job.lowered->plan->results;
     if (update.result >= given.size()) {
-      wrong.add(pointer + "/result", "the program has " + std::to_string(given.size()) + " results, there is no " +
-                                         std::to_string(update.result));
+      wrong.add(pointer + "/result",
+                fmt::format("the program has {} results, there is no {}", given.size(), update.result));
       continue;
     }
     const arrays::ArrayInfo& info = stored->array->info();
     const tensor::TensorType& type = given[update.result].parameter.global_type;
     if (type != info.type) {
-      wrong.add(pointer + "/result", "is tensor<" + tensor::to_string(type) + ">, array '" + info.id + "' is tensor<" +
-                                         tensor::to_string(info.type) + ">");
+      wrong.add(pointer + "/result", fmt::format("is tensor<{}>, array '{}' is tensor<{}>", tensor::to_string(type),
+                                                 info.id, tensor::to_string(info.type)));
     }
     if (!job.uses.updates.insert(info.id).second)
       wrong.add(pointer + "/argument", "array '" + info.id + "' is updated twice");
@@ -84,8 +84,10 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->timings.parse_ms = wanted.parse_ms;
   // Replicas are what pmap makes of a program; here a program has one (behaviour S41).
   if (wanted.program->module->num_replicas > 1) {
-    throw core::Error("not_implemented", "the program is for " + std::to_string(wanted.program->module->num_replicas) +
-                                             " replicas; replicas and partitions together are not implemented");
+    throw core::Error(
+        "not_implemented",
+        fmt::format("the program is for {} replicas; replicas and partitions together are not implemented",
+                    wanted.program->module->num_replicas));
   }
   const size_t expected = wanted.program->arguments.size();
   if (wanted.arguments.size() != expected)
@@ -105,8 +107,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
     }
     types.push_back(given);
     if (!compile::fits(given, type)) {
-      wrong.add("/arguments/" + std::to_string(i),
-                "expected tensor<" + tensor::to_string(type) + ">, got tensor<" + tensor::to_string(given) + ">");
+      wrong.add(fmt::format("/arguments/{}", i),
+                fmt::format("expected tensor<{}>, got tensor<{}>", tensor::to_string(type), tensor::to_string(given)));
     }
   }
   wrong.throw_if_any("invalid_argument");
@@ -125,7 +127,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   if (!compiler_.count_binding(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
     CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
     for (const tensor::TensorType& type : job->argument_types)
-      note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);
+      note.arguments += fmt::format("{}{}", note.arguments.empty() ? "" : ", ", tensor::to_string(type));
     options_.on_compile(note);
   }
   job->timings.bind_ms = core::milliseconds_between(start, clock_.steady());

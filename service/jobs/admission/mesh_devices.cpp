@@ -1,5 +1,7 @@
 #include "service/jobs/admission/mesh_devices.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -76,10 +78,10 @@ std::optional<std::vector<int64_t>> from_meshes(const JobRequest& request, int64
     std::sort(entries.begin(), entries.end());
     for (size_t i = 0; i < entries.size(); ++i) {
       if (list.set(entries[i], given.device_ids[i])) continue;
-      wrong.add("/meshes/" + name, "device " + std::to_string(given.device_ids[i]) + " for device_id " +
-                                       std::to_string(entries[i]) +
-                                       " of the program contradicts another mesh of the request: device ids of all "
-                                       "meshes of a program index one list of devices");
+      wrong.add("/meshes/" + name,
+                fmt::format("device {} for device_id {} of the program contradicts another mesh of the request: device "
+                            "ids of all meshes of a program index one list of devices",
+                            given.device_ids[i], entries[i]));
       break;
     }
   }
@@ -113,10 +115,11 @@ std::optional<std::vector<int64_t>> from_arguments(const JobRequest& request, in
     bool fits = entries.size() == has.size();
     for (size_t p = 0; p < has.size() && fits; ++p) fits = list.set(entries[p], has[p]);
     if (fits) continue;
-    throw core::Error("device_mismatch", "argument " + std::to_string(i) + " lies on devices " + list_of(has) +
-                                             ", the program has it on its devices " + list_of(entries) +
-                                             ", which other arguments say or which are not as many; name a mesh and "
-                                             "send \"reshard\": true to have it moved");
+    throw core::Error(
+        "device_mismatch",
+        fmt::format("argument {} lies on devices {}, the program has it on its devices {}, which other arguments say "
+                    "or which are not as many; name a mesh and send \"reshard\": true to have it moved",
+                    i, list_of(has), list_of(entries)));
   }
   if (!is_named) return std::nullopt;
   std::optional<std::vector<int64_t>> out = list.filled();
@@ -182,12 +185,12 @@ void check_places(const JobRequest& request, const std::vector<int64_t>& devices
              });
     }
     if (fits) continue;
-    throw core::Error("device_mismatch",
-                      "the program runs on devices " + list_of(devices) + ", argument " + std::to_string(i) +
-                          " lies on " + list_of(devices_of(stored)) +
-                          (mesh != nullptr ? ", which are not those of its mesh " + mesh::to_sdy(*mesh)
-                                           : ", which are not those of a mesh of the program") +
-                          "; send \"reshard\": true to have it moved");
+    throw core::Error(
+        "device_mismatch",
+        fmt::format("the program runs on devices {}, argument {} lies on {}{}; send \"reshard\": true to have it moved",
+                    list_of(devices), i, list_of(devices_of(stored)),
+                    mesh != nullptr ? ", which are not those of its mesh " + mesh::to_sdy(*mesh)
+                                    : ", which are not those of a mesh of the program"));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "service/jobs/admission/parts_assignment.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -18,15 +20,14 @@ bool has_parts(const std::vector<std::optional<NamedSpec>>& specs) {
 // One for each value; null and what is missing at the end are replicated.
 std::vector<Parts> parts_of(const std::vector<std::optional<NamedSpec>>& specs, size_t total, const char* field) {
   if (specs.size() > total) {
-    throw core::Error("invalid_spec", std::string("/") + field + ": " + std::to_string(specs.size()) + " entries for " +
-                                          std::to_string(total) + " values");
+    throw core::Error("invalid_spec", fmt::format("/{}: {} entries for {} values", field, specs.size(), total));
   }
   std::vector<Parts> out(total);
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i]) continue;
     if (!specs[i]->parts) {
-      throw core::Error("invalid_spec", std::string("/") + field + "/" + std::to_string(i) +
-                                            ": names of axes and integer specs do not go together");
+      throw core::Error("invalid_spec",
+                        fmt::format("/{}/{}: names of axes and integer specs do not go together", field, i));
     }
     out[i] = specs[i]->parts;
   }
@@ -40,24 +41,25 @@ PartitionCount count_of(const JobRequest& request, std::optional<int64_t> total)
   PartitionCount out;
   out.count = total.value_or(1);
   if (out.count > processes.devices) {
-    throw core::Error("too_few_devices", "the program requires " + std::to_string(out.count) + " devices, only " +
-                                             std::to_string(processes.devices) + " devices are available");
+    throw core::Error("too_few_devices", fmt::format("the program requires {} devices, only {} devices are available",
+                                                     out.count, processes.devices));
   }
   if (out.count > local && out.count < processes.devices) {
-    throw core::Error("not_implemented", std::to_string(out.count) +
-                                             " partitions over several processes: a program that leaves its process "
-                                             "needs all " +
-                                             std::to_string(processes.devices) + " devices");
+    throw core::Error(
+        "not_implemented",
+        fmt::format("{} partitions over several processes: a program that leaves its process needs all {} devices",
+                    out.count, processes.devices));
   }
   if (!request.local_num_partitions && out.count > local) {
-    throw core::Error("invalid_request", "local_num_partitions: " + std::to_string(out.count) +
-                                             " partitions are more than the " + std::to_string(local) +
-                                             " devices of the process; say how many of them are local");
+    throw core::Error("invalid_request", fmt::format("local_num_partitions: {} partitions are more than the {} devices "
+                                                     "of the process; say how many of them are local",
+                                                     out.count, local));
   }
   out.local = request.local_num_partitions.value_or(out.count);
   if (out.local > local) {
-    throw core::Error("invalid_request", "local_num_partitions: " + std::to_string(out.local) + " are more than the " +
-                                             std::to_string(local) + " devices of the process");
+    throw core::Error(
+        "invalid_request",
+        fmt::format("local_num_partitions: {} are more than the {} devices of the process", out.local, local));
   }
   out.devices.resize(static_cast<size_t>(out.count));
   const int64_t first = out.count <= local ? request.as_process.value_or(0) * local : 0;
@@ -94,10 +96,9 @@ DeviceAssignment assign_parts(const JobRequest& request) {
     if (!total) total = inner;
     if (*total != inner) {
       throw core::Error("invalid_spec",
-                        "a constraint over " + mesh::to_sdy(*named->mesh) +
-                            " has total partitions: " + std::to_string(inner) + ", expected " + std::to_string(*total) +
-                            "; make it agree with in_shardings, out_shardings, num_partitions and other "
-                            "constraints");
+                        fmt::format("a constraint over {} has total partitions: {}, expected {}; make it agree with "
+                                    "in_shardings, out_shardings, num_partitions and other constraints",
+                                    mesh::to_sdy(*named->mesh), inner, *total));
     }
   }
   DeviceAssignment out;

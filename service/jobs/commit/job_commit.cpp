@@ -5,6 +5,8 @@
 //   3. Write and sync the blobs of updated arrays.
 //   4. One transaction: array rows, donations, effects, used infeed entries, the job's end. A job without any has none.
 //   5. Publish new arrays, drop donated ones, notify readers of the log.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -181,8 +183,9 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         const int64_t effect_count = job.committed_count() + static_cast<int64_t>(rows.size());
         if (job.effect_order != sessions::EffectOrder::kNone &&
             transaction.has_effects_of_job(request.session, job.row.id, effect_count)) {
-          throw core::Error("nondeterministic_job", "job '" + job.row.id + "' had " + std::to_string(effect_count) +
-                                                        " effects this time, and its run before has logged more");
+          throw core::Error("nondeterministic_job",
+                            fmt::format("job '{}' had {} effects this time, and its run before has logged more",
+                                        job.row.id, effect_count));
         }
         if (core::is_planted(core::PlantedBug::kAppendTwiceOnRetry) && job.row.attempt > 1) {
           auto again = rows;

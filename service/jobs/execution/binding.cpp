@@ -1,5 +1,7 @@
 #include "service/jobs/execution/binding.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -94,9 +96,9 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout) {
   if (!has_shards_of(layout, given)) {
-    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.type.local) +
-                                      " against shards of " +
-                                      tensor::to_string(std::span<const int64_t>(layout.shard_dims)));
+    throw core::Error("internal", fmt::format("a result's plan and its sharding disagree: {} against shards of {}",
+                                              tensor::to_string(given.type.local),
+                                              tensor::to_string(std::span<const int64_t>(layout.shard_dims))));
   }
   arrays::ShardBuffers shards(static_cast<size_t>(layout.shard_count));
   for (size_t s = 0; s < outputs.size(); ++s) {

@@ -6,6 +6,8 @@
 //   arrays leave the memory that the plan needs. Run; serve() supplies infeeds, callback replies and early commits
 //   (job_serve.cpp).
 //   5. Commit (job_commit.cpp). After a failed run, donated arrays get back those buffers that it did not overwrite.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -89,18 +91,17 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
           if (update.argument != i) continue;
           job.read_versions[i] = version;
           if (update.version && *update.version != version) {
-            throw core::Error("precondition_failed", "array '" + argument.array->info().id + "' has version " +
-                                                         std::to_string(version) + ", the update is for version " +
-                                                         std::to_string(*update.version));
+            throw core::Error("precondition_failed",
+                              fmt::format("array '{}' has version {}, the update is for version {}",
+                                          argument.array->info().id, version, *update.version));
           }
         }
         const arrays::ArrayInfo& info = argument.array->info();
         if (!has_shards_of(argument.array->layout(), wanted) && info.committed && !request.reshard) {
-          throw core::Error("sharding_mismatch", "argument " + std::to_string(i) + ": array '" + info.id +
-                                                     "' is sharded as " + place_text(info.sharding) +
-                                                     ", the program wants " +
-                                                     wanted_text(job.lowered->argument_shardings[i]) +
-                                                     "; send \"reshard\": true to have it moved");
+          throw core::Error("sharding_mismatch", fmt::format("argument {}: array '{}' is sharded as {}, the program "
+                                                             "wants {}; send \"reshard\": true to have it moved",
+                                                             i, info.id, place_text(info.sharding),
+                                                             wanted_text(job.lowered->argument_shardings[i])));
         }
         bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
                                      is_donated ? BufferSlices::kRefused : BufferSlices::kAllowed);
@@ -250,8 +251,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     result.effects.push_back({++number, place, std::move(effect)});
   }
   for (const auto& [queue, count] : job->recorder->left()) {
-    result.warnings.push_back(std::to_string(count) + " entries of the request's infeed for queue '" + queue +
-                              "' were not taken");
+    result.warnings.push_back(
+        fmt::format("{} entries of the request's infeed for queue '{}' were not taken", count, queue));
   }
   for (const sharding::TensorSharding& sharding : job->lowered->argument_shardings) {
     result.argument_ranks.push_back(sharding.rank());

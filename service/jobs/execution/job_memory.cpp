@@ -3,6 +3,8 @@
 //   queued      its request and its program. Without room they leave memory, and are read again from its row in time
 //   not next    its results, until the jobs before it in the session are over. Without room it does not begin before
 //   answered    the text of its answer. Without room a job of a request is refused, one in the background waits
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -127,11 +129,11 @@ void JobRunner::hold_answer(Job& job, JobResult& result, core::Waiter& waiter) {
   const int64_t limit = memory->limit_bytes();
   const int64_t most = limit > INT64_MAX / 2 ? INT64_MAX : 2 * limit;
   if (bytes > most) {
-    throw core::Error("memory_exceeded",
-                      "the answer may take " + std::to_string(bytes) + " bytes as text, more than the " +
-                          std::to_string(most) +
-                          " that this server has for one; send \"results\": {\"encoding\": \"array\"} and read the "
-                          "arrays, or accept a file of results");
+    throw core::Error(
+        "memory_exceeded",
+        fmt::format("the answer may take {} bytes as text, more than the {} that this server has for one; send "
+                    "\"results\": {{\"encoding\": \"array\"}} and read the arrays, or accept a file of results",
+                    bytes, most));
   }
   while (!memory->try_grow_beyond(bytes)) {
     if (!job.in_background)

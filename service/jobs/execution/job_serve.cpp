@@ -6,6 +6,8 @@
 //   - callback replies: the request is stored and visible, then its reply is waited for
 //   - effects for outgoing queues, and all of a job that streams its effects: committed while the run continues, and
 //     visible only then. What happens within kBatchTime of a commit is committed together.
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/jobs/job.h"
 
@@ -170,9 +172,11 @@ void JobRunner::begin_wait(Job& job, ClientWait wait) {
     if (stopping_) throw draining();
     if (!job.in_background) {
       if (waiting_foreground_ >= options_.foreground_waits) {
-        throw core::Error("queue_full", std::to_string(waiting_foreground_) +
-                                            " requests wait for what their clients have to bring; send this one with "
-                                            "\"Prefer: respond-async\"")
+        throw core::Error(
+            "queue_full",
+            fmt::format(
+                "{} requests wait for what their clients have to bring; send this one with \"Prefer: respond-async\"",
+                waiting_foreground_))
             .with_retry_after(1);
       }
       ++waiting_foreground_;

@@ -1,5 +1,7 @@
 #include "service/jobs/execution/pulled_parts.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +17,7 @@ const sharding::DeviceShard& place_on(const arrays::Array& array, int64_t device
   const auto found =
       std::find_if(places.begin(), places.end(), [&](const sharding::DeviceShard& p) { return p.device == device; });
   if (found == places.end()) {
-    throw core::Error("not_found", "array '" + array.info().id + "' has no shard on device " + std::to_string(device));
+    throw core::Error("not_found", fmt::format("array '{}' has no shard on device {}", array.info().id, device));
   }
   return *found;
 }

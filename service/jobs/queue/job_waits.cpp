@@ -1,5 +1,7 @@
 // Waits of jobs, and of requests about jobs. Nothing polls: the awaited event notifies the waiter, and so does
 // everything that ends the wait.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -86,10 +88,10 @@ void JobRunner::wait_idle(sessions::SessionQueue& queue, std::chrono::millisecon
     if (queue.is_held(last) && !queue.is_closing())
       throw core::Error("session_halted", "the session is halted: a job has failed; resume the session to wait on");
     if (clock_.steady() >= end) {
-      throw core::Error("overloaded",
-                        std::to_string(queue.open_count()) + " jobs of the session are not over after " +
-                            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) +
-                            " s; send the request again to wait longer")
+      throw core::Error(
+          "overloaded",
+          fmt::format("{} jobs of the session are not over after {} s; send the request again to wait longer",
+                      queue.open_count(), std::chrono::duration_cast<std::chrono::seconds>(time).count()))
           .with_retry_after(1);
     }
     waiter->wait(end);

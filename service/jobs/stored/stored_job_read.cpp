@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -277,7 +279,7 @@ JobRequest read_stored_job(const storage::JobRow& row, const StoredJobSources& s
   try {
     const auto in = nlohmann::json::parse(document);
     const auto version = in.at("version").get<int64_t>();
-    if (version != kStoredJobVersion) throw unreadable("it has version " + std::to_string(version));
+    if (version != kStoredJobVersion) throw unreadable(fmt::format("it has version {}", version));
     return StoredJobReader(row, sources).read(in);
   } catch (const nlohmann::json::exception& error) {
     throw unreadable(error.what());
