@@ -117,7 +117,7 @@ std::optional<std::vector<int64_t>> from_arguments(const JobRequest& request, in
     if (fits) continue;
     throw core::Error(
         "device_mismatch",
-        fmt::format("argument {} lies on devices {}, the program has it on its devices {}, which other arguments say "
+        fmt::format("argument {} is on devices {}, the program has it on its devices {}, which other arguments say "
                     "or which are not as many; name a mesh and send \"reshard\": true to have it moved",
                     i, list_of(has), list_of(entries)));
   }
@@ -187,7 +187,7 @@ void check_places(const JobRequest& request, const std::vector<int64_t>& devices
     if (fits) continue;
     throw core::Error(
         "device_mismatch",
-        fmt::format("the program runs on devices {}, argument {} lies on {}{}; send \"reshard\": true to have it moved",
+        fmt::format("the program runs on devices {}, argument {} is on {}{}; send \"reshard\": true to have it moved",
                     list_of(devices), i, list_of(devices_of(stored)),
                     mesh != nullptr ? ", which are not those of its mesh " + mesh::to_sdy(*mesh)
                                     : ", which are not those of a mesh of the program"));
