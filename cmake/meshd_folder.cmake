@@ -32,20 +32,26 @@ function(meshd_unity target)
   endif()
 endfunction()
 
-# Subfolders without a CMakeLists.txt of their own belong to the library. NO_UNITY: each file is compiled by itself.
+# meshd_sources_below(FOLDER OUT): its .cpp files and those of its subfolders, but for subfolders with a CMakeLists.txt of their own.
+function(meshd_sources_below folder out)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB subfolders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${folder}/*)
+  foreach(subfolder ${subfolders})
+    if(IS_DIRECTORY ${subfolder} AND NOT EXISTS ${subfolder}/CMakeLists.txt)
+      meshd_sources_below(${subfolder} more)
+      list(APPEND sources ${more})
+    endif()
+  endforeach()
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# Subfolders without a CMakeLists.txt of their own, and theirs, belong to the library. NO_UNITY: each file is compiled by itself.
 # PLANTED: so are these files, because the test binary meshd_planted (tests/history) replaces them by a second compile with
 # planted bugs (service/core/planted_bugs.h).
 define_property(GLOBAL PROPERTY MESHD_PLANTED_SOURCES BRIEF_DOCS "files with a site of a planted bug")
 function(meshd_folder name)
   cmake_parse_arguments(FOLDER "NO_UNITY" "" "PLANTED;LINKS;PRIVATE_LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  file(GLOB subfolders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_CURRENT_SOURCE_DIR}/*)
-  foreach(subfolder ${subfolders})
-    if(IS_DIRECTORY ${subfolder} AND NOT EXISTS ${subfolder}/CMakeLists.txt)
-      file(GLOB more CONFIGURE_DEPENDS ${subfolder}/*.cpp)
-      list(APPEND sources ${more})
-    endif()
-  endforeach()
+  meshd_sources_below(${CMAKE_CURRENT_SOURCE_DIR} sources)
   list(TRANSFORM FOLDER_LINKS PREPEND meshd_ REGEX "^[a-z]+$")
   if(sources)
     add_library(meshd_${name} STATIC ${sources})

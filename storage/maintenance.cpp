@@ -1,5 +1,7 @@
 #include "storage/maintenance.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <string_view>
 #include <unordered_set>
@@ -65,10 +67,9 @@ class Check {
     report_.schema_version = number("PRAGMA user_version");
     const auto newest = static_cast<int64_t>(migrations().size());
     if (report_.schema_version == newest) return true;
-    wrong("the schema is version " + std::to_string(report_.schema_version) + ", this build checks " +
-          std::to_string(newest) +
-          (report_.schema_version < newest ? "; start a server on a copy of the folder, which migrates it"
-                                           : "; use a newer build"));
+    wrong(fmt::format("the schema is version {}, this build checks {}{}", report_.schema_version, newest,
+                      report_.schema_version < newest ? "; start a server on a copy of the folder, which migrates it"
+                                                      : "; use a newer build"));
     return false;
   }
 
@@ -89,7 +90,7 @@ class Check {
         blobs_.verify(shard.blob);
         report_.bytes += shard.blob.length;
       } catch (const core::Error& error) {
-        wrong("array " + shard.array + ", shard " + std::to_string(shard.index) + ": " + error.internal());
+        wrong(fmt::format("array {}, shard {}: {}", shard.array, shard.index, error.internal()));
       }
     }
     for (const UploadPartRow& part : RecoveryRows(transaction).all_upload_parts()) {
@@ -97,7 +98,7 @@ class Check {
       try {
         blobs_.verify(part.blob);
       } catch (const core::Error& error) {
-        wrong("upload " + part.upload + ", byte " + std::to_string(part.offset) + ": " + error.internal());
+        wrong(fmt::format("upload {}, byte {}: {}", part.upload, part.offset, error.internal()));
       }
     }
     for (const JobBlobRow& job : RecoveryRows(transaction).all_job_blobs()) {
@@ -119,8 +120,8 @@ class Check {
     while (rows.step()) {
       const int64_t last = rows.integer(1);
       if (rows.integer(2) == last && rows.integer(3) == last) continue;
-      wrong("session " + rows.text(0) + ": its log should have the entries 1 to " + std::to_string(last) +
-            ", but has " + std::to_string(rows.integer(2)) + " up to " + std::to_string(rows.integer(3)));
+      wrong(fmt::format("session {}: its log should have the entries 1 to {}, but has {} up to {}", rows.text(0), last,
+                        rows.integer(2), rows.integer(3)));
     }
   }
 
@@ -140,8 +141,8 @@ CheckReport restore(FileSystem& files, const std::string& backup, const std::str
   const std::unique_ptr<FileLock> lock = locked(files, backup);
   CheckReport report = Check(files, backup).run();
   if (report.problem_count > 0) {
-    throw core::Error("storage_failed", "the backup is damaged, " + std::to_string(report.problem_count) +
-                                            " problems: " + report.problems.front());
+    throw core::Error("storage_failed", fmt::format("the backup is damaged, {} problems: {}", report.problem_count,
+                                                    report.problems.front()));
   }
   const BlobStore blobs(files, backup + "/blobs", [](const std::string&) {});
   Connection rows(database_path(backup), Connection::Mode::kReadOnly, {});

@@ -27,7 +27,7 @@
 #include "api/server/tls_context.h"
 #include "service/core/ids.h"
 #include "service/core/memory_ledger.h"
-#include "service/jobs/retention.h"
+#include "service/jobs/commit/retention.h"
 #include "service/quotas/rate_limiter.h"
 
 namespace meshd::api {

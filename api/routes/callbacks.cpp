@@ -5,7 +5,7 @@
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
-#include "service/jobs/pulled_parts.h"
+#include "service/jobs/execution/pulled_parts.h"
 
 namespace meshd::api {
 namespace {

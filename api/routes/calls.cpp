@@ -5,7 +5,7 @@
 
 #include "api/codecs/runs/trees.h"
 #include "api/routes/routes.h"
-#include "service/jobs/call_plan.h"
+#include "service/jobs/admission/call_plan.h"
 
 namespace meshd::api {
 namespace {

@@ -11,7 +11,7 @@
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/infeed_queues.h"
-#include "service/jobs/idempotency_keys.h"
+#include "service/jobs/commit/idempotency_keys.h"
 #include "service/jobs/job_runner.h"
 #include "service/mesh/processes.h"
 #include "service/models/model_store.h"

@@ -1,4 +1,6 @@
 // Deleting arrays, one or many: taken out of sight first, then out of the rows, then out of memory.
+#include <fmt/core.h>
+
 #include "service/arrays/array_store.h"
 #include "service/core/error.h"
 
@@ -17,8 +19,9 @@ void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check)
   if (state->parts && state->parts->is_being_completed)
     throw core::Error("array_in_use", "array '" + id + "' is just being completed");
   if (state->job_count > 0) {
-    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(state->job_count) +
-                                          " accepted jobs or models; wait for them, cancel them, or delete the models");
+    throw core::Error("array_in_use", fmt::format("array '{}' has still to be read by {} accepted jobs or models; wait "
+                                                  "for them, cancel them, or delete the models",
+                                                  id, state->job_count));
   }
   if (check) check(state->version);
   state->deleted = true;

@@ -87,14 +87,13 @@ ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool
 }
 
 std::string ArrayStore::blob_name(const Array& array, int64_t version, size_t shard) {
-  return array.info().id + ".v" + std::to_string(version) + ".w" + std::to_string(++writes_) + ".s" +
-         std::to_string(shard);
+  return fmt::format("{}.v{}.w{}.s{}", array.info().id, version, ++writes_, shard);
 }
 
 void ArrayStore::require_quota(int64_t bytes, std::string_view what) const {
   if (bytes > quota_bytes_) {
-    throw core::Error("quota_exceeded", std::string(what) + " of " + std::to_string(bytes) +
-                                            " bytes is over the limit of " + std::to_string(quota_bytes_) + " bytes");
+    throw core::Error("quota_exceeded",
+                      fmt::format("{} of {} bytes is over the limit of {} bytes", what, bytes, quota_bytes_));
   }
 }
 
@@ -198,7 +197,7 @@ NewShards ArrayStore::new_shards(const Array& array, int64_t held_bytes) {
   }
   if (store_.blobs().free_bytes() < bytes)
     throw core::Error("disk_full",
-                      "the disk that keeps the data has no room for an array of " + std::to_string(bytes) + " bytes");
+                      fmt::format("the disk that keeps the data has no room for an array of {} bytes", bytes));
   const int64_t version = array.next_version();
   const int64_t shard_bytes = bytes / array.layout().shard_count;
   NewShards out;
@@ -217,8 +216,9 @@ quotas::ArrayCharge ArrayStore::charge_beside(const Array& array, int64_t bytes)
 
 Spool ArrayStore::spool(const Array& array, int64_t bytes) {
   if (store_.blobs().free_bytes() < bytes)
-    throw core::Error("disk_full", "the disk that keeps the data has no room for " + std::to_string(bytes) +
-                                       " bytes while they are put into order");
+    throw core::Error(
+        "disk_full",
+        fmt::format("the disk that keeps the data has no room for {} bytes while they are put into order", bytes));
   return {store_, blob_name(array, array.next_version(), 0), bytes,
           ledger_.charge_bytes(array.info().principal, bytes, kSpooled)};
 }

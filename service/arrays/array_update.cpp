@@ -1,5 +1,7 @@
 // Arrays that jobs update: the same array, its next version, as array_versions.cpp makes them, but in the transaction
 // of the job.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/arrays/array_store.h"
@@ -30,17 +32,17 @@ void require_free(const Next& next, const Array::State& state, const std::string
   if (!state.reserved_by.empty())
     throw core::Error("array_in_use", "array '" + id + "' is donated to job " + state.reserved_by);
   if (state.state != ArrayState::kReady || state.version != next.before) {
-    throw core::Error("conflict", "array '" + id + "' has version " + std::to_string(state.version) +
-                                      " by now; the job has read version " + std::to_string(next.before) +
-                                      ", so its update would lose another; run it again");
+    throw core::Error("conflict", fmt::format("array '{}' has version {} by now; the job has read version {}, so its "
+                                              "update would lose another; run it again",
+                                              id, state.version, next.before));
   }
   const auto own = state.jobs_of_session.find(session);
   const int64_t others = state.job_count - next.own_jobs - (own == state.jobs_of_session.end() ? 0 : own->second);
   if (others > 0) {
     throw core::Error("array_in_use",
-                      "array '" + id + "' has still to be read by " + std::to_string(others) +
-                          " accepted jobs or models elsewhere; run the job again when those jobs are over and "
-                          "those models are deleted");
+                      fmt::format("array '{}' has still to be read by {} accepted jobs or models elsewhere; run the "
+                                  "job again when those jobs are over and those models are deleted",
+                                  id, others));
   }
 }
 

@@ -4,6 +4,8 @@
 //   3. On storage's writer thread, in one transaction: check again that the version may be made, then update row and
 //      shards. Jobs are accepted on the same thread: each entirely before or after.
 //   4. On the same thread, once durable: swap the new shards in.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <future>
@@ -29,9 +31,9 @@ void require_free(const std::string& id, const Array::State& state, int64_t vers
   if (!state.reserved_by.empty())
     throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state.reserved_by);
   if (state.job_count > 0) {
-    throw core::Error("array_in_use",
-                      "array '" + id + "' has still to be read by " + std::to_string(state.job_count) +
-                          " accepted jobs or models; wait for them, delete the models, or make a new array");
+    throw core::Error("array_in_use", fmt::format("array '{}' has still to be read by {} accepted jobs or models; wait "
+                                                  "for them, delete the models, or make a new array",
+                                                  id, state.job_count));
   }
   if (state.state != ArrayState::kReady || state.version != version)
     throw core::Error("conflict", "array '" + id + "' was taken meanwhile");

@@ -1,5 +1,7 @@
 #include "service/arrays/assembly.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -59,8 +61,8 @@ void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, 
   const bool named = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.devices.empty(); });
   if (!named) {
     if (parts.size() != devices.size()) {
-      throw core::Error("invalid_array", "expected " + std::to_string(devices.size()) + " per-device arrays, got " +
-                                             std::to_string(parts.size()));
+      throw core::Error("invalid_array",
+                        fmt::format("expected {} per-device arrays, got {}", devices.size(), parts.size()));
     }
     for (size_t i = 0; i < parts.size(); ++i) parts[i].devices = {devices[i]};
     return;
@@ -78,14 +80,13 @@ void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, 
   std::set<int64_t> seen;
   for (const int64_t device : given) {
     if (std::find(devices.begin(), devices.end(), device) == devices.end())
-      throw core::Error("invalid_array", "device " + std::to_string(device) + " is none of " + list_of(devices));
+      throw core::Error("invalid_array", fmt::format("device {} is none of {}", device, list_of(devices)));
     if (!seen.insert(device).second)
-      throw core::Error("invalid_array", "device " + std::to_string(device) + " is named twice");
+      throw core::Error("invalid_array", fmt::format("device {} is named twice", device));
   }
   if (seen.size() != devices.size()) {
-    throw core::Error("invalid_array", "expected " + std::to_string(devices.size()) + " per-device arrays, got " +
-                                           std::to_string(seen.size()) + ": devices " + list_of(devices) +
-                                           " and parts for " + list_of(given));
+    throw core::Error("invalid_array", fmt::format("expected {} per-device arrays, got {}: devices {} and parts for {}",
+                                                   devices.size(), seen.size(), list_of(devices), list_of(given)));
   }
 }
 
@@ -123,13 +124,12 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   const sharding::Layout& layout = array->layout();
   const sharding::DeviceShard* place = shard_on(layout, device);
   const std::string& id = array->info().id;
-  if (place == nullptr)
-    throw core::Error("not_found", "array '" + id + "' has no shard on device " + std::to_string(device));
+  if (place == nullptr) throw core::Error("not_found", fmt::format("array '{}' has no shard on device {}", id, device));
   const tensor::Dims actual = layout.shard_actual_dims(place->shard);
   if (type.dtype != array->info().type.dtype || type.dims != actual) {
-    throw core::Error("invalid_array", "the shard on device " + std::to_string(device) + " is " +
-                                           std::string(tensor::name(array->info().type.dtype)) + list_of(actual) +
-                                           ", got " + std::string(tensor::name(type.dtype)) + list_of(type.dims));
+    throw core::Error("invalid_array", fmt::format("the shard on device {} is {}{}, got {}{}", device,
+                                                   tensor::name(array->info().type.dtype), list_of(actual),
+                                                   tensor::name(type.dtype), list_of(type.dims)));
   }
   const PartOnItsWay on_its_way(store, array);
   const int64_t element_bytes = tensor::size_bytes(type.dtype);
@@ -152,8 +152,8 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
     } else if (kept != shard) {
       each_run(layout, actual, element_bytes, [&](int64_t to, int64_t from, int64_t length) {
         if (std::memcmp(kept->data() + to, bytes->data() + from, static_cast<size_t>(length)) == 0) return;
-        throw core::Error("invalid_array", "the shard on device " + std::to_string(device) +
-                                               " differs from the same shard on another device");
+        throw core::Error("invalid_array",
+                          fmt::format("the shard on device {} differs from the same shard on another device", device));
       });
     }
     parts.received[static_cast<size_t>(place->position)] = true;

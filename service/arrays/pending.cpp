@@ -1,5 +1,7 @@
 #include "service/arrays/pending.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -20,9 +22,9 @@ void PendingArrays::add(const ArrayRef& array) {
              entry.second->state().with([](const Array::State& state) { return state.parts.has_value(); });
     });
     if (count >= limits_.most_of_principal) {
-      throw core::Error("limit_reached", std::to_string(count) +
-                                             " arrays wait for their parts, which is all that one principal may have "
-                                             "pending; complete some of them, or delete them")
+      throw core::Error("limit_reached", fmt::format("{} arrays wait for their parts, which is all that one principal "
+                                                     "may have pending; complete some of them, or delete them",
+                                                     count))
           .with_retry_after(kRetrySeconds);
     }
     array->state().with([&](Array::State& state) {
@@ -78,9 +80,9 @@ void PendingArrays::note_progress(PendingParts& parts) const {
 void PendingArrays::take_bytes(PendingParts& parts, int64_t bytes) {
   if (held_bytes_.fetch_add(bytes) + bytes > limits_.most_bytes) {
     held_bytes_ -= bytes;
-    throw core::Error("overloaded", "parts of pending arrays fill the memory that there is for them (" +
-                                        std::to_string(limits_.most_bytes) +
-                                        " bytes); complete some of the arrays, or delete them")
+    throw core::Error("overloaded", fmt::format("parts of pending arrays fill the memory that there is for them ({} "
+                                                "bytes); complete some of the arrays, or delete them",
+                                                limits_.most_bytes))
         .with_retry_after(kRetrySeconds);
   }
   parts.bytes += bytes;
@@ -112,8 +114,8 @@ std::vector<ArrayRef> PendingArrays::take_expired() {
         continue;
       }
       const ArrayInfo& info = array->info();
-      table.note_gone(info, "array '" + info.id + "' was pending and got no part for " +
-                                std::to_string(limits_.timeout.count()) + " seconds; it is gone");
+      table.note_gone(info, fmt::format("array '{}' was pending and got no part for {} seconds; it is gone", info.id,
+                                        limits_.timeout.count()));
       out.push_back(array);
       entry = table.by_id.erase(entry);
     }

@@ -1,5 +1,7 @@
 #include "service/arrays/region.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -78,8 +80,7 @@ Slice parse_field(std::string_view field, int64_t size) {
   if (parts.size() == 1) {
     const int64_t at = from_end(parse_number(parts[0], field));
     if (at < 0 || at >= size) {
-      throw core::Error("invalid_query",
-                        "slice: index " + std::string(field) + " is outside of a dimension of " + std::to_string(size));
+      throw core::Error("invalid_query", fmt::format("slice: index {} is outside of a dimension of {}", field, size));
     }
     return {at, at + 1, 1};
   }
@@ -116,8 +117,7 @@ std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> 
   for (;; ++d) {
     const size_t comma = text.find(',');
     if (d >= dims.size()) {
-      throw core::Error("invalid_query",
-                        "slice: more fields than the array's " + std::to_string(dims.size()) + " dimensions");
+      throw core::Error("invalid_query", fmt::format("slice: more fields than the array's {} dimensions", dims.size()));
     }
     out[d] = parse_field(text.substr(0, comma), dims[d]);
     if (comma == std::string_view::npos) break;
@@ -167,7 +167,7 @@ void ScatterWriter::advance(size_t bytes) {
 
 void ScatterWriter::write(std::span<const std::byte> bytes) {
   if (static_cast<int64_t>(bytes.size()) > remaining()) {
-    throw core::Error("malformed_body", "the body has more than the array's " + std::to_string(total_) + " bytes");
+    throw core::Error("malformed_body", fmt::format("the body has more than the array's {} bytes", total_));
   }
   while (!bytes.empty()) {
     if (run_left_ == 0) locate();

@@ -1,5 +1,7 @@
 #include "service/compile/pipeline.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -27,14 +29,14 @@ std::string key_of(const std::optional<sharding::TensorSharding>& sharding) {
 }
 
 std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
-  std::string key = parsed.id + "|" + (request.mesh ? mesh::to_sdy(*request.mesh) : "") + "|" +
-                    std::to_string(request.device_count) + "|";
+  std::string key =
+      fmt::format("{}|{}|{}|", parsed.id, request.mesh ? mesh::to_sdy(*request.mesh) : "", request.device_count);
   for (const auto* list : {&request.in_shardings, &request.out_shardings}) {
     for (const auto& sharding : *list) key += key_of(sharding) + ";";
     key += "|";
   }
   if (request.donate) {
-    for (const int64_t position : *request.donate) key += std::to_string(position) + ",";
+    for (const int64_t position : *request.donate) key += fmt::format("{},", position);
   } else {
     key += "text";
   }
@@ -232,7 +234,7 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
 
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {
   std::string key = lowered->key + "@";
-  for (const int64_t device : devices) key += std::to_string(device) + ",";
+  for (const int64_t device : devices) key += fmt::format("{},", device);
   return state_.with([&](State& state) {
     const bool is_known = state.bound.find(key) != nullptr;
     ++(is_known ? state.counters.bind_hits : state.counters.bind_count);

@@ -1,5 +1,7 @@
 #include "service/compile/stages.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/compile/rewrite/rounding.h"
@@ -43,9 +45,9 @@ void check_against_text(const ir::Parameter& parameter, const std::optional<shar
                         const char* what, size_t position) {
   if (!asked || !parameter.sharding) return;
   if (sharding::is_equivalent(closed(*asked), closed(*parameter.sharding))) return;
-  throw core::Error("invalid_spec", std::string(what) + " " + std::to_string(position) + ": the program annotates it " +
-                                        sharding::to_sdy(*parameter.sharding) + ", the request says " +
-                                        sharding::to_sdy(*asked));
+  throw core::Error("invalid_spec",
+                    fmt::format("{} {}: the program annotates it {}, the request says {}", what, position,
+                                sharding::to_sdy(*parameter.sharding), sharding::to_sdy(*asked)));
 }
 
 }  // namespace

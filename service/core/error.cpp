@@ -1,5 +1,7 @@
 #include "service/core/error.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -78,7 +80,7 @@ void Diagnostics::throw_if_any(ErrorCode code) const {
   if (list_.empty()) return;
   std::string detail =
       list_.front().pointer.empty() ? list_.front().detail : list_.front().pointer + ": " + list_.front().detail;
-  if (list_.size() > 1) detail += " (and " + std::to_string(list_.size() - 1) + " more)";
+  if (list_.size() > 1) detail += fmt::format(" (and {} more)", list_.size() - 1);
   throw Error(code, std::move(detail), list_);
 }
 

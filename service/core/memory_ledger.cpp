@@ -1,5 +1,7 @@
 #include "service/core/memory_ledger.h"
 
+#include <fmt/core.h>
+
 #include <iterator>
 #include <string>
 
@@ -102,8 +104,9 @@ void MemoryReservation::grow(int64_t bytes) {
   const std::string name(kParts[static_cast<size_t>(account_)].name);
   const int64_t limit = limit_bytes();
   if (bytes_ + bytes > limit) {
-    throw Error("body_too_large", "this takes more than the " + std::to_string(limit) + " bytes of memory that all " +
-                                      name + " of this server may take together");
+    throw Error("body_too_large",
+                fmt::format("this takes more than the {} bytes of memory that all {} of this server may take together",
+                            limit, name));
   }
   throw Error("memory_full", "other " + name + " hold the memory that this one needs")
       .with_retry_after(kRetryAfterSeconds);

@@ -1,5 +1,7 @@
 #include "service/device/engine.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <thread>
@@ -21,13 +23,13 @@ void check(const EngineOptions& options, RunRequest& request) {
     for (int64_t i = 0; i < plan.device_count; ++i) request.devices.push_back(i);
   }
   if (static_cast<int64_t>(request.devices.size()) != plan.device_count) {
-    throw core::Error("invalid_argument", "the program runs on " + std::to_string(plan.device_count) + " devices, " +
-                                              std::to_string(request.devices.size()) + " are given");
+    throw core::Error("invalid_argument", fmt::format("the program runs on {} devices, {} are given", plan.device_count,
+                                                      request.devices.size()));
   }
   for (const int64_t device : request.devices) {
     if (device < 0 || device >= options.device_count) {
-      throw core::Error("too_few_devices", "device " + std::to_string(device) + " is asked for, the server has " +
-                                               std::to_string(options.device_count) + " devices");
+      throw core::Error("too_few_devices",
+                        fmt::format("device {} is asked for, the server has {} devices", device, options.device_count));
     }
   }
   if (options.transport == nullptr || options.process_of_device.empty() || !plan.shares_between_devices) return;
@@ -46,25 +48,23 @@ void check(const EngineOptions& options, RunRequest& request) {
 void check_arguments(const EngineOptions& options, const RunRequest& request) {
   const compile::Plan& plan = *request.plan;
   if (request.arguments.size() != plan.arguments.size()) {
-    throw core::Error("invalid_argument", "the program takes " + std::to_string(plan.arguments.size()) +
-                                              " arguments, got " + std::to_string(request.arguments.size()));
+    throw core::Error("invalid_argument", fmt::format("the program takes {} arguments, got {}", plan.arguments.size(),
+                                                      request.arguments.size()));
   }
   for (size_t i = 0; i < plan.arguments.size(); ++i) {
     const compile::PlanParameter& wanted = plan.arguments[i];
     const auto& shards = request.arguments[i].shards;
     const int64_t count = plan.table(wanted.table).count();
     if (static_cast<int64_t>(shards.size()) != count) {
-      throw core::Error("invalid_argument", "argument " + std::to_string(i) + " has " + std::to_string(count) +
-                                                " shards, got " + std::to_string(shards.size()));
+      throw core::Error("invalid_argument", fmt::format("argument {} has {} shards, got {}", i, count, shards.size()));
     }
     for (const tensor::BufferRef& shard : shards) {
       if (shard == nullptr && options.transport == nullptr) {
-        throw core::Error("invalid_argument", "argument " + std::to_string(i) + " lacks a shard");
+        throw core::Error("invalid_argument", fmt::format("argument {} lacks a shard", i));
       }
       if (shard != nullptr && shard->size() < wanted.shard_bytes) {
-        throw core::Error("invalid_argument", "shards of argument " + std::to_string(i) + " have " +
-                                                  std::to_string(wanted.shard_bytes) + " bytes, got " +
-                                                  std::to_string(shard->size()));
+        throw core::Error("invalid_argument", fmt::format("shards of argument {} have {} bytes, got {}", i,
+                                                          wanted.shard_bytes, shard->size()));
       }
     }
   }
@@ -106,9 +106,9 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
   auto run = std::make_shared<RunImpl>(shared, std::move(request), std::move(done));
   const int64_t limit = shared.options.memory_limit_bytes;
   if (limit > 0 && run->planned_bytes() > limit) {
-    throw core::Error("memory_exceeded", "the run needs " + std::to_string(run->planned_bytes()) +
-                                             " bytes at its peak, the server gives " + std::to_string(limit) +
-                                             " bytes to all runs together");
+    throw core::Error("memory_exceeded",
+                      fmt::format("the run needs {} bytes at its peak, the server gives {} bytes to all runs together",
+                                  run->planned_bytes(), limit));
   }
   if (deadline) {
     run->set_timer(shared.workers.at(*deadline, [weak = std::weak_ptr<RunImpl>(run)] {
@@ -142,8 +142,8 @@ const std::shared_ptr<tensor::BufferPool>& Engine::pool() const { return impl_->
 std::vector<int64_t> Engine::least_loaded(int64_t count) const {
   const std::vector<int64_t> queue = impl_->shared.scheduler.stats().device_queue;
   if (count < 0 || count > static_cast<int64_t>(queue.size())) {
-    throw core::Error("too_few_devices", std::to_string(count) + " devices are asked for, the server has " +
-                                             std::to_string(queue.size()) + " devices");
+    throw core::Error("too_few_devices",
+                      fmt::format("{} devices are asked for, the server has {} devices", count, queue.size()));
   }
   std::vector<int64_t> devices(queue.size());
   std::iota(devices.begin(), devices.end(), int64_t{0});

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +14,7 @@ constexpr double kLargeStepNs = 20'000;     // after one of these the clock is r
 }  // namespace
 
 void RunImpl::fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const {
-  const std::string where = step.location.line > 0 ? "line " + std::to_string(step.location.line) + ": " : "";
+  const std::string where = step.location.line > 0 ? fmt::format("line {}: ", step.location.line) : "";
   throw core::Error(code, where + "'" + step.name + "': " + message,
                     {{.pointer = {}, .detail = message, .line = step.location.line, .column = step.location.column}});
 }
@@ -39,7 +41,7 @@ RunImpl::Next RunImpl::advance() {
     } else {
       if (request_.step_budget > 0 && executed >= request_.step_budget) {
         fail_at(steps[frame.index], "budget_exceeded",
-                "the run has executed " + std::to_string(executed) + " steps, which is all it may");
+                fmt::format("the run has executed {} steps, which is all it may", executed));
       }
       if (request_.pause_before && paused_at_ != executed && request_.pause_before(executed)) {
         paused_at_ = executed;
@@ -161,8 +163,7 @@ RunImpl::Next RunImpl::end_of_body() {
   const int64_t executed = steps_done_.load(std::memory_order_relaxed) + 1;
   steps_done_.store(executed, std::memory_order_relaxed);
   if (request_.step_budget > 0 && executed > request_.step_budget) {
-    fail_at(step, "budget_exceeded",
-            "the run has executed " + std::to_string(executed) + " steps, which is more than it may");
+    fail_at(step, "budget_exceeded", fmt::format("the run has executed {} steps, which is more than it may", executed));
   }
   if (executed % kStepsBetweenLooks != 0 || (!is_lent_ && !has_to_attend())) return Next::kGoOn;
   return is_slice_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <cstring>
 
 #include "service/device/run_impl.h"
@@ -55,15 +57,13 @@ bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   ++effect_visit_;
   if (result.results.size() != effect.results.size()) {
     fail_at(step, "program_failed",
-            "it has " + std::to_string(effect.results.size()) + " results, the reply " +
-                std::to_string(result.results.size()));
+            fmt::format("it has {} results, the reply {}", effect.results.size(), result.results.size()));
   }
   for (size_t i = 0; i < result.results.size(); ++i) {
     const auto bytes = static_cast<size_t>(tensor::byte_count(effect.results[i]));
     if (result.results[i].size() != bytes) {
       fail_at(step, "program_failed",
-              "result " + std::to_string(i) + " of the callback has " + std::to_string(bytes) + " bytes, the reply " +
-                  std::to_string(result.results[i].size()));
+              fmt::format("result {} of the callback has {} bytes, the reply {}", i, bytes, result.results[i].size()));
     }
     if (bytes > 0) std::memcpy(pointer(step.results[i], shard), result.results[i].data(), bytes);
   }

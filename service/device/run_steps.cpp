@@ -1,5 +1,7 @@
 // Kernels and collectives: for each distinct shard in turn, or shared between threads; in work groups that end at
 // checkpoints.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <exception>
 #include <sstream>
@@ -149,8 +151,9 @@ void RunImpl::check_members(const compile::Step& step, std::span<const int32_t> 
     for (const compile::CollectiveSource& source : step.collective->get(plan()).sources[static_cast<size_t>(shard)]) {
       if (active.holder(source.table, source.shard) >= 0) continue;
       fail_at(step, "program_failed",
-              "only some members of its group reach it: device " + std::to_string(source.device) +
-                  " left the loop or took another branch, so its part is missing");
+              fmt::format("only some members of its group reach it: device {} left the loop or took another branch, so "
+                          "its part is missing",
+                          source.device));
     }
   }
 }

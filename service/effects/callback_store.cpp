@@ -1,5 +1,7 @@
 #include "service/effects/callback_store.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -40,8 +42,7 @@ SessionCallback from_row(const storage::CallbackRow& row, bool job_is_over) {
 
 SessionCallback find(storage::Reader& reader, const std::string& session, int64_t number) {
   const auto row = reader.callback(session, number);
-  if (!row)
-    throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
+  if (!row) throw core::Error("not_found", fmt::format("there is no callback request {} in this session", number));
   return from_row(*row, is_over(reader.job_of_session(session, row->job)));
 }
 
@@ -163,8 +164,8 @@ SessionCallback CallbackStore::reply(const std::string& session, int64_t number,
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
     if (row && !row->answer && is_over(transaction.job_of_session(session, row->job))) {
-      throw core::Error("job_finished", "callback request " + std::to_string(number) + " was withdrawn: job '" +
-                                            row->job + "' is over");
+      throw core::Error("job_finished",
+                        fmt::format("callback request {} was withdrawn: job '{}' is over", number, row->job));
     }
     transaction.reply_to_callback(session, number, text);
   });
@@ -176,13 +177,13 @@ void check_reply(const CallbackRequest& request, const std::vector<tensor::Dense
   core::Diagnostics wrong;
   const auto& expected = request.expected;
   if (values.size() != expected.size()) {
-    wrong.add("/values",
-              "expected " + std::to_string(expected.size()) + " values, got " + std::to_string(values.size()));
+    wrong.add("/values", fmt::format("expected {} values, got {}", expected.size(), values.size()));
   }
   for (size_t i = 0; i < values.size() && i < expected.size(); ++i) {
     if (values[i].type == expected[i]) continue;
-    wrong.add("/values/" + std::to_string(i), "expected tensor<" + tensor::to_string(expected[i]) + ">, got tensor<" +
-                                                  tensor::to_string(values[i].type) + ">");
+    wrong.add(fmt::format("/values/{}", i),
+              fmt::format("expected tensor<{}>, got tensor<{}>", tensor::to_string(expected[i]),
+                          tensor::to_string(values[i].type)));
   }
   wrong.throw_if_any("invalid_request");
 }

@@ -1,5 +1,7 @@
 #include "service/effects/effect_recorder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -30,12 +32,11 @@ int64_t memory_bytes(const RecordedEffect& effect) {
 
 core::Error no_memory_for(int64_t bytes, const core::MemoryReservation& memory) {
   if (bytes > memory.limit_bytes() - memory.bytes()) {
-    return {
-        "memory_exceeded",
-        "the effects of this run, which are kept until it is over, take more than the " +
-            std::to_string(memory.limit_bytes()) +
-            " bytes of memory that all effects of this server may take; send the job to a session with \"effects\": "
-            "\"streaming\", which puts them into the log while it runs, or log less"};
+    return {"memory_exceeded",
+            fmt::format("the effects of this run, which are kept until it is over, take more than the {} bytes of "
+                        "memory that all effects of this server may take; send the job to a session with \"effects\": "
+                        "\"streaming\", which puts them into the log while it runs, or log less",
+                        memory.limit_bytes())};
   }
   return core::Error("memory_full", "effects of other runs hold the memory that those of this one need")
       .with_retry_after(1);
@@ -88,10 +89,11 @@ void check_kinds(const std::vector<Use>& uses, const compile::Plan& plan) {
 /// What to send for a callback whose results the program waits for.
 std::string unbound(const compile::PlanEffect& effect) {
   const std::string number = std::to_string(effect.point.callback);
-  return "callback " + number + " of the program (line " + std::to_string(effect.location.line) +
-         ") gives values back and nothing answers it: send \"callbacks\": {\"" + number +
-         "\": {\"effect\": \"callback\", \"answers\": [[VALUE, ...], ...]}} with its results call by call, or in a "
-         "session \"live\": true in place of answers, and answer its calls while the program runs";
+  return fmt::format(
+      "callback {} of the program (line {}) gives values back and nothing answers it: send \"callbacks\": {{\"{}\": "
+      "{{\"effect\": \"callback\", \"answers\": [[VALUE, ...], ...]}}}} with its results call by call, or in a session "
+      "\"live\": true in place of answers, and answer its calls while the program runs",
+      number, effect.location.line, number);
 }
 
 }  // namespace
@@ -104,12 +106,11 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
         std::any_of(plan.effects.begin(), plan.effects.end(),
                     [&, n = index](const compile::PlanEffect& effect) { return effect.point.callback == n; });
     if (!known)
-      wrong.add("/callbacks/" + std::to_string(index),
-                "the program has no callback with index " + std::to_string(index));
+      wrong.add(fmt::format("/callbacks/{}", index), fmt::format("the program has no callback with index {}", index));
   }
   for (const compile::PlanEffect& effect : plan.effects) {
     if (effect.point.form != partition::EffectForm::kCallback) continue;
-    const std::string pointer = "/callbacks/" + std::to_string(effect.point.callback);
+    const std::string pointer = fmt::format("/callbacks/{}", effect.point.callback);
     auto found = given.find(effect.point.callback);
     if (found == given.end()) {
       if (!effect.results.empty()) {
@@ -119,14 +120,14 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
       found =
           given
               .emplace(effect.point.callback,
-                       Binding{find_effect_kind("log"), "callback_" + std::to_string(effect.point.callback), {}, false})
+                       Binding{find_effect_kind("log"), fmt::format("callback_{}", effect.point.callback), {}, false})
               .first;
     }
     const Binding& binding = found->second;
     kinds_used.push_back({binding.kind, &effect});
     if (!effect.results.empty() && !binding.kind->answers) {
-      wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back, effect \"" +
-                             std::string(binding.kind->name) + "\" does not");
+      wrong.add(pointer, fmt::format("callback {} gives values back, effect \"{}\" does not", effect.point.callback,
+                                     binding.kind->name));
     }
     if (binding.live && effect.results.empty())
       wrong.add(pointer + "/live", "the callback gives nothing back: there is nothing to answer");
@@ -134,9 +135,11 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
       wrong.add(pointer + "/live", "callback requests are answered in a session; name one");
     if (effect.results.empty()) continue;
     if (binding.kind->answers && binding.answers.empty() && !binding.live) {
-      wrong.add(pointer,
-                "callback " + std::to_string(effect.point.callback) +
-                    " gives values back: send \"answers\", or answer while the program runs with \"live\": true");
+      wrong.add(
+          pointer,
+          fmt::format(
+              "callback {} gives values back: send \"answers\", or answer while the program runs with \"live\": true",
+              effect.point.callback));
     }
     for (size_t call = 0; call < binding.answers.size(); ++call) {
       const auto& answer = binding.answers[call];
@@ -145,8 +148,8 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
       if (!fits) {
         std::string expected;
         for (const tensor::TensorType& type : effect.results)
-          expected += (expected.empty() ? "" : ", ") + tensor::to_string(type);
-        wrong.add(pointer + "/answers/" + std::to_string(call), "expected values of types " + expected);
+          expected += fmt::format("{}{}", expected.empty() ? "" : ", ", tensor::to_string(type));
+        wrong.add(fmt::format("{}/answers/{}", pointer, call), "expected values of types " + expected);
       }
     }
   }
@@ -231,7 +234,7 @@ device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
   if (form == partition::EffectForm::kOutfeed) return give(call);
   const auto found = bindings_.find(call.callback);
   if (found == bindings_.end()) {
-    throw core::Error("effects_not_supported", "callback " + std::to_string(call.callback) + " has nothing behind it");
+    throw core::Error("effects_not_supported", fmt::format("callback {} has nothing behind it", call.callback));
   }
   const Binding& binding = found->second;
   if (call.has_side_effect && commits_early(*binding.kind) && !has_room()) return device::EffectResult::pending();
@@ -321,9 +324,9 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
   }
   if (got == Got::kNothing) {
     throw core::Error("invalid_argument",
-                      "'" + std::string(call.name) + "' wants entry " + std::to_string(taken + 1) + " of queue '" +
-                          name + "', the request's infeed has " + std::to_string(taken) +
-                          "; send more, or run in a session and feed its queue",
+                      fmt::format("'{}' wants entry {} of queue '{}', the request's infeed has {}; send more, or run "
+                                  "in a session and feed its queue",
+                                  call.name, taken + 1, name, taken),
                       {{"/infeed", "expected more entries for queue '" + name + "'"}});
   }
   return device::EffectResult::done(results_of(entry, call));

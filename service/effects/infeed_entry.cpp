@@ -1,5 +1,7 @@
 #include "service/effects/infeed_entry.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -16,15 +18,15 @@ using tensor::TensorType;
 
 [[noreturn]] void misfit(const InfeedEntry& entry, const device::EffectCall& call, const std::string& what) {
   const std::string where = call.location != nullptr && call.location->line > 0
-                                ? "line " + std::to_string(call.location->line) + ": "
+                                ? fmt::format("line {}: ", call.location->line)
                                 : std::string();
-  throw core::Error("invalid_argument", where + "'" + std::string(call.name) + "': entry " +
-                                            std::to_string(entry.number) + " of queue '" + entry.queue + "' " + what);
+  throw core::Error("invalid_argument", fmt::format("{}'{}': entry {} of queue '{}' {}", where, call.name, entry.number,
+                                                    entry.queue, what));
 }
 
 std::string wanted_text(std::span<const TensorType> types) {
   std::string out;
-  for (const TensorType& type : types) out += (out.empty() ? "" : ", ") + tensor::to_string(type);
+  for (const TensorType& type : types) out += fmt::format("{}{}", out.empty() ? "" : ", ", tensor::to_string(type));
   return out;
 }
 
@@ -43,7 +45,7 @@ std::vector<std::vector<std::byte>> checked_bytes_of(const InfeedEntry& entry, c
 const InfeedPart& part_of(const InfeedEntry& entry, const device::EffectCall& call, int64_t device) {
   const auto found = std::find_if(entry.parts.begin(), entry.parts.end(),
                                   [&](const InfeedPart& part) { return part.device == device; });
-  if (found == entry.parts.end()) misfit(entry, call, "has no part for device " + std::to_string(device));
+  if (found == entry.parts.end()) misfit(entry, call, fmt::format("has no part for device {}", device));
   return *found;
 }
 
@@ -67,17 +69,15 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
   std::vector<const tensor::DenseValue*> first;  // of each distinct shard
   const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const tensor::DenseValue* {
     const InfeedPart& part = part_of(entry, call, device);
-    const std::string whose = "part of device " + std::to_string(device) + ": ";
+    const std::string whose = fmt::format("part of device {}: ", device);
     if (part.values.size() != call.results.size())
-      misfit(entry, call,
-             whose + std::to_string(part.values.size()) + " values for " + std::to_string(call.results.size()) +
-                 " results");
+      misfit(entry, call, fmt::format("{}{} values for {} results", whose, part.values.size(), call.results.size()));
     const tensor::DenseValue& value = part.values[result];
     const TensorType expected{type.dtype, dims};
     if (value.type != expected) {
       misfit(entry, call,
-             whose + "value " + std::to_string(result) + " is " + tensor::to_string(value.type) + ", expected " +
-                 tensor::to_string(expected));
+             fmt::format("{}value {} is {}, expected {}", whose, result, tensor::to_string(value.type),
+                         tensor::to_string(expected)));
     }
     if (first.size() <= static_cast<size_t>(shard)) first.resize(static_cast<size_t>(shard) + 1);
     const tensor::DenseValue*& known = first[static_cast<size_t>(shard)];
@@ -140,18 +140,16 @@ std::vector<std::vector<std::byte>> results_of(const InfeedEntry& entry, const d
   const auto devices = static_cast<int64_t>(call.devices.size());
   if (entry.partitions > 0 && entry.partitions != devices) {
     misfit(entry, call,
-           "was fed arrays over " + std::to_string(entry.partitions) + " devices, the program runs on " +
-               std::to_string(devices));
+           fmt::format("was fed arrays over {} devices, the program runs on {}", entry.partitions, devices));
   }
   if (entry.parts.empty()) return checked_bytes_of(entry, call, entry.values, "");
   if (static_cast<int64_t>(entry.parts.size()) != devices) {
     misfit(entry, call,
-           "was fed in " + std::to_string(entry.parts.size()) + " parts, the program runs on " +
-               std::to_string(devices) + " devices");
+           fmt::format("was fed in {} parts, the program runs on {} devices", entry.parts.size(), devices));
   }
   if (call.every_device) {
     return checked_bytes_of(entry, call, part_of(entry, call, call.device).values,
-                            "part of device " + std::to_string(call.device) + ": ");
+                            fmt::format("part of device {}: ", call.device));
   }
   std::vector<std::vector<std::byte>> out;
   for (size_t i = 0; i < call.results.size(); ++i) out.push_back(assembled(entry, call, i));

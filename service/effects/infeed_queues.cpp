@@ -1,5 +1,7 @@
 #include "service/effects/infeed_queues.h"
 
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 
 namespace meshd::effects {
@@ -14,8 +16,8 @@ constexpr size_t kAheadBytes = size_t{1} << 20;
 InfeedQueues::Appended InfeedQueues::append(const std::string& session, const InfeedEntry& entry,
                                             std::optional<int64_t> number, std::optional<storage::IdempotencyRow> key) {
   if (static_cast<int64_t>(entry.queue.size()) > limits_.name_bytes) {
-    throw core::Error("invalid_request", "queue: a name has at most " + std::to_string(limits_.name_bytes) + " bytes",
-                      {{"/queue", "expected at most " + std::to_string(limits_.name_bytes) + " bytes"}});
+    throw core::Error("invalid_request", fmt::format("queue: a name has at most {} bytes", limits_.name_bytes),
+                      {{"/queue", fmt::format("expected at most {} bytes", limits_.name_bytes)}});
   }
   storage::InfeedRow row;
   row.session = session;
@@ -42,15 +44,14 @@ InfeedQueues::Appended InfeedQueues::append(const std::string& session, const In
       }
     }
     if (number && *number != last + 1) {
-      throw core::Error("conflict", "queue '" + entry.queue + "' has had " + std::to_string(last) +
-                                        " entries; the next one has number " + std::to_string(last + 1) + ", not " +
-                                        std::to_string(*number));
+      throw core::Error("conflict", fmt::format("queue '{}' has had {} entries; the next one has number {}, not {}",
+                                                entry.queue, last, last + 1, *number));
     }
     if (waiting >= limits_.entries || bytes + static_cast<int64_t>(row.content.size()) > limits_.bytes) {
-      throw core::Error("queue_full", "queue '" + entry.queue + "': " + std::to_string(waiting) + " entries and " +
-                                          std::to_string(bytes) + " bytes wait in this session; at most " +
-                                          std::to_string(limits_.entries) + " entries and " +
-                                          std::to_string(limits_.bytes) + " bytes may")
+      throw core::Error(
+          "queue_full",
+          fmt::format("queue '{}': {} entries and {} bytes wait in this session; at most {} entries and {} bytes may",
+                      entry.queue, waiting, bytes, limits_.entries, limits_.bytes))
           .with_retry_after(1);
     }
     transaction.append_infeed(row);

@@ -1,10 +1,13 @@
 #include "service/effects/value_text.h"
 
+#include <fmt/core.h>
+
 namespace meshd::effects {
 
 std::string types_text(const std::vector<tensor::DenseValue>& values) {
   std::string out;
-  for (const tensor::DenseValue& value : values) out += (out.empty() ? "" : ", ") + tensor::to_string(value.type);
+  for (const tensor::DenseValue& value : values)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", tensor::to_string(value.type));
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "service/ir/program.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "service/core/error.h"
@@ -36,8 +38,7 @@ const NamedMesh* Module::find_mesh(std::string_view mesh_name) const {
 }
 
 void fail(core::ErrorCode code, const Location& location, const std::string& message) {
-  const std::string place =
-      "line " + std::to_string(location.line) + ", column " + std::to_string(location.column) + ": ";
+  const std::string place = fmt::format("line {}, column {}: ", location.line, location.column);
   throw core::Error(code, place + message, {{{}, message, location.line, location.column}});
 }
 

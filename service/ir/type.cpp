@@ -1,5 +1,7 @@
 #include "service/ir/type.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,10 +9,10 @@ namespace meshd::ir {
 namespace {
 
 std::string tensor_text(const Type& type) {
-  if (!type.is_quantized()) return "tensor<" + tensor::to_string(type.tensor) + ">";
+  if (!type.is_quantized()) return fmt::format("tensor<{}>", tensor::to_string(type.tensor));
   std::string out = "tensor<";
   for (const int64_t size : type.dims()) out += (size == tensor::kDynamicDim ? "?" : std::to_string(size)) + "x";
-  return out + to_string(*type.quantization) + ">";
+  return fmt::format("{}{}>", out, to_string(*type.quantization));
 }
 
 }  // namespace
@@ -45,7 +47,8 @@ std::string to_string(const Type& type) {
       break;
   }
   std::string out = "tuple<";
-  for (size_t i = 0; i < type.elements.size(); ++i) out += (i ? ", " : "") + to_string(type.elements[i]);
+  for (size_t i = 0; i < type.elements.size(); ++i)
+    out += fmt::format("{}{}", i ? ", " : "", to_string(type.elements[i]));
   return out + ">";
 }
 

@@ -1,6 +1,6 @@
 #include "service/jobs/inspect.h"
 
-#include "service/jobs/device_assignment.h"
+#include "service/jobs/admission/device_assignment.h"
 
 namespace meshd::jobs {
 

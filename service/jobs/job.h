@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "service/core/error.h"
-#include "service/jobs/device_assignment.h"
+#include "service/jobs/admission/device_assignment.h"
 #include "service/jobs/job_runner.h"
 #include "service/quotas/array_ledger.h"
 

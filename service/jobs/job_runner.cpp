@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "service/core/error.h"
-#include "service/jobs/environment.h"
 #include "service/jobs/job.h"
+#include "service/jobs/stored/environment.h"
 
 namespace meshd::jobs {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
-#include "service/jobs/idempotency_keys.h"
+#include "service/jobs/commit/idempotency_keys.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {

@@ -1,5 +1,7 @@
 #include "service/mesh/mesh.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -30,7 +32,7 @@ std::string quoted_sorted(std::vector<std::string> names) {
 std::string to_text(const Mesh& mesh) {
   std::string out = "Mesh(";
   for (size_t i = 0; i < mesh.axes.size(); ++i) {
-    out += (i ? ", '" : "'") + mesh.axes[i].name + "': " + std::to_string(mesh.axes[i].size);
+    out += fmt::format("{}{}': {}", i ? ", '" : "'", mesh.axes[i].name, mesh.axes[i].size);
   }
   return out + ")";
 }
@@ -38,14 +40,14 @@ std::string to_text(const Mesh& mesh) {
 std::string to_sdy(const Mesh& mesh) {
   std::string out = "<[";
   for (size_t i = 0; i < mesh.axes.size(); ++i) {
-    out += (i ? ", \"" : "\"") + mesh.axes[i].name + "\"=" + std::to_string(mesh.axes[i].size);
+    out += fmt::format("{}{}\"={}", i ? ", \"" : "\"", mesh.axes[i].name, mesh.axes[i].size);
   }
   out += "]";
   bool iota = static_cast<int64_t>(mesh.device_ids.size()) == mesh.position_count();
   for (size_t i = 0; i < mesh.device_ids.size(); ++i) iota = iota && mesh.device_ids[i] == static_cast<int64_t>(i);
   if (!mesh.device_ids.empty() && (!iota || mesh.axes.empty())) {
     out += ", device_ids=[";
-    for (size_t i = 0; i < mesh.device_ids.size(); ++i) out += (i ? ", " : "") + std::to_string(mesh.device_ids[i]);
+    for (size_t i = 0; i < mesh.device_ids.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", mesh.device_ids[i]);
     out += "]";
   }
   return out + ">";

@@ -1,5 +1,7 @@
 #include "service/mesh/positions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -19,16 +21,14 @@ Positions count(std::span<const Item> items) {
     const int64_t counted = std::max<int64_t>(size, 1);
     if (size < 0) {
       out.fault = i;
-      out.problem = "an axis has at least size 0, got " + std::to_string(size);
+      out.problem = fmt::format("an axis has at least size 0, got {}", size);
       return out;
     }
     // By division: the product itself may not fit.
     if (counted > kMaxPositions / strides) {
       out.fault = i;
-      out.problem =
-          "the mesh has more than " + std::to_string(kMaxPositions) +
-          " positions, the most that a mesh has: " + (strides > 1 ? std::to_string(strides) + " times " : "") +
-          std::to_string(size);
+      out.problem = fmt::format("the mesh has more than {} positions, the most that a mesh has: {}{}", kMaxPositions,
+                                strides > 1 ? fmt::format("{} times ", strides) : "", size);
       return out;
     }
     strides *= counted;

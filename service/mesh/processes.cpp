@@ -1,5 +1,7 @@
 #include "service/mesh/processes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -8,8 +10,8 @@ namespace meshd::mesh {
 
 void Processes::check(int64_t process) const {
   if (process >= 0 && process < count) return;
-  throw core::Error("invalid_query", "there is no process " + std::to_string(process) +
-                                         "; this server has processes 0 to " + std::to_string(count - 1));
+  throw core::Error("invalid_query",
+                    fmt::format("there is no process {}; this server has processes 0 to {}", process, count - 1));
 }
 
 void require_concrete(const Mesh& mesh, std::string_view what) {
@@ -59,7 +61,7 @@ Mesh local_mesh(const Mesh& mesh, const Processes& processes, int64_t process) {
   }
   if (!any) {
     throw core::Error("invalid_mesh",
-                      "process has no device in mesh: process " + std::to_string(process) + " and " + to_text(mesh));
+                      fmt::format("process has no device in mesh: process {} and {}", process, to_text(mesh)));
   }
   Mesh out;
   out.axis_types = mesh.axis_types;
@@ -71,10 +73,9 @@ Mesh local_mesh(const Mesh& mesh, const Processes& processes, int64_t process) {
     if (!inside) continue;
     const int64_t device = mesh.device_ids[position];
     if (processes.of(device) != process) {
-      throw core::Error("invalid_mesh", "the devices of process " + std::to_string(process) + " in " + to_text(mesh) +
-                                            " must form a contiguous subcube; device " + std::to_string(device) +
-                                            " lies between them and is process " +
-                                            std::to_string(processes.of(device)) + "'s");
+      throw core::Error("invalid_mesh", fmt::format("the devices of process {} in {} must form a contiguous subcube; "
+                                                    "device {} lies between them and is process {}'s",
+                                                    process, to_text(mesh), device, processes.of(device)));
     }
     out.device_ids.push_back(device);
   }

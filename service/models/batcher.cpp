@@ -21,8 +21,7 @@ constexpr size_t kPrograms = 64;
 std::string key_of(const std::vector<DenseValue>& inputs, bool with_batch) {
   std::string out;
   for (const DenseValue& input : inputs) {
-    for (size_t i = with_batch ? 0 : 1; i < input.type.dims.size(); ++i)
-      out += std::to_string(input.type.dims[i]) + ",";
+    for (size_t i = with_batch ? 0 : 1; i < input.type.dims.size(); ++i) out += fmt::format("{},", input.type.dims[i]);
     out += ";";
   }
   return out;

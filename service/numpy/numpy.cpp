@@ -1,5 +1,7 @@
 #include "service/numpy/numpy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -199,7 +201,7 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
     ir::Parameter& parameter = main.arguments.emplace_back();
     parameter.type = ir::Type::of(types[i]);
     parameter.location = main.location;
-    main.body.arguments.push_back(main.add_value(parameter.type, "%arg" + std::to_string(i)));
+    main.body.arguments.push_back(main.add_value(parameter.type, fmt::format("%arg{}", i)));
   }
   Tracer t(main, mesh, program.has_effects);
   const ir::OpBuilder::InsertionGuard inside(t.writer(), main.body.ops);
@@ -241,9 +243,9 @@ namespace {
 
 void append_key(std::string& out, const Input& input) {
   if (const auto* array = std::get_if<Input::ArrayType>(&input.value)) {
-    out += tensor::to_string(array->type) + (array->weak ? "*" : "");
+    out += fmt::format("{}{}", tensor::to_string(array->type), array->weak ? "*" : "");
   } else if (const auto* held = std::get_if<Input::Static>(&input.value)) {
-    out += "=" + std::to_string(held->index());
+    out += fmt::format("={}", held->index());
     if (const auto* truth = std::get_if<bool>(held)) out += *truth ? "t" : "f";
     if (const auto* integer = std::get_if<int64_t>(held)) out += std::to_string(*integer);
     if (const auto* real = std::get_if<double>(held)) {
@@ -252,7 +254,7 @@ void append_key(std::string& out, const Input& input) {
       std::copy_n(reinterpret_cast<const char*>(real), sizeof(bits), reinterpret_cast<char*>(&bits));
       out += std::to_string(bits);
     }
-    if (const auto* text = std::get_if<std::string>(held)) out += std::to_string(text->size()) + ":" + *text;
+    if (const auto* text = std::get_if<std::string>(held)) out += fmt::format("{}:{}", text->size(), *text);
   } else if (const auto* list = std::get_if<Input::List>(&input.value)) {
     out += input.is_list ? "[" : "(";
     for (const Input& item : *list) append_key(out, item);
@@ -260,7 +262,7 @@ void append_key(std::string& out, const Input& input) {
   } else {
     out += "{";
     for (const auto& [name, item] : std::get<Input::Dict>(input.value)) {
-      out += std::to_string(name.size()) + ":" + name;
+      out += fmt::format("{}:{}", name.size(), name);
       append_key(out, item);
     }
     out += "}";
@@ -274,7 +276,7 @@ std::string key_of(const Inputs& inputs) {
   std::string out;
   for (const Input& input : inputs.positional) append_key(out, input);
   for (const auto& [name, input] : inputs.keywords) {
-    out += "@" + std::to_string(name.size()) + ":" + name;
+    out += fmt::format("@{}:{}", name.size(), name);
     append_key(out, input);
   }
   return out;

@@ -1,5 +1,7 @@
 #include "service/ops/checks.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "service/core/error.h"
@@ -50,34 +52,34 @@ tensor::Dims merged(const tensor::Dims& a, const tensor::Dims& b) {
 
 void expect_operand_count(const OpView& view, std::string_view op, size_t count) {
   if (view.operands.size() == count) return;
-  reject(view, std::string(op) + ": expects " + std::to_string(count) + (count == 1 ? " operand" : " operands") +
-                   ", got " + std::to_string(view.operands.size()));
+  reject(view, fmt::format("{}: expects {}{}, got {}", op, count, count == 1 ? " operand" : " operands",
+                           view.operands.size()));
 }
 
 void expect_tensor(const OpView& view, std::string_view op, size_t operand) {
   if (operand < view.operands.size() && view.operands[operand].is_tensor()) return;
-  reject(view, std::string(op) + " I" + std::to_string(operand + 1) + ": operand " + std::to_string(operand) +
-                   " must be a tensor, got " + operand_text(view, operand));
+  reject(view, fmt::format("{} I{}: operand {} must be a tensor, got {}", op, operand + 1, operand,
+                           operand_text(view, operand)));
 }
 
 std::vector<ir::Type> agree(const OpView& view, std::string_view constraint, std::vector<ir::Type> inferred) {
   if (view.results.empty()) return inferred;
   if (view.results.size() != inferred.size()) {
-    reject(view, std::string(constraint) + ": gives " + std::to_string(inferred.size()) +
-                     " results, the text declares " + std::to_string(view.results.size()));
+    reject(view,
+           fmt::format("{}: gives {} results, the text declares {}", constraint, inferred.size(), view.results.size()));
   }
   for (size_t i = 0; i < inferred.size(); ++i) {
     if (compatible(inferred[i], view.results[i])) continue;
-    reject(view, std::string(constraint) + ": result " + std::to_string(i) + " is " + ir::to_string(inferred[i]) +
-                     ", the text declares " + ir::to_string(view.results[i]));
+    reject(view, fmt::format("{}: result {} is {}, the text declares {}", constraint, i, ir::to_string(inferred[i]),
+                             ir::to_string(view.results[i])));
   }
   return {view.results.begin(), view.results.end()};
 }
 
 std::vector<ir::Type> declared(const OpView& view, std::string_view op, size_t count) {
   if (view.results.size() != count) {
-    reject(view, std::string(op) + ": has " + std::to_string(count) + (count == 1 ? " result" : " results") +
-                     ", the text declares " + std::to_string(view.results.size()));
+    reject(view, fmt::format("{}: has {}{}, the text declares {}", op, count, count == 1 ? " result" : " results",
+                             view.results.size()));
   }
   return {view.results.begin(), view.results.end()};
 }
@@ -86,20 +88,19 @@ void expect_inputs_and_inits(const OpView& view, const std::string& op, const In
   const auto label = [&](std::string_view name) { return op + " " + std::string(name) + ": "; };
   const size_t count = input_count(view);
   if (count == 0 || view.operands.size() % 2 != 0) {
-    reject(view, label(labels.count) + "expects as many init values as inputs, and one at least, got " +
-                     std::to_string(view.operands.size()) + " operands");
+    reject(view, fmt::format("{}expects as many init values as inputs, and one at least, got {} operands",
+                             label(labels.count), view.operands.size()));
   }
   for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, op, i);
   for (size_t i = 0; i < count; ++i) {
     if (!compatible_shapes(view.operands[i].dims(), view.operands[0].dims())) {
-      reject(view, label(labels.shapes) + "inputs must have one shape (input 0 is " + operand_text(view, 0) +
-                       ", input " + std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("{}inputs must have one shape (input 0 is {}, input {} is {})", label(labels.shapes),
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     const ir::Type& init = view.operands[count + i];
     if (init.dtype() != view.operands[i].dtype() || init.rank() != 0) {
-      reject(view, label(labels.init) + "init value " + std::to_string(i) +
-                       " must be a scalar of its input's type (input " + operand_text(view, i) + ", init value " +
-                       operand_text(view, count + i) + ")");
+      reject(view, fmt::format("{}init value {} must be a scalar of its input's type (input {}, init value {})",
+                               label(labels.init), i, operand_text(view, i), operand_text(view, count + i)));
     }
   }
 }
@@ -115,7 +116,7 @@ std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& regio
 
 std::string types_text(const std::vector<ir::Type>& types) {
   std::string out = "(";
-  for (size_t i = 0; i < types.size(); ++i) out += (i == 0 ? "" : ", ") + ir::to_string(types[i]);
+  for (size_t i = 0; i < types.size(); ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", ir::to_string(types[i]));
   return out + ")";
 }
 

@@ -1,5 +1,7 @@
 #include "service/ops/op_constraints.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -36,14 +38,14 @@ std::vector<std::string> labelled_constraints(const OpDef& def) {
 std::vector<std::string> constraints_of(const OpDef& def) {
   const Signature& signature = def.signature;
   const auto count = [](int number, const std::string& what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
   };
   std::vector<std::string> out;
   std::string operands = "takes " + count(signature.operand_min, "operand");
   if (signature.operand_max < 0) {
     operands += " or more";
   } else if (signature.operand_max != signature.operand_min) {
-    operands = "takes " + std::to_string(signature.operand_min) + " to " + count(signature.operand_max, "operand");
+    operands = fmt::format("takes {} to {}", signature.operand_min, count(signature.operand_max, "operand"));
   }
   out.push_back(operands);
   if (signature.region_count < 0) out.emplace_back("has any number of regions");

@@ -1,5 +1,7 @@
 #include "service/ops/quantized.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -39,7 +41,7 @@ bool same_baseline(const ir::Type& a, const ir::Type& b) {
 }
 
 std::string pair_text(const ir::Type& a, const ir::Type& b) {
-  return " (" + ir::to_string(a) + " and " + ir::to_string(b) + ")";
+  return fmt::format(" ({} and {})", ir::to_string(a), ir::to_string(b));
 }
 
 void expect_same(const OpView& view, const ir::Type& a, const ir::Type& b) {
@@ -53,8 +55,8 @@ bool is_boolean(const ir::Type& type) { return type.is_tensor() && type.dtype() 
 
 void expect_plain(const OpView& view, size_t operand) {
   if (!view.operands[operand].is_quantized()) return;
-  reject(view, short_name(view) + ": operand " + std::to_string(operand) +
-                   " is an index or a shape, which is not quantized, got " + operand_text(view, operand));
+  reject(view, fmt::format("{}: operand {} is an index or a shape, which is not quantized, got {}", short_name(view),
+                           operand, operand_text(view, operand)));
 }
 
 void check_same(const OpView& view, const QuantizedTypes& types) {
@@ -105,8 +107,8 @@ void check_regions(const OpView& view, const OpDef& def) {
       for (const ir::Type& operand : operands_of(view, def.region_arguments, i)) {
         const ir::Type element = ir::scalar_of(operand);
         if (values[i].dtype() == element.dtype() && values[i].quantization == element.quantization) continue;
-        reject(view, short_name(view) + ": " + std::string(before) + std::to_string(i) + std::string(behind) + " is " +
-                         ir::to_string(values[i]) + ", but elements of the operand are " + ir::to_string(element));
+        reject(view, fmt::format("{}: {}{}{} is {}, but elements of the operand are {}", short_name(view), before, i,
+                                 behind, ir::to_string(values[i]), ir::to_string(element)));
       }
     }
   };
@@ -146,8 +148,8 @@ void check_product(const OpView& view, const ProductLabels& labels) {
   const ir::Type& rhs = view.operands[1];
   const ir::Type& result = view.results[0];
   const auto wrong = [&](std::string_view label, const std::string& rule) {
-    reject(view, short_name(view) + " " + std::string(label) + ": " + rule + " (" + ir::to_string(lhs) + ", " +
-                     ir::to_string(rhs) + " and " + ir::to_string(result) + ")");
+    reject(view, fmt::format("{} {}: {} ({}, {} and {})", short_name(view), label, rule, ir::to_string(lhs),
+                             ir::to_string(rhs), ir::to_string(result)));
   };
   if (!rhs.is_quantized() || lhs.is_quantized() != result.is_quantized())
     wrong(labels.quantized, "rhs is quantized, and the result where lhs is");
@@ -172,13 +174,14 @@ void check_quantized(const OpView& view, const OpDef& def) {
     const std::vector<const ir::Type*> types = quantized_types(view);
     reject(view, "unsupported_type",
            "'" + name_of(view) + "' does not take quantized types" +
-               (types.empty() ? std::string() : ", got " + ir::to_string(*types.front())) +
+               (types.empty() ? std::string() : fmt::format(", got {}", ir::to_string(*types.front()))) +
                ": dequantize its operands before it (stablehlo.uniform_dequantize)");
   }
   if (view.results.empty()) return;  // infer refuses it where the op has results
   for (const ir::Type* type : quantized_types(view)) {
     if (def.quantized.per_axis || !type->quantization->is_per_axis()) continue;
-    reject(view, short_name(view) + ": its tensors are quantized per tensor, got " + ir::to_string(*type));
+    reject(view,
+           fmt::format("{}: its tensors are quantized per tensor, got {}", short_name(view), ir::to_string(*type)));
   }
   check_same(view, def.quantized);
   if (def.quantized.same != SameQuantized::kNone) check_regions(view, def);
@@ -219,9 +222,8 @@ void check_quantized_sum(const OpView& view) {
   for (size_t i = 0; i < view.operands.size(); ++i) {
     const ir::Quantization& operand = *view.operands[i].quantization;
     if (!operand.is_per_axis() || operand.dimension == result.dimension) continue;
-    reject(view, "add C" + std::to_string(6 + i) + ": the quantization dimension of operand " + std::to_string(i) +
-                     " is " + std::to_string(operand.dimension) + ", that of the result is " +
-                     std::to_string(result.dimension));
+    reject(view, fmt::format("add C{}: the quantization dimension of operand {} is {}, that of the result is {}", 6 + i,
+                             i, operand.dimension, result.dimension));
   }
 }
 
@@ -293,8 +295,8 @@ void check_quantized_convolution(const OpView& view) {
     if (!type.is_quantized() || !type.quantization->is_per_axis()) return;
     const int64_t dimension = ir::int_or(numbers.entries, field, 0);
     if (type.quantization->dimension == dimension) return;
-    reject(view, "convolution " + std::string(label) + ": the quantization dimension is " + std::string(field) + ", " +
-                     std::to_string(dimension) + ", got " + ir::to_string(type));
+    reject(view, fmt::format("convolution {}: the quantization dimension is {}, {}, got {}", label, field, dimension,
+                             ir::to_string(type)));
   };
   expect_dimension(view.operands[1], "kernel_output_feature_dimension", "C29");
   expect_dimension(view.results[0], "output_feature_dimension", "C30");

@@ -1,4 +1,6 @@
 // The table: all families strung together once, with an index by name. Codes are row numbers.
+#include <fmt/core.h>
+
 #include <string>
 #include <unordered_map>
 
@@ -63,17 +65,16 @@ const Table& the_table() {
 /// A rule written on the op must have a mapping for each operand and result, with as many dimensions as these have.
 void expect_fits(const OpView& view, const sharding::FactorRule& rule) {
   if (rule.operands.size() != view.operands.size() || rule.results.size() != view.results.size()) {
-    reject(view, "sdy.sharding_rule maps " + std::to_string(rule.operands.size()) + " operands and " +
-                     std::to_string(rule.results.size()) + " results, the op has " +
-                     std::to_string(view.operands.size()) + " and " + std::to_string(view.results.size()));
+    reject(view, fmt::format("sdy.sharding_rule maps {} operands and {} results, the op has {} and {}",
+                             rule.operands.size(), rule.results.size(), view.operands.size(), view.results.size()));
   }
   const auto check = [&](std::span<const ir::Type> types, const std::vector<sharding::TensorFactors>& mappings,
                          std::string_view what) {
     for (size_t i = 0; i < types.size(); ++i) {
       const size_t rank = types[i].is_tensor() ? types[i].dims().size() : 0;
       if (mappings[i].size() == rank) continue;
-      reject(view, "sdy.sharding_rule maps " + std::to_string(mappings[i].size()) + " dimensions of " +
-                       std::string(what) + " " + std::to_string(i) + ", which is " + ir::to_string(types[i]));
+      reject(view, fmt::format("sdy.sharding_rule maps {} dimensions of {} {}, which is {}", mappings[i].size(), what,
+                               i, ir::to_string(types[i])));
     }
   };
   check(view.operands, rule.operands, "operand");

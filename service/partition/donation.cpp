@@ -1,5 +1,7 @@
 #include "service/partition/donation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::partition {
@@ -68,8 +70,8 @@ void plan_donation(LocalProgram& program, const ir::Function& main, const std::o
   std::string unusable;
   for (const LocalParameter& argument : program.arguments) {
     if (!argument.is_donated || argument.aliases >= 0) continue;
-    unusable += (unusable.empty() ? "" : ", ") + std::string(tensor::name(argument.global_type.dtype)) +
-                tensor::to_string(std::span<const int64_t>(argument.global_type.dims));
+    unusable += fmt::format("{}{}{}", unusable.empty() ? "" : ", ", tensor::name(argument.global_type.dtype),
+                            tensor::to_string(std::span<const int64_t>(argument.global_type.dims)));
   }
   if (!unusable.empty()) program.warnings.push_back("some donated buffers were not usable: " + unusable);
 }

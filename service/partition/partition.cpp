@@ -1,8 +1,8 @@
 #include "service/partition/partition.h"
 
 #include "service/ir/walk.h"
+#include "service/partition/lower/builder/views.h"
 #include "service/partition/lower/lowering.h"
-#include "service/partition/lower/views.h"
 
 namespace meshd::partition {
 namespace {

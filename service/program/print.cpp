@@ -1,5 +1,7 @@
 #include "service/program/print.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -28,7 +30,7 @@ bool is_plain_word(std::string_view text, bool is_symbol) {
 
 std::string joined(const std::vector<int64_t>& values) {
   std::string out;
-  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + std::to_string(values[i]);
+  for (size_t i = 0; i < values.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", values[i]);
   return out;
 }
 
@@ -118,7 +120,7 @@ std::string enum_text(const ir::EnumAttr& word) {
 
 std::string types_text(const std::vector<ir::Type>& types) {
   std::string out = "(";
-  for (size_t i = 0; i < types.size(); ++i) out += (i ? ", " : "") + to_string(types[i]);
+  for (size_t i = 0; i < types.size(); ++i) out += fmt::format("{}{}", i ? ", " : "", to_string(types[i]));
   return out + ")";
 }
 
@@ -138,8 +140,8 @@ struct AttributePrinter {
   std::string operator()(const ir::Unit&) const { return "unit"; }
   std::string operator()(const ir::IntegerAttr& a) const {
     if (a.type == "i1") return a.value != 0 ? "true" : "false";
-    if (a.type == "ui64") return std::to_string(static_cast<uint64_t>(a.value)) + " : ui64";
-    return std::to_string(a.value) + " : " + a.type;
+    if (a.type == "ui64") return fmt::format("{} : ui64", static_cast<uint64_t>(a.value));
+    return fmt::format("{} : {}", a.value, a.type);
   }
   std::string operator()(const ir::FloatAttr& a) const { return float_text(a.value, a.type) + " : " + a.type; }
   std::string operator()(const ir::StringAttr& a) const { return quoted(a.value); }
@@ -210,8 +212,8 @@ class FunctionPrinter {
       out_ += "^bb0(";
       for (size_t i = 0; i < region.arguments.size(); ++i) {
         std::string& name = names_[static_cast<size_t>(region.arguments[i])];
-        name = "%arg" + std::to_string(argument_count_++);
-        out_ += (i ? ", " : "") + name + ": " + to_string(function_.type_of(region.arguments[i]));
+        name = fmt::format("%arg{}", argument_count_++);
+        out_ += fmt::format("{}{}: {}", i ? ", " : "", name, to_string(function_.type_of(region.arguments[i])));
       }
       out_ += "):\n";
     }
@@ -223,12 +225,12 @@ class FunctionPrinter {
   void print_op(const ir::Op& op, int depth) {
     indent(depth);
     if (!op.results.empty()) {
-      const std::string name = "%" + std::to_string(result_count_++);
+      const std::string name = fmt::format("%{}", result_count_++);
       const bool several = op.results.size() > 1;
       for (size_t i = 0; i < op.results.size(); ++i) {
-        names_[static_cast<size_t>(op.results[i])] = several ? name + "#" + std::to_string(i) : name;
+        names_[static_cast<size_t>(op.results[i])] = several ? fmt::format("{}#{}", name, i) : name;
       }
-      out_ += name + (several ? ":" + std::to_string(op.results.size()) : "") + " = ";
+      out_ += name + (several ? fmt::format(":{}", op.results.size()) : "") + " = ";
     }
     out_ += quoted(op.name) + "(";
     for (size_t i = 0; i < op.operands.size(); ++i)

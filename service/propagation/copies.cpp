@@ -1,5 +1,7 @@
 #include "service/propagation/copies.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,16 +12,16 @@ namespace {
 std::string text_of(const AxisList& axes) {
   std::string out;
   for (const AxisRef& axis : axes) {
-    out += std::to_string(axis.axis) + ":" + std::to_string(axis.pre) + "*" + std::to_string(axis.size) + " ";
+    out += fmt::format("{}:{}*{} ", axis.axis, axis.pre, axis.size);
   }
   return out;
 }
 
 std::string text_of(const OpenSharding& sharding) {
-  std::string out = std::to_string(sharding.mesh) + "[";
+  std::string out = fmt::format("{}[", sharding.mesh);
   for (const sharding::DimSharding& dim : sharding.dims) out += text_of(dim.axes) + (dim.open ? "?," : ",");
-  return out + "]" + text_of(sharding.replicated) + "/" + text_of(sharding.unreduced) +
-         std::to_string(static_cast<int>(sharding.unreduced_kind));
+  return fmt::format("{}]{}/{}{}", out, text_of(sharding.replicated), text_of(sharding.unreduced),
+                     static_cast<int>(sharding.unreduced_kind));
 }
 
 /// Where any value has a sharding, those without one are fully open over its mesh.

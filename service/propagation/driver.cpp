@@ -1,5 +1,7 @@
 #include "service/propagation/driver.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -369,9 +371,9 @@ class Driver {
 void run_rounds(Graph& graph, const Groups& groups) {
   const std::vector<PriorityRound> rounds = take_priorities(graph);
   if (rounds.size() > kMaxPriorities) {
-    throw core::Error("unsupported_attribute", "shardings have " + std::to_string(rounds.size()) +
-                                                   " different priorities, at most " + std::to_string(kMaxPriorities) +
-                                                   " are supported");
+    throw core::Error(
+        "unsupported_attribute",
+        fmt::format("shardings have {} different priorities, at most {} are supported", rounds.size(), kMaxPriorities));
   }
   Driver driver(graph, groups);
   driver.all_steps();

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -36,7 +38,7 @@ void collect(const Graph& graph, int block, std::vector<Member>& out) {
   ir::Location location;
   location.line = member.line;
   location.column = 1;
-  ir::fail("invalid_program", location, "values of sharding group " + std::to_string(member.group) + why);
+  ir::fail("invalid_program", location, fmt::format("values of sharding group {}{}", member.group, why));
 }
 
 }  // namespace

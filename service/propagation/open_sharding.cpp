@@ -1,5 +1,7 @@
 #include "service/propagation/open_sharding.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::propagation {
@@ -36,10 +38,10 @@ std::string MeshTable::free_name(const mesh::Mesh& mesh) const {
     return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return row.name == name; });
   };
   std::string stem = "mesh";
-  if (mesh.is_maximal()) stem = "maximal_mesh_" + std::to_string(mesh.device_ids[0]);
+  if (mesh.is_maximal()) stem = fmt::format("maximal_mesh_{}", mesh.device_ids[0]);
   if (mesh.is_empty()) stem = "empty_mesh";
   std::string name = stem;
-  for (int i = 0; taken(name); ++i) name = stem + "_" + std::to_string(i);
+  for (int i = 0; taken(name); ++i) name = fmt::format("{}_{}", stem, i);
   return name;
 }
 

@@ -1,5 +1,7 @@
 #include "service/quotas/array_ledger.h"
 
+#include <fmt/core.h>
+
 #include <map>
 #include <utility>
 
@@ -14,10 +16,9 @@ constexpr std::string_view kAnArray = "an array";
 // As a difference: the sum may not fit.
 void require_room(std::string_view what, int64_t bytes, int64_t held, int64_t most, const std::string& principal) {
   if (most == 0 || bytes <= most - held) return;
-  throw core::Error("quota_exceeded", std::string(what) + " of " + std::to_string(bytes) +
-                                          " bytes does not fit: principal '" + display_name(principal) + "' has " +
-                                          std::to_string(held) + " bytes of arrays and of values that wait, at most " +
-                                          std::to_string(most) + " are allowed");
+  throw core::Error("quota_exceeded", fmt::format("{} of {} bytes does not fit: principal '{}' has {} bytes of arrays "
+                                                  "and of values that wait, at most {} are allowed",
+                                                  what, bytes, display_name(principal), held, most));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "service/quotas/rate_limiter.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -40,8 +42,8 @@ void RateLimiter::take(const std::string& principal) {
     return map.try_emplace(principal, rate_, now).first->second.take(now);
   });
   if (taken) return;
-  throw core::Error("too_many_requests", "principal '" + display_name(principal) + "' may make " +
-                                             std::to_string(rate_) + " requests a second")
+  throw core::Error("too_many_requests",
+                    fmt::format("principal '{}' may make {} requests a second", display_name(principal), rate_))
       .with_retry_after(1);
 }
 

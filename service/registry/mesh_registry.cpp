@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/mesh/mesh_document.h"
 #include "service/quotas/limits.h"
@@ -10,9 +12,8 @@ void verify_mesh(const mesh::Mesh& mesh, int64_t server_devices) {
   for (size_t i = 0; i < mesh.device_ids.size(); ++i) {
     const int64_t device = mesh.device_ids[i];
     if (device >= 0 && device < server_devices) continue;
-    wrong.add("/devices/" + std::to_string(i), "there is no device " + std::to_string(device) +
-                                                   "; this server has devices 0 to " +
-                                                   std::to_string(server_devices - 1));
+    wrong.add(fmt::format("/devices/{}", i),
+              fmt::format("there is no device {}; this server has devices 0 to {}", device, server_devices - 1));
   }
   wrong.throw_if_any("invalid_mesh");
 }

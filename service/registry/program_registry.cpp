@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -38,9 +40,8 @@ namespace {
 
 void check_leaves(std::optional<int64_t> leaves, size_t values, std::string_view field, std::string_view what) {
   if (!leaves || *leaves == static_cast<int64_t>(values)) return;
-  throw core::Error("invalid_request", "/" + std::string(field) + ": the tree has " + std::to_string(*leaves) +
-                                           " leaves, the program has " + std::to_string(values) + " " +
-                                           std::string(what));
+  throw core::Error("invalid_request",
+                    fmt::format("/{}: the tree has {} leaves, the program has {} {}", field, *leaves, values, what));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "service/sessions/session_store.h"
 
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/quotas/limits.h"
@@ -94,7 +96,7 @@ MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principa
   const std::lock_guard held(stack_mutex_);
   MeshStack stack = mesh_stack(id, principal);
   if (stack.meshes.size() >= kDeepestStack) {
-    throw core::Error("conflict", "a session is inside of " + std::to_string(kDeepestStack) + " meshes at most");
+    throw core::Error("conflict", fmt::format("a session is inside of {} meshes at most", kDeepestStack));
   }
   stack.meshes.push_back(mesh);
   catalog_.write([&](storage::Transaction& transaction) {

@@ -1,5 +1,7 @@
 #include "service/sharding/factor_rule.h"
 
+#include <fmt/core.h>
+
 namespace meshd::sharding {
 namespace {
 
@@ -7,7 +9,7 @@ namespace {
 std::string factor_name(int factor) {
   constexpr int kLetterCount = 'z' - 'i' + 1;
   if (factor < kLetterCount) return std::string(1, static_cast<char>('i' + factor));
-  return "z_" + std::to_string(factor - kLetterCount + 1);
+  return fmt::format("z_{}", factor - kLetterCount + 1);
 }
 
 std::string tensors_text(const std::vector<TensorFactors>& tensors) {
@@ -54,7 +56,7 @@ std::string to_sdy(const FactorRule& rule) {
   std::string out = "(" + tensors_text(rule.operands) + ")->(" + tensors_text(rule.results) + ")";
   if (!rule.factors.empty()) out += " {";
   for (size_t i = 0; i < rule.factors.size(); ++i) {
-    out += (i ? ", " : "") + factor_name(static_cast<int>(i)) + "=" + std::to_string(rule.factors[i].size);
+    out += fmt::format("{}{}={}", i ? ", " : "", factor_name(static_cast<int>(i)), rule.factors[i].size);
   }
   if (!rule.factors.empty()) out += "}";
   const auto of_kind = [](FactorKind kind) { return [kind](const Factor& factor) { return factor.kind == kind; }; };

@@ -1,9 +1,12 @@
 #include "service/sharding/layout_cache.h"
 
+#include <fmt/core.h>
+
 namespace meshd::sharding {
 
 std::shared_ptr<const Layout> LayoutCache::get(std::span<const int64_t> global_dims, const TensorSharding& sharding) {
-  const std::string key = tensor::to_string(global_dims) + "|" + mesh::to_sdy(*sharding.mesh) + "|" + to_sdy(sharding);
+  const std::string key =
+      fmt::format("{}|{}|{}", tensor::to_string(global_dims), mesh::to_sdy(*sharding.mesh), to_sdy(sharding));
   const LayoutRef known = state_.with([&](State& state) -> LayoutRef {
     const LayoutRef* found = state.layouts.find(key);
     if (found == nullptr) return nullptr;

@@ -1,5 +1,7 @@
 #include "service/sharding/parts.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 
 #include "service/core/checked_math.h"
@@ -12,16 +14,15 @@ namespace {
 // Factor by which each dimension grows from local to global.
 std::vector<int64_t> scales(size_t rank, const std::vector<int64_t>& parts, const std::vector<int64_t>& local_parts) {
   if (parts.size() != rank || local_parts.size() != rank) {
-    throw core::Error("invalid_spec", to_text(parts) + " and local " + to_text(local_parts) +
-                                          " must have an entry for each of the " + std::to_string(rank) +
-                                          " dimensions");
+    throw core::Error("invalid_spec", fmt::format("{} and local {} must have an entry for each of the {} dimensions",
+                                                  to_text(parts), to_text(local_parts), rank));
   }
   std::vector<int64_t> out;
   for (size_t d = 0; d < rank; ++d) {
     if (local_parts[d] < 1 || parts[d] % local_parts[d] != 0) {
-      throw core::Error("invalid_spec", "dimension " + std::to_string(d) + ": " + std::to_string(parts[d]) + " % " +
-                                            std::to_string(local_parts[d]) +
-                                            " != 0; the parts must divide by the local parts");
+      throw core::Error("invalid_spec",
+                        fmt::format("dimension {}: {} % {} != 0; the parts must divide by the local parts", d, parts[d],
+                                    local_parts[d]));
     }
     out.push_back(parts[d] / local_parts[d]);
   }
@@ -33,23 +34,23 @@ std::vector<int64_t> scales(size_t rank, const std::vector<int64_t>& parts, cons
 int64_t part_total(const std::vector<int64_t>& parts) {
   const mesh::Positions positions = mesh::count_positions(parts);
   if (!positions.fault) return positions.count;
-  throw core::Error("invalid_spec", "dimension " + std::to_string(*positions.fault) + ": " + positions.problem);
+  throw core::Error("invalid_spec", fmt::format("dimension {}: {}", *positions.fault, positions.problem));
 }
 
 std::string to_text(const std::vector<int64_t>& parts) {
   std::string out = "PartitionSpec(";
-  for (size_t d = 0; d < parts.size(); ++d) out += (d ? ", " : "") + std::to_string(parts[d]);
+  for (size_t d = 0; d < parts.size(); ++d) out += fmt::format("{}{}", d ? ", " : "", parts[d]);
   return out + ")";
 }
 
 std::string to_op_sharding(const Parts& parts) {
   if (!parts || part_total(*parts) == 1) return "{replicated}";
   std::string out = "{devices=[";
-  for (size_t d = 0; d < parts->size(); ++d) out += (d ? "," : "") + std::to_string((*parts)[d]);
+  for (size_t d = 0; d < parts->size(); ++d) out += fmt::format("{}{}", d ? "," : "", (*parts)[d]);
   out += "]";
   const int64_t total = part_total(*parts);
-  if (total > kMaxListedDevices) return out + "<=[" + std::to_string(total) + "]}";
-  for (int64_t device = 0; device < total; ++device) out += (device ? "," : "") + std::to_string(device);
+  if (total > kMaxListedDevices) return fmt::format("{}<=[{}]}}", out, total);
+  for (int64_t device = 0; device < total; ++device) out += fmt::format("{}{}", device ? "," : "", device);
   return out + "}";
 }
 
@@ -78,12 +79,12 @@ TensorSharding parts_sharding(const Parts& parts, std::string mesh_name, const m
   TensorSharding out = fully_replicated(std::move(mesh_name), mesh, rank);
   if (!parts) return out;
   if (static_cast<int64_t>(parts->size()) != rank) {
-    throw core::Error("invalid_spec", to_text(*parts) + " has " + std::to_string(parts->size()) +
-                                          " entries, the value has rank " + std::to_string(rank));
+    throw core::Error("invalid_spec",
+                      fmt::format("{} has {} entries, the value has rank {}", to_text(*parts), parts->size(), rank));
   }
   if (part_total(*parts) != mesh->position_count()) {
-    throw core::Error("invalid_spec", to_text(*parts) + " has total partitions: " + std::to_string(part_total(*parts)) +
-                                          ", expected " + std::to_string(mesh->position_count()));
+    throw core::Error("invalid_spec", fmt::format("{} has total partitions: {}, expected {}", to_text(*parts),
+                                                  part_total(*parts), mesh->position_count()));
   }
   // Devices count row-major over the parts as they do over the axes: each dimension takes the next axes.
   size_t axis = 0;
@@ -123,8 +124,7 @@ std::vector<int64_t> local_shape(std::span<const int64_t> global, const std::vec
   std::vector<int64_t> out = scales(global.size(), parts, local_parts);
   for (size_t d = 0; d < out.size(); ++d) {
     if (global[d] % out[d] != 0) {
-      throw core::Error("invalid_spec", "dimension " + std::to_string(d) + ": " + std::to_string(global[d]) + " % " +
-                                            std::to_string(out[d]) + " != 0");
+      throw core::Error("invalid_spec", fmt::format("dimension {}: {} % {} != 0", d, global[d], out[d]));
     }
     out[d] = global[d] / out[d];
   }

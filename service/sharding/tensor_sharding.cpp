@@ -1,5 +1,7 @@
 #include "service/sharding/tensor_sharding.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -15,7 +17,7 @@ int64_t end_of(const AxisRef& axis, const mesh::Mesh& mesh) {
 
 std::string axis_text(const AxisRef& axis, const mesh::Mesh& mesh) {
   std::string out = "\"" + mesh.axes[static_cast<size_t>(axis.axis)].name + "\"";
-  if (!axis.is_whole()) out += ":(" + std::to_string(axis.pre) + ")" + std::to_string(axis.size);
+  if (!axis.is_whole()) out += fmt::format(":({}){}", axis.pre, axis.size);
   return out;
 }
 
@@ -29,7 +31,7 @@ std::string axes_text(const std::vector<AxisRef>& axes, const mesh::Mesh& mesh) 
 void verify_axis(const AxisRef& axis, const mesh::Mesh& mesh) {
   if (axis.axis < 0 || axis.axis >= static_cast<int>(mesh.axes.size())) {
     throw core::Error("invalid_spec",
-                      "unknown axis number " + std::to_string(axis.axis) + ", the mesh is " + mesh::to_text(mesh));
+                      fmt::format("unknown axis number {}, the mesh is {}", axis.axis, mesh::to_text(mesh)));
   }
   if (axis.is_whole()) return;
   const int64_t full = mesh.axes[static_cast<size_t>(axis.axis)].size;
@@ -40,8 +42,8 @@ void verify_axis(const AxisRef& axis, const mesh::Mesh& mesh) {
   }
   if (axis.size == full) throw core::Error("invalid_spec", text + " is the whole axis: write it without a part");
   if (axis.pre > full || axis.size > full || full % (axis.pre * axis.size) != 0) {
-    throw core::Error("invalid_spec", text + " ends at " + std::to_string(axis.pre * axis.size) +
-                                          ", which does not divide the size of the axis, " + std::to_string(full));
+    throw core::Error("invalid_spec", fmt::format("{} ends at {}, which does not divide the size of the axis, {}", text,
+                                                  axis.pre * axis.size, full));
   }
 }
 
@@ -126,7 +128,7 @@ std::string to_sdy(const TensorSharding& sharding) {
     out += (i ? ", {" : "{") + axes_text(dim.axes, mesh);
     if (dim.open) out += dim.axes.empty() ? "?" : ", ?";
     out += "}";
-    if (dim.priority) out += "p" + std::to_string(*dim.priority);
+    if (dim.priority) out += fmt::format("p{}", *dim.priority);
   }
   out += "]";
   if (!sharding.replicated.empty()) out += ", replicated={" + axes_text(sharding.replicated, mesh) + "}";
@@ -158,20 +160,20 @@ void verify(const TensorSharding& sharding, int64_t rank) {
   const mesh::Mesh& mesh = *sharding.mesh;
   const bool any_rank = mesh.is_maximal() && sharding.dims.empty();
   if (sharding.rank() > rank) {
-    throw core::Error("invalid_spec", "sharding [" + to_sdy(sharding) + "] is only valid for values of rank at least " +
-                                          std::to_string(sharding.rank()) + ", but the rank is " +
-                                          std::to_string(rank));
+    throw core::Error("invalid_spec",
+                      fmt::format("sharding [{}] is only valid for values of rank at least {}, but the rank is {}",
+                                  to_sdy(sharding), sharding.rank(), rank));
   }
   if (sharding.rank() < rank && !any_rank) {
-    throw core::Error("invalid_spec", "sharding has " + std::to_string(sharding.rank()) +
-                                          " dimensions, but the rank is " + std::to_string(rank));
+    throw core::Error("invalid_spec",
+                      fmt::format("sharding has {} dimensions, but the rank is {}", sharding.rank(), rank));
   }
   // Each axis is compared with all before it.
   size_t axis_count = sharding.replicated.size() + sharding.unreduced.size();
   for (const DimSharding& dim : sharding.dims) axis_count += dim.axes.size();
   if (axis_count > mesh::kMaxAxes) {
-    throw core::Error("invalid_spec", "a sharding names at most " + std::to_string(mesh::kMaxAxes) + " axes, got " +
-                                          std::to_string(axis_count));
+    throw core::Error("invalid_spec",
+                      fmt::format("a sharding names at most {} axes, got {}", mesh::kMaxAxes, axis_count));
   }
   std::vector<AxisRef> used;
   std::vector<std::string> duplicates;
@@ -194,9 +196,9 @@ void verify(const TensorSharding& sharding, int64_t rank) {
     const DimSharding& dim = sharding.dims[i];
     visit(dim.axes);
     if (dim.priority && (*dim.priority < 0 || (dim.axes.empty() && !dim.open))) {
-      throw core::Error("invalid_spec", "dim " + std::to_string(i) +
-                                            (*dim.priority < 0 ? " has a negative priority"
-                                                               : " is empty and closed but has a priority"));
+      throw core::Error("invalid_spec", fmt::format("dim {}{}", i,
+                                                    *dim.priority < 0 ? " has a negative priority"
+                                                                      : " is empty and closed but has a priority"));
     }
   }
   visit(sharding.replicated);

@@ -1,5 +1,7 @@
 #include "service/tensor/buffer.h"
 
+#include <fmt/core.h>
+
 #include <sys/mman.h>
 
 #include <bit>
@@ -80,7 +82,7 @@ BufferRef BufferPool::allocate(int64_t size) {
     void* fresh = nullptr;
     if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity)) != 0) {
       state_->inner.with([&](State::Inner& inner) { inner.stats.in_use_bytes -= capacity; });
-      throw core::Error("memory_exceeded", "the server has no memory for " + std::to_string(size) + " bytes");
+      throw core::Error("memory_exceeded", fmt::format("the server has no memory for {} bytes", size));
     }
     if (capacity >= kHugePage) madvise(fresh, static_cast<size_t>(capacity), MADV_HUGEPAGE);
     data = static_cast<std::byte*>(fresh);

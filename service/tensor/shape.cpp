@@ -1,5 +1,7 @@
 #include "service/tensor/shape.h"
 
+#include <fmt/core.h>
+
 namespace meshd::tensor {
 
 Dims row_major_strides(std::span<const int64_t> dims) {
@@ -21,7 +23,7 @@ std::string to_string(const TensorType& type) {
 
 std::string to_string(std::span<const int64_t> dims) {
   std::string out = "[";
-  for (size_t i = 0; i < dims.size(); ++i) out += (i ? "," : "") + std::to_string(dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i) out += fmt::format("{}{}", i ? "," : "", dims[i]);
   return out + "]";
 }
 

@@ -1,5 +1,7 @@
 #include "service/webhooks/signature.h"
 
+#include <fmt/core.h>
+
 #include <openssl/evp.h>
 
 #include <array>
@@ -55,7 +57,7 @@ std::string secret_of_key(std::string_view key) { return std::string(kPrefix).ap
 std::string sign(std::string_view key, std::string_view id, int64_t seconds, std::string_view body) {
   const auto bytes = bytes_of(key);
   if (!bytes) throw core::Error("storage_failed", "the key of a webhook is damaged");
-  std::string signed_text = std::string(id) + "." + std::to_string(seconds) + ".";
+  std::string signed_text = fmt::format("{}.{}.", id, seconds);
   signed_text.append(body);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   size_t size = 0;

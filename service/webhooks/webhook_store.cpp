@@ -1,5 +1,7 @@
 #include "service/webhooks/webhook_store.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "service/core/error.h"
@@ -28,7 +30,7 @@ storage::WebhookRow WebhookStore::create(const std::string& principal, const Web
                                          std::optional<storage::IdempotencyRow> key) {
   core::Diagnostics wrong;
   if (request.url.size() > kLongestUrl) {
-    wrong.add("/url", "expected at most " + std::to_string(kLongestUrl) + " characters");
+    wrong.add("/url", fmt::format("expected at most {} characters", kLongestUrl));
   } else if (const auto mistake = outbound::mistake_of_url(request.url, guard_)) {
     wrong.add("/url", *mistake);
   }
@@ -54,7 +56,7 @@ storage::WebhookRow WebhookStore::create(const std::string& principal, const Web
     row.sequence = request.after.value_or(session->last_sequence);
     if (row.sequence > session->last_sequence) {
       core::Diagnostics beyond;
-      beyond.add("/after", "the log ends at " + std::to_string(session->last_sequence));
+      beyond.add("/after", fmt::format("the log ends at {}", session->last_sequence));
       beyond.throw_if_any("invalid_request");
     }
     row.job_number = request.after == 0 ? 0 : session->next_job_number - 1;

@@ -1,5 +1,7 @@
 #include "storage/blobs/blob_store.h"
 
+#include <fmt/core.h>
+
 #include <xxhash.h>
 
 #include <algorithm>
@@ -128,7 +130,7 @@ struct BlobReader::Impl {
   std::vector<uint64_t> pages;
 
   void check(int64_t page, std::span<const std::byte> bytes) const {
-    if (blob_checksum(bytes) != pages[static_cast<size_t>(page)]) throw_damaged(ref, "page " + std::to_string(page));
+    if (blob_checksum(bytes) != pages[static_cast<size_t>(page)]) throw_damaged(ref, fmt::format("page {}", page));
   }
   // Reads one full page into `out` and checks it.
   void read_page(int64_t page, std::span<std::byte> out) const {

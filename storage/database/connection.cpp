@@ -1,5 +1,7 @@
 #include "storage/database/connection.h"
 
+#include <fmt/core.h>
+
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -202,8 +204,8 @@ bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_)
 
 void Connection::fail(int code, std::string_view what) {
   damage_ = std::max(damage_, classify(code));
-  std::string internal = "sqlite " + std::to_string(code) + " (" +
-                         (handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code)) + "): ";
+  std::string internal =
+      fmt::format("sqlite {} ({}): ", code, handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code));
   internal += what;
   throw meaning(code).with_internal(std::move(internal));
 }

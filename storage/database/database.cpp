@@ -1,5 +1,7 @@
 #include "storage/database/database.h"
 
+#include <fmt/core.h>
+
 #include <sqlite3.h>
 
 #include <atomic>
@@ -50,8 +52,8 @@ void migrate(Connection& connection, int64_t from) {
     connection.execute("BEGIN IMMEDIATE");
     try {
       connection.execute(steps[version]);
-      connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
-      connection.execute("PRAGMA user_version = " + std::to_string(version + 1));
+      connection.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
+      connection.execute(fmt::format("PRAGMA user_version = {}", version + 1));
       connection.execute("COMMIT");
     } catch (...) {
       if (connection.in_transaction()) connection.execute("ROLLBACK");
@@ -76,11 +78,11 @@ Database::Database(DatabaseOptions options) : impl_(std::make_unique<Impl>()) {
   const int64_t owner = pragma(connection, "PRAGMA application_id");
   if (found != 0 && owner != kApplicationId) throw cannot_open("meshd.db is not a database of meshd");
   if (found > newest) {
-    throw cannot_open("its schema is version " + std::to_string(found) + ", this server knows up to " +
-                      std::to_string(newest) + "; use a newer server");
+    throw cannot_open(
+        fmt::format("its schema is version {}, this server knows up to {}; use a newer server", found, newest));
   }
-  connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=" +
-                     std::to_string(kJournalLimitBytes));
+  connection.execute(fmt::format("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit={}",
+                                 kJournalLimitBytes));
   if (found > 0) {
     was_clean_ = read_clean(connection);
     if (!was_clean_) quick_check(connection);

@@ -1,5 +1,7 @@
 #include "storage/database/writer.h"
 
+#include <fmt/core.h>
+
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -253,7 +255,7 @@ void Writer::checkpoint() {
   // The log still has everything, so a full disk or a busy reader only means: later. A write or sync that failed is
   // never repeated.
   if (classify(code) == Damage::kLostWrite) {
-    return database_.fail("checkpoint failed: sqlite " + std::to_string(code));
+    return database_.fail(fmt::format("checkpoint failed: sqlite {}", code));
   }
   checkpointed_pages_ = wal_pages_;
   const std::lock_guard<std::mutex> held(mutex_);

@@ -1,4 +1,6 @@
 // Arrays, their shards, and donation.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -134,9 +136,9 @@ void Reader::require_free_name(std::string_view principal, std::string_view name
     const std::string id = rows.text(0);
     if (std::find(leaving.begin(), leaving.end(), id) != leaving.end()) continue;
     const std::string shape = rows.text(2);
-    throw core::Error("name_taken", "the name '" + std::string(name) + "' is " +
-                                        (rows.integer(4) != 0 ? "held by" : "also that of") + " array " + id + ", " +
-                                        rows.text(1) + "[" + shape + "], version " + std::to_string(rows.integer(3)));
+    throw core::Error("name_taken", fmt::format("the name '{}' is {} array {}, {}[{}], version {}", name,
+                                                rows.integer(4) != 0 ? "held by" : "also that of", id, rows.text(1),
+                                                shape, rows.integer(3)));
   }
 }
 

@@ -1,4 +1,6 @@
 // The log of each session: dense, in order, never changed.
+#include <fmt/core.h>
+
 #include "service/core/planted_bugs.h"
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
@@ -87,8 +89,9 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
     if (row.step >= 0 && known.bind(row.session, row.job, row.step).step()) {
       const EffectRow found = read_effect(known);
       if (!same_content(found, row)) {
-        throw core::Error("nondeterministic_job", "effect " + std::to_string(row.step) + " of job '" + row.job +
-                                                      "' differs from the one its run before has logged");
+        throw core::Error(
+            "nondeterministic_job",
+            fmt::format("effect {} of job '{}' differs from the one its run before has logged", row.step, row.job));
       }
       row.sequence = found.sequence;
       row.number = found.number;

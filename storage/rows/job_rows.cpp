@@ -1,4 +1,6 @@
 // Jobs and idempotency records.
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <limits>
@@ -122,7 +124,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
                                                                               : ListedBy::kState));
   rows.bind(principal, time, id, filter.program, page.limit + 1, state);
   return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) {
-    return std::to_string(row.created.time_since_epoch().count()) + "/" + row.id;
+    return fmt::format("{}/{}", row.created.time_since_epoch().count(), row.id);
   });
 }
 
@@ -151,7 +153,7 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
       "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
   rows.bind(session, number, id, principal, page.limit + 1);
   return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) {
-    return row.session + "/" + std::to_string(row.number) + "/" + row.id + "/" + row.principal;
+    return fmt::format("{}/{}/{}/{}", row.session, row.number, row.id, row.principal);
   });
 }
 

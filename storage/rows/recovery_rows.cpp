@@ -1,5 +1,7 @@
 #include "storage/rows/recovery_rows.h"
 
+#include <fmt/core.h>
+
 #include "service/core/planted_bugs.h"
 #include "storage/database/connection.h"
 
@@ -110,7 +112,7 @@ std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core:
     rows.bind(attempts);
     while (rows.step()) crashed.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3)});
   }
-  const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
+  const std::string detail = fmt::format("the server ended {} times while the job ran", attempts);
   std::vector<std::string> ids;
   for (const Crashed& job : crashed) {
     end_job(job.id, job.principal, job.session, {JobState::kFailed, "crashed", detail}, now);

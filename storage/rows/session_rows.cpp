@@ -1,4 +1,6 @@
 // Sessions and their callback requests.
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "storage/database/transaction.h"
@@ -238,8 +240,9 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   if (before.bind(row.session, row.job, row.call).step()) {
     CallbackRow found = read_callback(before);
     if (found.request == row.request) return found;
-    throw core::Error("nondeterministic_job", "call " + std::to_string(row.call) + " of job '" + row.job +
-                                                  "' makes another callback request than in the run before");
+    throw core::Error(
+        "nondeterministic_job",
+        fmt::format("call {} of job '{}' makes another callback request than in the run before", row.call, row.job));
   }
   CallbackRow stored = row;
   {
@@ -260,11 +263,9 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
 
 void Transaction::reply_to_callback(std::string_view session, int64_t number, std::string_view reply) {
   const std::optional<CallbackRow> row = callback(session, number);
-  if (!row)
-    throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
+  if (!row) throw core::Error("not_found", fmt::format("there is no callback request {} in this session", number));
   if (row->answer && *row->answer == reply) return;
-  if (row->answer)
-    throw core::Error("conflict", "callback request " + std::to_string(number) + " has another reply already");
+  if (row->answer) throw core::Error("conflict", fmt::format("callback request {} has another reply already", number));
   connection_->statement("UPDATE callbacks SET answer = ?3 WHERE session = ?1 AND number = ?2")
       .bind(session, number, Bytes{reply})
       .run();

@@ -5,6 +5,13 @@
 namespace meshd::storage {
 namespace {
 
+/// Columns in the order of read_webhook(). Callers keep the text for good: its address is the key of the statement.
+std::string select_webhooks(const std::string& which) {
+  return "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
+         "failing_since, last_error, created FROM webhooks WHERE " +
+         which;
+}
+
 WebhookRow read_webhook(const Statement& row) {
   WebhookRow out;
   out.id = row.text(0);
@@ -28,27 +35,24 @@ WebhookRow read_webhook(const Statement& row) {
 }  // namespace
 
 std::optional<WebhookRow> Reader::webhook(std::string_view id) {
-  Statement row = connection_->statement(
-      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
-      "failing_since, last_error, created FROM webhooks WHERE id = ?1");
+  static const std::string sql = select_webhooks("id = ?1");
+  Statement row = connection_->statement(sql.c_str());
   if (!row.bind(id).step()) return std::nullopt;
   return read_webhook(row);
 }
 
 Page<WebhookRow> Reader::webhooks(std::string_view principal, std::string_view session, const PageRequest& page) {
   check_limit(page.limit);
-  Statement rows = connection_->statement(
-      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
-      "failing_since, last_error, created FROM webhooks "
-      "WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR session = ?3) ORDER BY id LIMIT ?4");
+  static const std::string sql =
+      select_webhooks("principal = ?1 AND id > ?2 AND (?3 = '' OR session = ?3) ORDER BY id LIMIT ?4");
+  Statement rows = connection_->statement(sql.c_str());
   rows.bind(principal, page.cursor, session, page.limit + 1);
   return collect_page<WebhookRow>(rows, page, read_webhook, [](const WebhookRow& row) { return row.id; });
 }
 
 std::vector<WebhookRow> Reader::webhooks_after(std::string_view after, int64_t limit) {
-  Statement rows = connection_->statement(
-      "SELECT id, principal, session, url, secret, effects, jobs, state, sequence, pending, job_number, failures, "
-      "failing_since, last_error, created FROM webhooks WHERE id > ?1 ORDER BY id LIMIT ?2");
+  static const std::string sql = select_webhooks("id > ?1 ORDER BY id LIMIT ?2");
+  Statement rows = connection_->statement(sql.c_str());
   return collect_rows<WebhookRow>(rows.bind(after, limit), {}, read_webhook);
 }
 

@@ -1,4 +1,6 @@
 // Zarr groups that clients have described.
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
@@ -19,8 +21,9 @@ std::vector<ZarrGroupRow> Reader::zarr_groups(std::string_view principal, std::s
 void Transaction::put_zarr_group(std::string_view principal, const ZarrGroupRow& row, int64_t most) {
   Statement others = connection_->statement("SELECT count(*) FROM zarr_groups WHERE principal = ?1 AND path != ?2");
   if (others.bind(principal, row.path).step() && others.integer(0) >= most) {
-    throw core::Error("limit_reached", "there are " + std::to_string(others.integer(0)) +
-                                           " Zarr groups, which is all that one principal may have; delete some");
+    throw core::Error("limit_reached",
+                      fmt::format("there are {} Zarr groups, which is all that one principal may have; delete some",
+                                  others.integer(0)));
   }
   connection_->statement("INSERT OR REPLACE INTO zarr_groups(principal, path, attributes) VALUES(?1, ?2, ?3)")
       .bind(principal, row.path, row.attributes)

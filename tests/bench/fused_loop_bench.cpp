@@ -15,8 +15,8 @@
 #include <immintrin.h>
 #endif
 
+#include "service/kernels/elementwise/functors/vector_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/elementwise/vector_math.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/tile_program.h"
 #include "tests/bench/stopwatch.h"

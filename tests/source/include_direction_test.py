@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The link lines of CMake are the dependency diagram: a source may include its own library's headers and those of the libraries that its
-CMakeLists.txt links, links have no cycle, and the headers of third parties stay in the folders that may know them."""
+CMakeLists.txt links, links have no cycle, subfolders of one folder use each other one way, and the headers of third parties stay in the folders
+that may know them."""
 import pathlib
 import re
 import sys
@@ -10,6 +11,9 @@ FENCES = {  # what is included -> where it may be
     r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe", "api/client/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
     r"boost/context": ["service/core/fiber"], r"(cblas|openblas|lapack|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"],
     r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"toml\+\+/": ["api/app/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
+
+# Folders whose subfolders still include each other both ways: none is to join them.
+BOTH_WAYS = {"api", "service/kernels", "service/numpy", "service/ops", "service/program", "storage"}
 
 
 def links_of(listfile):
@@ -53,7 +57,15 @@ def main():
             path = path.rsplit("/", 1)[0]
         return room_of_folder.get(path)
 
-    wrong, count = [], 0
+    def siblings(path, other):
+        """(folder, its subfolder with `path`, its subfolder with `other`) where these are two subfolders of one folder."""
+        path, other = path.split("/")[:-1], other.split("/")[:-1]
+        common = 0
+        while common < min(len(path), len(other)) and path[common] == other[common]:
+            common += 1
+        return "/".join(path[:common]), path[common:common + 1], other[common:common + 1]
+
+    wrong, count, subfolders = [], 0, {}
     for name in links:
         cycle = cycle_through(links, name)
         if cycle:
@@ -76,9 +88,18 @@ def main():
                         wrong.append(f"{name}:{number}: '{target}' is not written from the root")
                     elif used != user and used not in links[user]:
                         wrong.append(f"{name}:{number}: {user} does not link {used} ('{target}')")
+                    folder, using, included = siblings(name, target)
+                    if used == user and using and included:
+                        subfolders.setdefault(folder, {}).setdefault(using[0], set()).add(included[0])
                 for pattern, places in FENCES.items():
                     if re.match(pattern, target) and not any(name.startswith(place) for place in places):
                         wrong.append(f"{name}:{number}: <{target}> belongs behind {', '.join(places)}")
+    for folder, uses in subfolders.items():
+        cycle = next(filter(None, (cycle_through(uses, start) for start in uses)), None)
+        if cycle and folder not in BOTH_WAYS:
+            wrong.append(f"subfolders of {folder} in a cycle: " + " -> ".join(cycle))
+        if not cycle and folder in BOTH_WAYS:
+            wrong.append(f"subfolders of {folder} go one way now: take it out of BOTH_WAYS")
     print("\n".join(wrong))
     print(f"{count} includes of {len(links)} libraries, {len(wrong)} against the diagram")
     return 1 if wrong or count < 500 or len(links) < 20 else 0

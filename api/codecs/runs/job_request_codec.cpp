@@ -15,9 +15,9 @@
 #include "api/codecs/runs/trees.h"
 #include "api/codecs/value.h"
 #include "service/compile/rewrite/static_arguments.h"
-#include "service/jobs/argument_count.h"
-#include "service/jobs/call_plan.h"
-#include "service/jobs/parts_assignment.h"
+#include "service/jobs/admission/argument_count.h"
+#include "service/jobs/admission/call_plan.h"
+#include "service/jobs/admission/parts_assignment.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::api {

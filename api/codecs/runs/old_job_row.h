@@ -1,6 +1,6 @@
 // Rows of jobs that builds before schema 16 accepted: they hold the body of the request, as the API had it, in place of
-// the stored form (service/jobs/stored_job.h). Nothing writes them any more; jobs that wait in a data folder of that
-// time are read here when it is opened.
+// the stored form (service/jobs/stored/stored_job.h). Nothing writes them any more; jobs that wait in a data folder of
+// that time are read here when it is opened.
 #pragma once
 
 #include "api/codecs/runs/job_request_codec.h"

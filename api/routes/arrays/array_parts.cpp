@@ -12,7 +12,7 @@
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "service/arrays/assembly.h"
-#include "service/jobs/pulled_parts.h"
+#include "service/jobs/execution/pulled_parts.h"
 
 namespace meshd::api {
 namespace {

@@ -1,5 +1,7 @@
 #include "service/compile/explain/explain.h"
 
+#include <fmt/core.h>
+
 #include <map>
 
 #include "service/partition/export/device_module.h"
@@ -59,8 +61,8 @@ std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
 // Parts are listed by position from here on, and a mesh may have any number of positions.
 void require_plannable(int64_t device_count) {
   if (device_count <= kMaxPlannedDevices) return;
-  throw core::Error("too_few_devices", "moves and plans are told for at most " + std::to_string(kMaxPlannedDevices) +
-                                           " devices, here are " + std::to_string(device_count));
+  throw core::Error("too_few_devices", fmt::format("moves and plans are told for at most {} devices, here are {}",
+                                                   kMaxPlannedDevices, device_count));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "service/compile/plan/fused_builder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -259,13 +261,12 @@ BuilderStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
       member_registers_.push_back(ops::emit_scalar(std::get<ops::ScalarMath>(body), local.view, program, operands));
     } catch (const core::Error& error) {
       if (!error.diagnostics().empty()) throw;
-      throw core::Error(
-          error.code(),
-          "line " + std::to_string(node->op->location.line) + ": '" + node->op->name + "': " + error.detail(),
-          {{.pointer = {},
-            .detail = error.detail(),
-            .line = node->op->location.line,
-            .column = node->op->location.column}});
+      throw core::Error(error.code(),
+                        fmt::format("line {}: '{}': {}", node->op->location.line, node->op->name, error.detail()),
+                        {{.pointer = {},
+                          .detail = error.detail(),
+                          .line = node->op->location.line,
+                          .column = node->op->location.column}});
     }
   }
 
@@ -312,8 +313,8 @@ void FusedBuilder::set_names(BuilderStep& step) const {
   step.reason = all.back()->reason;
   step.name = all.back()->name;
   if (all.size() > 1) {
-    step.name = "fused " + without_dialect(all.front()->name) + (all.size() > 2 ? " .. " : " ") +
-                without_dialect(all.back()->name) + " (" + std::to_string(all.size()) + " ops)";
+    step.name = fmt::format("fused {}{}{} ({} ops)", without_dialect(all.front()->name), all.size() > 2 ? " .. " : " ",
+                            without_dialect(all.back()->name), all.size());
   }
 }
 

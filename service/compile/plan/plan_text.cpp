@@ -1,4 +1,6 @@
 // A plan as text: a line a step, with storage.
+#include <fmt/core.h>
+
 #include "service/compile/plan/plan.h"
 
 namespace meshd::compile {
@@ -24,9 +26,9 @@ std::string slot_text(const Plan& plan, const SlotRef& ref) {
   if (slot.storage == Storage::kArgument) {
     out += std::to_string(slot.argument);
   } else if (slot.storage == Storage::kArena) {
-    out += "+" + std::to_string(slot.offset);
+    out += fmt::format("+{}", slot.offset);
   } else {
-    out += "#" + std::to_string(ref.slot);
+    out += fmt::format("#{}", ref.slot);
   }
   return ref.map == kIdentity ? out : out + "[map]";
 }
@@ -37,14 +39,14 @@ void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
     for (size_t i = 0; i < step.results.size(); ++i) out += (i == 0 ? "" : ", ") + slot_text(plan, step.results[i]);
     out += (step.results.empty() ? "" : " = ") + step.name + "(";
     for (size_t i = 0; i < step.operands.size(); ++i) out += (i == 0 ? "" : ", ") + slot_text(plan, step.operands[i]);
-    out += ") x" + std::to_string(plan.table(step.table).count()) + (step.small ? ", as one step\n" : "\n");
+    out += fmt::format(") x{}{}", plan.table(step.table).count(), step.small ? ", as one step\n" : "\n");
     for (const auto& [a, b] : step.exchanges) {
       out.append(static_cast<size_t>(depth) * 2 + 2, ' ');
       out += "exchange " + slot_text(plan, {a, kIdentity, 0}) + " " + slot_text(plan, {b, kIdentity, 0}) + "\n";
     }
     for (int64_t b = 0; b < step.block_count; ++b) {
       out.append(static_cast<size_t>(depth) * 2 + 1, ' ');
-      out += "block " + std::to_string(b) + "\n";
+      out += fmt::format("block {}\n", b);
       block_text(plan, step.blocks_first + static_cast<BlockId>(b), depth + 1, out);
     }
   }
@@ -55,8 +57,8 @@ void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
 std::string to_text(const Plan& plan) {
   std::string out;
   block_text(plan, 0, 0, out);
-  out += "arena " + std::to_string(plan.memory.arena) + ", own " + std::to_string(plan.memory.own) + ", scratch " +
-         std::to_string(plan.memory.scratch) + ", peak " + std::to_string(plan.peak_bytes) + "\n";
+  out += fmt::format("arena {}, own {}, scratch {}, peak {}\n", plan.memory.arena, plan.memory.own, plan.memory.scratch,
+                     plan.peak_bytes);
   return out;
 }
 

@@ -20,6 +20,8 @@
 //   reduce add e -> s            reads e
 //   divide e, s -> result        reads e and s
 // Out: one step that reads x and writes the result; m, n, e and s are values of the block: e, 32 MiB, has no memory.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -399,8 +401,7 @@ class RowFuser {
       step.offset_layout = member.offset_layout;
       step.offset_sizes = member.offset_sizes;
     }
-    step.name =
-        "fused rows " + op_name(first) + " .. " + op_name(last) + " (" + std::to_string(group.loops.size()) + " loops)";
+    step.name = fmt::format("fused rows {} .. {} ({} loops)", op_name(first), op_name(last), group.loops.size());
     for (const LocalId id : made.operands) step.kernel.bytes += static_cast<double>(builder_.value(id).bytes);
     for (const LocalId id : made.results) step.kernel.bytes += static_cast<double>(builder_.value(id).bytes);
     set_in_place(group, made, step);

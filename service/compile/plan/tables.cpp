@@ -1,5 +1,7 @@
 #include "service/compile/plan/tables.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -24,8 +26,9 @@ TableId TableSet::table(int view_id, sharding::SubAxisSet mask) {
   for (int64_t position = 0; position < mesh_view.position_count(); ++position) {
     const int64_t device = mesh_view.flat(position);
     if (device < 0 || device >= device_count_) {
-      throw core::Error("too_few_devices", "a mesh of the program names device " + std::to_string(device) +
-                                               ", but the run has " + std::to_string(device_count_) + " devices");
+      throw core::Error(
+          "too_few_devices",
+          fmt::format("a mesh of the program names device {}, but the run has {} devices", device, device_count_));
     }
     const auto coords = mesh_view.coordinates(mesh_view.all(), position);
     const auto shard = static_cast<int32_t>(mesh_view.distinct_index(mask, coords));
@@ -51,8 +54,10 @@ MapId TableSet::projection(TableId from, TableId to, bool is_collective) {
     int32_t shard = target.shard_of_device[static_cast<size_t>(device)];
     if (shard < 0) {
       if (target.count() != 1 && !is_collective) {
-        throw core::Error("unsupported_partition", "a value is read on device " + std::to_string(device) +
-                                                       ", which is not in the mesh that the value is sharded over");
+        throw core::Error(
+            "unsupported_partition",
+            fmt::format("a value is read on device {}, which is not in the mesh that the value is sharded over",
+                        device));
       }
       shard = 0;
       reads_elsewhere_ = reads_elsewhere_ || !is_collective;

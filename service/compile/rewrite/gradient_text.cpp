@@ -1,5 +1,7 @@
 #include "service/compile/rewrite/gradient_text.h"
 
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/program/gradient/gradient.h"
 #include "service/program/print.h"
@@ -14,8 +16,8 @@ std::vector<size_t> with_tokens(const std::vector<size_t>& wanted, const std::ve
   std::vector<size_t> out;
   for (const size_t i : wanted) {
     if (i >= positions.size()) {
-      throw core::Error("invalid_argument", "there is no " + std::string(what) + " " + std::to_string(i) +
-                                                ": the program has " + std::to_string(positions.size()));
+      throw core::Error("invalid_argument",
+                        fmt::format("there is no {} {}: the program has {}", what, i, positions.size()));
     }
     out.push_back(positions[i]);
   }

@@ -1,5 +1,7 @@
 #include "service/compile/rewrite/specialised.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/program/transform/specialise.h"
@@ -26,7 +28,7 @@ bool has_dynamic_arguments(const ParsedProgram& parsed) {
 
 std::string specialised_id(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
   std::string id = parsed.id;
-  for (const tensor::TensorType& type : arguments) id += "," + tensor::to_string(type);
+  for (const tensor::TensorType& type : arguments) id += fmt::format(",{}", tensor::to_string(type));
   return id;
 }
 

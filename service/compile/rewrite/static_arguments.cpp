@@ -1,5 +1,7 @@
 #include "service/compile/rewrite/static_arguments.h"
 
+#include <fmt/core.h>
+
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
@@ -56,12 +58,12 @@ std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor
   for (const auto& [position, value] : values) {
     const tensor::TensorType& wanted = parsed.argument(position).type.tensor;
     if (!fits(value.type, wanted)) {
-      throw core::Error("invalid_argument", "static argument " + std::to_string(position) + ": expected tensor<" +
-                                                tensor::to_string(wanted) + ">, got tensor<" +
-                                                tensor::to_string(value.type) + ">");
+      throw core::Error("invalid_argument",
+                        fmt::format("static argument {}: expected tensor<{}>, got tensor<{}>", position,
+                                    tensor::to_string(wanted), tensor::to_string(value.type)));
     }
-    key += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
-           std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
+    key += fmt::format("{}:{}:{};", position, tensor::to_string(value.type),
+                       std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()));
   }
   return parsed.id + "," + core::digest_id("static", key);
 }

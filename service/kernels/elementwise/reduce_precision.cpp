@@ -5,7 +5,7 @@
 #include <bit>
 #include <span>
 
-#include "service/kernels/elementwise/narrow_lanes.h"
+#include "service/kernels/elementwise/lanes/narrow_lanes.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "service/core/error.h"
-#include "service/kernels/elementwise/narrow_lanes.h"
-#include "service/kernels/elementwise/scalar_table.h"
+#include "service/kernels/elementwise/lanes/narrow_lanes.h"
+#include "service/kernels/elementwise/scalar/scalar_table.h"
 
 namespace meshd::kernels {
 namespace {

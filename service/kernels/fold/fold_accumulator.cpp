@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/accumulator.h"
 
 namespace meshd::kernels {

@@ -1,5 +1,5 @@
-#include "service/kernels/elementwise/complex_functors.h"
-#include "service/kernels/elementwise/float_functors.h"
+#include "service/kernels/elementwise/functors/complex_functors.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/fold/fold_loops.h"
 
 namespace meshd::kernels {

@@ -1,6 +1,6 @@
 #include <type_traits>
 
-#include "service/kernels/elementwise/integer_functors.h"
+#include "service/kernels/elementwise/functors/integer_functors.h"
 #include "service/kernels/fold/fold_loops.h"
 
 namespace meshd::kernels {

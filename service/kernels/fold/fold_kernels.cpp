@@ -1,6 +1,6 @@
 #include "service/kernels/fold/fold_kernels.h"
 
-#include "service/kernels/elementwise/narrow_lanes.h"
+#include "service/kernels/elementwise/lanes/narrow_lanes.h"
 #include "service/kernels/fold/fold_loops.h"
 
 namespace meshd::kernels {

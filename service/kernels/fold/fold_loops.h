@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "service/kernels/elementwise/float_functors.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/fold_kernels.h"
 
 namespace meshd::kernels {

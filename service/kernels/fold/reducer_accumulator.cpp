@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/accumulator.h"
 
 namespace meshd::kernels {

@@ -5,7 +5,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {

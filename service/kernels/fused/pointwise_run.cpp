@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {

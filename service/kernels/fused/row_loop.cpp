@@ -9,7 +9,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/pointwise_run.h"
 #include "service/kernels/fused/reduce_run.h"
 #include "service/kernels/stream_store.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
 #include "service/kernels/fused/while_code.h"

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "service/kernels/cpu.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/code_memory.h"
 #include "service/kernels/fused/tile_program.h"
 

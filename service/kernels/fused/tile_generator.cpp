@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/reduce_precision.h"
 #include "service/kernels/fused/tile_code.h"
 

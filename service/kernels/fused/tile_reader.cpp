@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "service/core/error.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {

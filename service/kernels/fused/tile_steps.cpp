@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "service/kernels/elementwise/vector_functions.h"
+#include "service/kernels/elementwise/scalar/vector_functions.h"
 
 namespace meshd::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/kernels/cpu.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/tile_program.h"
 
 namespace meshd::kernels {

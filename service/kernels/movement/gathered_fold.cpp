@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/accumulator.h"
 
 namespace meshd::kernels {

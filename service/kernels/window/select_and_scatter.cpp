@@ -8,7 +8,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
-#include "service/kernels/elementwise/choose_lanes.h"
+#include "service/kernels/elementwise/lanes/choose_lanes.h"
 #include "service/kernels/movement/movement.h"
 #include "service/tensor/shape.h"
 

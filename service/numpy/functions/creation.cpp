@@ -1,4 +1,6 @@
 // Functions that make arrays: zeros, arange, linspace, eye, array and so on; and what is asked of types.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -190,9 +192,8 @@ Value triangle_indices(Tracer& t, const Arguments& a, bool lower) {
   const int64_t k = t.to_int(a["k"], "k");
   constexpr int64_t kMostSide = 4096;
   if (rows < 0 || columns < 0 || rows > kMostSide || columns > kMostSide)
-    t.refuse("the sides of a triangle are from 0 to " + std::to_string(kMostSide));
-  if (k < -kMostSide || k > kMostSide)
-    t.refuse("k is from " + std::to_string(-kMostSide) + " to " + std::to_string(kMostSide));
+    t.refuse(fmt::format("the sides of a triangle are from 0 to {}", kMostSide));
+  if (k < -kMostSide || k > kMostSide) t.refuse(fmt::format("k is from {} to {}", -kMostSide, kMostSide));
   t.count_steps(rows * columns / 64);
   std::vector<int64_t> row_numbers;
   std::vector<int64_t> column_numbers;

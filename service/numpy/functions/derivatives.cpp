@@ -1,5 +1,7 @@
 #include "service/numpy/functions/derivatives.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -25,8 +27,7 @@ Chosen chosen_of(Tracer& t, const std::string& name, const Differentiated& what,
   Chosen out;
   for (const int64_t number : what.argnums) {
     if (number < 0 || number >= static_cast<int64_t>(given.positional.size()))
-      t.refuse("argnums " + std::to_string(number) + ", but there are " + std::to_string(given.positional.size()) +
-               " positional arguments");
+      t.refuse(fmt::format("argnums {}, but there are {} positional arguments", number, given.positional.size()));
     out.arguments.push_back(map_leaves(given.positional[static_cast<size_t>(number)], [&](const Value& leaf) -> Value {
       const Array x = t.array(leaf);
       const bool fits = name == "grad" ? tensor::is_float(x.dtype()) : is_inexact(x.dtype());

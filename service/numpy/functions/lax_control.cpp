@@ -1,4 +1,6 @@
 // jax.lax's control flow, what a program does beside computing, and shardings.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/near_names.h"
@@ -64,8 +66,7 @@ int64_t leading_size(Tracer& t, const Value& tree, const char* what) {
     const tensor::Dims dims = t.dims_of(leaf);
     if (dims.empty()) t.refuse(std::string(what) + " goes over a dimension that a scalar does not have");
     if (size && *size != dims[0])
-      t.refuse(std::string(what) + " goes over leading dimensions of different sizes, " + std::to_string(*size) +
-               " and " + std::to_string(dims[0]));
+      t.refuse(fmt::format("{} goes over leading dimensions of different sizes, {} and {}", what, *size, dims[0]));
     size = dims[0];
   });
   if (!size) t.refuse(std::string(what) + " has nothing to go over");
@@ -157,8 +158,8 @@ Array constrained(Tracer& t, const Array& x, const Spec& spec) {
          "with_sharding_constraint needs a mesh; the request names it (\"mesh\"), or brings an array that is on one");
   if (static_cast<int64_t>(spec.dims.size()) > x.rank())
     fail("invalid_spec", t.place(),
-         "a partition spec of " + std::to_string(spec.dims.size()) + " dimensions for an array of shape " +
-             shape_text(x.dims()));
+         fmt::format("a partition spec of {} dimensions for an array of shape {}", spec.dims.size(),
+                     shape_text(x.dims())));
   sharding::TensorSharding made = sharding::fully_replicated("mesh", t.mesh(), x.rank());
   std::vector<std::string> used;
   for (size_t d = 0; d < spec.dims.size(); ++d) {

@@ -1,4 +1,6 @@
 // Products of arrays and jnp.linalg. Factorisations are those of LAPACK, called as JAX calls it on CPU.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,8 +31,7 @@ Labelled without_repeats(Tracer& t, Labelled x) {
     const size_t j = x.labels.find(x.labels[i], i + 1);
     if (j == std::string::npos) continue;
     if (x.array.dims()[i] != x.array.dims()[j])
-      t.refuse(std::string("einsum: '") + x.labels[i] + "' has sizes " + std::to_string(x.array.dims()[i]) + " and " +
-               std::to_string(x.array.dims()[j]));
+      t.refuse(fmt::format("einsum: '{}' has sizes {} and {}", x.labels[i], x.array.dims()[i], x.array.dims()[j]));
     const tensor::TensorType type{DType::kInt32, x.array.dims()};
     const Array same = t.compare("EQ", t.iota(type, static_cast<int64_t>(i)), t.iota(type, static_cast<int64_t>(j)));
     x.array = sum_of(t, t.select(same, x.array, t.full_like(x.array, int64_t{0})), {static_cast<int64_t>(j)}, false);
@@ -70,8 +71,7 @@ Labelled contracted(Tracer& t, Labelled a, Labelled b, const std::string& kept) 
       continue;
     }
     if (a.array.dims()[i] != b.array.dims()[j])
-      t.refuse(std::string("einsum: '") + label + "' has sizes " + std::to_string(a.array.dims()[i]) + " and " +
-               std::to_string(b.array.dims()[j]));
+      t.refuse(fmt::format("einsum: '{}' has sizes {} and {}", label, a.array.dims()[i], b.array.dims()[j]));
     auto& places = has(kept, label) ? batch : contracting;
     places[0].push_back(static_cast<int64_t>(i));
     places[1].push_back(static_cast<int64_t>(j));
@@ -108,8 +108,7 @@ Subscripts read_subscripts(Tracer& t, std::string text, const std::vector<Array>
     inputs.erase(0, comma + 1);
   }
   if (out.operands.size() != operands.size())
-    t.refuse("einsum has " + std::to_string(out.operands.size()) + " subscripts for " +
-             std::to_string(operands.size()) + " arrays");
+    t.refuse(fmt::format("einsum has {} subscripts for {} arrays", out.operands.size(), operands.size()));
   static const std::string kDots = "\x01\x02\x03\x04\x05\x06\x07\x08";
   size_t most = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -128,8 +127,8 @@ Subscripts read_subscripts(Tracer& t, std::string text, const std::vector<Array>
       if (!is_letter) t.refuse("einsum: subscripts are letters, got '" + std::string(1, label) + "'");
     }
     if (labels.size() != rank)
-      t.refuse("einsum: '" + labels + "' names " + std::to_string(labels.size()) + " dimensions of " +
-               describe(Value(operands[i])));
+      t.refuse(
+          fmt::format("einsum: '{}' names {} dimensions of {}", labels, labels.size(), describe(Value(operands[i]))));
   }
   const std::string shared = kDots.substr(kDots.size() - most);
   if (arrow != std::string::npos) {
@@ -193,9 +192,8 @@ Value dot(Tracer& t, const Value& a, const Value& b) {
   if (x.rank() == 0 || y.rank() == 0) return elementwise(t, "stablehlo.multiply", x, y);
   const int64_t inner = y.rank() == 1 ? 0 : y.rank() - 2;
   if (x.dims().back() != y.dims()[static_cast<size_t>(inner)])
-    t.refuse("dot of shapes " + shape_text(x.dims()) + " and " + shape_text(y.dims()) + ": sizes " +
-             std::to_string(x.dims().back()) + " and " + std::to_string(y.dims()[static_cast<size_t>(inner)]) +
-             " differ");
+    t.refuse(fmt::format("dot of shapes {} and {}: sizes {} and {} differ", shape_text(x.dims()), shape_text(y.dims()),
+                         x.dims().back(), y.dims()[static_cast<size_t>(inner)]));
   return t.dot_general(x, y, {x.rank() - 1}, {inner}, {}, {}, x.dtype());
 }
 
@@ -206,8 +204,8 @@ Value tensordot(Tracer& t, const Arguments& a) {
   if (a["axes"].is<int64_t>()) {
     const int64_t count = t.to_int(a["axes"], "axes");
     if (count < 0 || count > std::min(both[0].rank(), both[1].rank()))
-      t.refuse("tensordot over " + std::to_string(count) + " axes of " + describe(Value(both[0])) + " and " +
-               describe(Value(both[1])));
+      t.refuse(fmt::format("tensordot over {} axes of {} and {}", count, describe(Value(both[0])),
+                           describe(Value(both[1]))));
     for (int64_t i = 0; i < count; ++i) {
       first.push_back(both[0].rank() - count + i);
       second.push_back(i);
@@ -529,7 +527,7 @@ Value norm(Tracer& t, const Arguments& a) {
     const Array kept = p > 0 ? max_of(t, sums, rest, true) : min_of(t, sums, rest, true);
     return keep ? kept : t.call(*find_global("jnp.squeeze"), std::vector<Value>{kept, tuple_of({axes[0], axes[1]})});
   }
-  t.unsupported("norm with this ord over " + std::to_string(axes.size()) + " axes");
+  t.unsupported(fmt::format("norm with this ord over {} axes", axes.size()));
 }
 
 Value matrix_power(Tracer& t, const Arguments& given) {

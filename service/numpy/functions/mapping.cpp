@@ -1,5 +1,7 @@
 #include "service/numpy/functions/mapping.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -63,8 +65,7 @@ class MappedCall {
     if (!rows_) rows_ = mapping.axis_size;
     if (!rows_) t_.refuse("vmap goes over no axis: in_axes is None for every argument");
     if (mapping.axis_size && *mapping.axis_size != *rows_)
-      t_.refuse("axis_size is " + std::to_string(*mapping.axis_size) + ", the axes of the arguments have " +
-                std::to_string(*rows_));
+      t_.refuse(fmt::format("axis_size is {}, the axes of the arguments have {}", *mapping.axis_size, *rows_));
   }
 
   Value run() {
@@ -82,8 +83,7 @@ class MappedCall {
   void find_axes() {
     const Sequence* list = mapping_.in_axes.sequence();
     if (list != nullptr && list->items.size() != given_.positional.size())
-      t_.refuse("in_axes has " + std::to_string(list->items.size()) + " entries for " +
-                std::to_string(given_.positional.size()) + " arguments");
+      t_.refuse(fmt::format("in_axes has {} entries for {} arguments", list->items.size(), given_.positional.size()));
     for (size_t i = 0; i < given_.positional.size(); ++i)
       add_axes(t_, list != nullptr ? list->items[i] : mapping_.in_axes, given_.positional[i], "in_axes", axes_);
     for (const auto& [name, argument] : given_.keywords) add_axes(t_, int64_t{0}, argument, "in_axes", axes_);
@@ -94,8 +94,7 @@ class MappedCall {
     const Array x = t_.array(leaf);
     const Array front = move_axes(t_, x, {*axis}, {0});
     if (rows_ && *rows_ != front.dims()[0])
-      t_.refuse("vmap goes over axes of different sizes, " + std::to_string(*rows_) + " and " +
-                std::to_string(front.dims()[0]));
+      t_.refuse(fmt::format("vmap goes over axes of different sizes, {} and {}", *rows_, front.dims()[0]));
     rows_ = front.dims()[0];
     return front;
   }

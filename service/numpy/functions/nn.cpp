@@ -1,4 +1,6 @@
 // jax.nn: activations, softmax, one_hot.
+#include <fmt/core.h>
+
 #include <cmath>
 #include <numbers>
 
@@ -150,7 +152,7 @@ std::vector<FunctionRow> nn_functions() {
          const Array x = t.inexact(a["x"]);
          const int64_t axis = t.axis_of(t.to_int(a["axis"], "axis"), x.rank());
          const int64_t size = x.dims()[static_cast<size_t>(axis)];
-         if (size % 2 != 0) t.refuse("the axis of glu has an even size, got " + std::to_string(size));
+         if (size % 2 != 0) t.refuse(fmt::format("the axis of glu has an even size, got {}", size));
          return t.multiply(t.slice_dim(x, axis, 0, size / 2), sigmoid(t, t.slice_dim(x, axis, size / 2, size)));
        }},
       {"nn.softmax", "x, axis=-1", softmax},

@@ -1,4 +1,6 @@
 // Choosing and ordering elements: where, take, sort, searchsorted, interp; slices at places that arrays give.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -227,8 +229,7 @@ Value top_k(Tracer& t, const Arguments& a) {
   const Array x = t.array(a["operand"]);
   if (x.rank() == 0) t.refuse("top_k takes an array of at least one dimension");
   const int64_t k = t.to_int(a["k"], "k");
-  if (k < 0 || k > x.dims().back())
-    t.refuse("k is 0 to " + std::to_string(x.dims().back()) + ", got " + std::to_string(k));
+  if (k < 0 || k > x.dims().back()) t.refuse(fmt::format("k is 0 to {}, got {}", x.dims().back(), k));
   tensor::Dims dims = x.dims();
   dims.back() = k;
   const std::vector<Array> out =
@@ -243,7 +244,7 @@ std::vector<Array> starts_of(Tracer& t, const Value& given, const Array& x) {
                                  ? t.items_of(given, "start_indices")
                                  : t.to_items(given, "start_indices");
   if (static_cast<int64_t>(items.size()) != x.rank())
-    t.refuse("there are " + std::to_string(items.size()) + " starts for " + describe(Value(x)));
+    t.refuse(fmt::format("there are {} starts for {}", items.size(), describe(Value(x))));
   std::vector<Array> out;
   for (size_t i = 0; i < items.size(); ++i) {
     Array start = t.convert(t.array(items[i]), DType::kInt32);

@@ -1,4 +1,6 @@
 // Shapes: reshape, transpose, stack, pad, roll and so on.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -26,8 +28,8 @@ tensor::Dims new_shape(Tracer& t, const Array& x, std::vector<int64_t> sizes) {
   }
   if (open != nullptr && known > 0 && total % known == 0) *open = total / known;
   if (open != nullptr ? *open == -1 : known != total) {
-    t.refuse("an array of shape " + shape_text(x.dims()) + " (" + std::to_string(total) + " elements) cannot become " +
-             shape_text(sizes));
+    t.refuse(fmt::format("an array of shape {} ({} elements) cannot become {}", shape_text(x.dims()), total,
+                         shape_text(sizes)));
   }
   return sizes;
 }
@@ -71,7 +73,7 @@ Value transpose(Tracer& t, const Arguments& a) {
   std::sort(sorted.begin(), sorted.end());
   for (size_t i = 0; i < sorted.size(); ++i) {
     if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != x.dims().size())
-      t.refuse("the axes of a transpose are each of the " + std::to_string(x.rank()) + " dimensions once");
+      t.refuse(fmt::format("the axes of a transpose are each of the {} dimensions once", x.rank()));
   }
   return t.transpose(x, order);
 }
@@ -85,8 +87,7 @@ Value squeeze(Tracer& t, const Arguments& a) {
     const int64_t size = x.dims()[static_cast<size_t>(i)];
     const bool named = std::find(axes.begin(), axes.end(), i) != axes.end();
     if (named && size != 1)
-      t.refuse("dimension " + std::to_string(i) + " of shape " + shape_text(x.dims()) +
-               " is not 1 and cannot be squeezed");
+      t.refuse(fmt::format("dimension {} of shape {} is not 1 and cannot be squeezed", i, shape_text(x.dims())));
     if (named || (a["axis"].is_none() && size == 1)) continue;
     dims.push_back(size);
   }
@@ -118,8 +119,8 @@ Array concatenate(Tracer& t, const std::vector<Array>& arrays, int64_t axis) {
       fits = i == dim || each.dims()[at] == arrays[0].dims()[at];
     }
     if (!fits)
-      t.refuse("arrays of shapes " + shape_text(arrays[0].dims()) + " and " + shape_text(each.dims()) +
-               " cannot be concatenated along axis " + std::to_string(dim));
+      t.refuse(fmt::format("arrays of shapes {} and {} cannot be concatenated along axis {}",
+                           shape_text(arrays[0].dims()), shape_text(each.dims()), dim));
   }
   return t.concatenate(arrays, dim);
 }
@@ -159,8 +160,8 @@ Value split(Tracer& t, const Array& x, const Value& sections, int64_t axis, bool
     const int64_t parts = *sections.as<int64_t>();
     if (parts <= 0 || parts > 10'000) t.refuse("an array is split into at least one part, and 10000 at most");
     if (!uneven && size % parts != 0)
-      t.refuse(std::to_string(size) + " elements cannot be split into " + std::to_string(parts) +
-               " equal parts; array_split makes uneven ones");
+      t.refuse(
+          fmt::format("{} elements cannot be split into {} equal parts; array_split makes uneven ones", size, parts));
     int64_t at = 0;
     for (int64_t i = 0; i + 1 < parts; ++i) ends.push_back(at += size / parts + (i < size % parts ? 1 : 0));
   } else {
@@ -226,7 +227,7 @@ std::vector<std::pair<int64_t, int64_t>> pad_widths(Tracer& t, const Value& widt
     if (out.size() == 1) out.resize(static_cast<size_t>(rank), out[0]);
   }
   if (static_cast<int64_t>(out.size()) != rank)
-    t.refuse("pad_width has " + std::to_string(out.size()) + " pairs for " + std::to_string(rank) + " dimensions");
+    t.refuse(fmt::format("pad_width has {} pairs for {} dimensions", out.size(), rank));
   return out;
 }
 

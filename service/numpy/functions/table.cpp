@@ -1,5 +1,7 @@
 #include "service/numpy/functions/table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -300,9 +302,9 @@ std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<Fu
     } else if (rest_at) {
       rest->items.push_back(std::move(value));
     } else {
-      t.refuse("'" + name + "' takes " + std::to_string(most) +
-               (most == 1 ? " positional argument, " : " positional arguments, ") +
-               std::to_string(arguments.positional.size()) + " are given");
+      t.refuse(fmt::format("'{}' takes {}{}{} are given", name, most,
+                           most == 1 ? " positional argument, " : " positional arguments, ",
+                           arguments.positional.size()));
     }
   }
   for (auto& [keyword, value] : arguments.keywords) {

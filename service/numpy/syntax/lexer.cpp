@@ -1,5 +1,7 @@
 #include "service/numpy/syntax/lexer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -30,8 +32,7 @@ class TextLexer {
   std::vector<Token> run() {
     if (text_.size() > kMaxTextBytes) {
       fail("program_syntax", {1, 1},
-           "the text has " + std::to_string(text_.size()) + " bytes; at most " + std::to_string(kMaxTextBytes) +
-               " are read");
+           fmt::format("the text has {} bytes; at most {} are read", text_.size(), kMaxTextBytes));
     }
     while (at_ < text_.size()) {
       if (at_line_start_ && brackets_.empty()) {
@@ -82,7 +83,7 @@ class TextLexer {
     at_line_start_ = false;
     if (width > indents_.back()) {
       if (indents_.size() > static_cast<size_t>(kMaxSyntaxDepth))
-        fail("program_syntax", here(), "blocks are nested more than " + std::to_string(kMaxSyntaxDepth) + " deep");
+        fail("program_syntax", here(), fmt::format("blocks are nested more than {} deep", kMaxSyntaxDepth));
       indents_.push_back(width);
       push(TokenKind::kIndent, "");
     }
@@ -337,7 +338,7 @@ class TextLexer {
     }
     const auto c = static_cast<unsigned char>(peek());
     fail("program_syntax", place,
-         c < 0x20 || c >= 0x7F ? "a character (byte " + std::to_string(c) + ") that starts nothing in Python"
+         c < 0x20 || c >= 0x7F ? fmt::format("a character (byte {}) that starts nothing in Python", c)
                                : "'" + std::string(1, peek()) + "' starts nothing in Python");
   }
 
@@ -345,8 +346,7 @@ class TextLexer {
     const char c = token.text[0];
     if (c == '(' || c == '[' || c == '{') {
       if (brackets_.size() >= static_cast<size_t>(kMaxSyntaxDepth))
-        fail("program_syntax", token.place,
-             "brackets are nested more than " + std::to_string(kMaxSyntaxDepth) + " deep");
+        fail("program_syntax", token.place, fmt::format("brackets are nested more than {} deep", kMaxSyntaxDepth));
       brackets_.push_back(token);
     }
     if (token.text.size() > 1 || (c != ')' && c != ']' && c != '}')) return;
@@ -354,8 +354,8 @@ class TextLexer {
     if (brackets_.empty()) fail("program_syntax", token.place, "'" + token.text + "' closes nothing");
     if (brackets_.back().text[0] != wanted) {
       fail("program_syntax", token.place,
-           "'" + token.text + "' does not close '" + brackets_.back().text + "' of line " +
-               std::to_string(brackets_.back().place.line));
+           fmt::format("'{}' does not close '{}' of line {}", token.text, brackets_.back().text,
+                       brackets_.back().place.line));
     }
     brackets_.pop_back();
   }

@@ -1,5 +1,7 @@
 #include "service/numpy/syntax/parser.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -119,8 +121,8 @@ class Parser {
     }
     if (out->depth > kMaxSyntaxDepth) {
       fail("program_syntax", place,
-           "expressions are nested more than " + std::to_string(kMaxSyntaxDepth) +
-               " deep (chains of operators too); give parts of it names");
+           fmt::format("expressions are nested more than {} deep (chains of operators too); give parts of it names",
+                       kMaxSyntaxDepth));
     }
     out->children = std::move(children);
     return out;
@@ -179,7 +181,7 @@ class Parser {
 
   void statement(Block& out, int depth) {
     if (depth > kMaxSyntaxDepth)
-      fail("program_syntax", now().place, "blocks are nested more than " + std::to_string(kMaxSyntaxDepth) + " deep");
+      fail("program_syntax", now().place, fmt::format("blocks are nested more than {} deep", kMaxSyntaxDepth));
     if (now().kind == TokenKind::kIndent) expected("a statement of the block around");
     if (now().is("def") || now().is("@")) return definition(out, depth);
     if (now().is("if")) return conditional(out, depth);
@@ -324,7 +326,7 @@ class Parser {
     made_statement.value = expression();
     made_statement.body = suite("an if", depth);
     if (now().is("elif")) {
-      if (depth + 1 > kMaxSyntaxDepth) expected("fewer branches than " + std::to_string(kMaxSyntaxDepth));
+      if (depth + 1 > kMaxSyntaxDepth) expected(fmt::format("fewer branches than {}", kMaxSyntaxDepth));
       conditional(made_statement.otherwise, depth + 1);
     } else if (take_if("else")) {
       made_statement.otherwise = suite("an else", depth);
@@ -680,7 +682,7 @@ class Parser {
     if (take_if(")")) return made(ExpressionKind::kTuple, place);
     ExpressionRef out = expressions();
     if (now().is("for")) out = comprehension(std::move(out), place);
-    expect(")", "to close the bracket of line " + std::to_string(place.line));
+    expect(")", fmt::format("to close the bracket of line {}", place.line));
     return out;
   }
 
@@ -690,7 +692,7 @@ class Parser {
       items.push_back(starred());
       if (now().is("for")) {
         ExpressionRef out = comprehension(std::move(items[0]), place);
-        expect("]", "to close the list of line " + std::to_string(place.line));
+        expect("]", fmt::format("to close the list of line {}", place.line));
         return out;
       }
       if (!now().is("]")) expect(",", "or ']' in a list");

@@ -1,5 +1,7 @@
 #include "service/numpy/trace/arithmetic.h"
 
+#include <fmt/core.h>
+
 namespace meshd::numpy {
 namespace {
 
@@ -112,9 +114,10 @@ Array matmul(Tracer& t, const Value& x, const Value& y) {
   const int64_t inner = a.dims().back();
   const int64_t columns = b.dims().back();
   if (inner != b.dims()[static_cast<size_t>(b.rank() - 2)]) {
-    t.refuse("@ of shapes " + shape_text(t.dims_of(x)) + " and " + shape_text(t.dims_of(y)) +
-             ": the last dimension of the first (" + std::to_string(inner) + ") and the last but one of the second (" +
-             std::to_string(b.dims()[static_cast<size_t>(b.rank() - 2)]) + ") have to be equal");
+    t.refuse(fmt::format(
+        "@ of shapes {} and {}: the last dimension of the first ({}) and the last but one of the second ({}) have to "
+        "be equal",
+        shape_text(t.dims_of(x)), shape_text(t.dims_of(y)), inner, b.dims()[static_cast<size_t>(b.rank() - 2)]));
   }
   const bool weak = a.weak && b.weak;
   const bool is_bool = a.dtype() == DType::kBool;

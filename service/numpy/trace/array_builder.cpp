@@ -1,5 +1,7 @@
 #include "service/numpy/trace/array_builder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,21 +56,20 @@ void ArrayBuilder::unsupported(const std::string& message) const { fail("unsuppo
 void ArrayBuilder::count_op() {
   if (++op_count_ > kMaxOps) {
     fail("invalid_program", place_,
-         "the program has more than " + std::to_string(kMaxOps) + " ops; loops over range(n) of more than " +
-             std::to_string(kMostUnrolledSteps) + " steps are not unrolled");
+         fmt::format("the program has more than {} ops; loops over range(n) of more than {} steps are not unrolled",
+                     kMaxOps, kMostUnrolledSteps));
   }
 }
 
 void ArrayBuilder::check_region_depth() const {
   if (region_depth_ >= kMaxRegionDepth)
-    refuse("branches and loops on arrays are nested more than " + std::to_string(kMaxRegionDepth) + " deep");
+    refuse(fmt::format("branches and loops on arrays are nested more than {} deep", kMaxRegionDepth));
 }
 
 Array ArrayBuilder::array_of(ir::ValueId id, bool weak) {
   const tensor::TensorType& type = writer_.type(id).tensor;
   if (type.rank() > tensor::kMaxRank)
-    refuse("an array has at most " + std::to_string(tensor::kMaxRank) + " dimensions, not " +
-           std::to_string(type.rank()));
+    refuse(fmt::format("an array has at most {} dimensions, not {}", tensor::kMaxRank, type.rank()));
   return {id, type, weak};
 }
 
@@ -110,8 +111,8 @@ Array ArrayBuilder::constant(const tensor::TensorType& type, std::vector<std::by
   count_op();
   constant_bytes_ += static_cast<int64_t>(bytes.size());
   if (constant_bytes_ > kMaxConstantBytes) {
-    refuse("the constants of the program have more than " + std::to_string(kMaxConstantBytes) +
-           " bytes; send large values as arguments");
+    refuse(fmt::format("the constants of the program have more than {} bytes; send large values as arguments",
+                       kMaxConstantBytes));
   }
   const bool splat = static_cast<int64_t>(bytes.size()) == tensor::size_bytes(type.dtype);
   return array_of(writer_.constant({type, splat, std::make_shared<const std::vector<std::byte>>(std::move(bytes))}),
@@ -127,7 +128,7 @@ std::vector<std::byte> ArrayBuilder::element(DType to, const Value& number) cons
   std::vector<std::byte> bytes;
   if (const auto* integer = number.as<int64_t>()) {
     if (tensor::is_integer(to) && !fits_integer(*integer, to)) {
-      refuse("the int " + std::to_string(*integer) + " is out of bounds for " + std::string(tensor::name(to)));
+      refuse(fmt::format("the int {} is out of bounds for {}", *integer, tensor::name(to)));
     }
     bytes = to == DType::kBool ? std::vector<std::byte>{std::byte{*integer != 0}}
                                : converted<int64_t>(*integer, DType::kInt64, to);
@@ -223,8 +224,8 @@ tensor::Dims ArrayBuilder::broadcast_dims(const std::vector<tensor::Dims>& shape
       if (shape[i] == 1 || shape[i] == size) continue;
       std::string all;
       for (const tensor::Dims& each : shapes) all += (all.empty() ? "" : " and ") + shape_text(each);
-      refuse("shapes " + all + " cannot be broadcast together: sizes " + std::to_string(size) + " and " +
-             std::to_string(shape[i]) + " differ and neither is 1");
+      refuse(fmt::format("shapes {} cannot be broadcast together: sizes {} and {} differ and neither is 1", all, size,
+                         shape[i]));
     }
   }
   return out;
@@ -491,8 +492,8 @@ Value ArrayBuilder::lowest(DType dtype) const {
 
 int64_t ArrayBuilder::axis_of(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank) {
-    refuse("axis " + std::to_string(axis) + " is out of bounds for an array of " + std::to_string(rank) +
-           (rank == 1 ? " dimension" : " dimensions"));
+    refuse(fmt::format("axis {} is out of bounds for an array of {}{}", axis, rank,
+                       rank == 1 ? " dimension" : " dimensions"));
   }
   return axis < 0 ? axis + rank : axis;
 }

@@ -1,4 +1,6 @@
 // Attributes and items of values: x.shape, jnp.sum, list.append, x[i], x.at[i].set.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/near_names.h"
@@ -135,7 +137,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         if (held->items.empty()) t.refuse("the list is empty");
         const int64_t size = static_cast<int64_t>(held->items.size());
         int64_t at = arguments.positional.empty() ? -1 : t.to_int(arguments.positional[0], "an index of a list");
-        if (at < -size || at >= size) t.refuse("index " + std::to_string(at) + " is outside of the list");
+        if (at < -size || at >= size) t.refuse(fmt::format("index {} is outside of the list", at));
         if (at < 0) at += size;
         Value out = held->items[static_cast<size_t>(at)];
         held->extent.nodes -= node_count(out);
@@ -238,7 +240,7 @@ Value Tracer::container_subscript(const Value& value, const Value& index) {
   if (index.array() != nullptr)
     refuse(describe(value) + " cannot be indexed by an array; jnp.stack makes an array of it, which can");
   int64_t at = to_int(index, "an index");
-  if (at < -size || at >= size) refuse("index " + std::to_string(at) + " is outside of " + describe(value));
+  if (at < -size || at >= size) refuse(fmt::format("index {} is outside of {}", at, describe(value)));
   return items[static_cast<size_t>(at < 0 ? at + size : at)];
 }
 

@@ -1,4 +1,6 @@
 // Calls: of functions of the text, of the tables, of dtypes; and the effects of a program.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/numpy/functions/table.h"
@@ -55,7 +57,7 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
     if (std::find(t.calls_.begin(), t.calls_.end(), function.get()) != t.calls_.end())
       t.refuse("'" + function->name + "' calls itself; recursion is not supported, use a loop");
     if (t.calls_.size() >= static_cast<size_t>(kMaxCallDepth))
-      t.refuse("calls are nested more than " + std::to_string(kMaxCallDepth) + " deep");
+      t.refuse(fmt::format("calls are nested more than {} deep", kMaxCallDepth));
     const Place place = t.place();
     const ScopeRef inner = t.new_scope(scope);
     std::vector<Value> values = bind(t, function->name, function->parameters, defaults, std::move(given));

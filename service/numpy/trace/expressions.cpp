@@ -1,4 +1,6 @@
 // Expressions: each gives a value.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/near_names.h"
@@ -11,8 +13,9 @@ namespace meshd::numpy {
 void Tracer::step(int64_t count) {
   steps_ += count;
   if (steps_ > kMaxTraceSteps)
-    refuse("the program takes more than " + std::to_string(kMaxTraceSteps) +
-           " steps to trace; loops over range(n) with n an array are not unrolled");
+    refuse(fmt::format(
+        "the program takes more than {} steps to trace; loops over range(n) with n an array are not unrolled",
+        kMaxTraceSteps));
 }
 
 Value* Tracer::find_name(std::string_view name, const ScopeRef& scope) {

@@ -1,5 +1,7 @@
 #include "service/numpy/trace/indexing.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::numpy {
@@ -71,7 +73,7 @@ Indices read_indices(Tracer& t, const Array& x, const Value& index) {
   }
   if (ellipses > 1) t.refuse("an index has '...' once");
   const auto rank = static_cast<size_t>(x.rank());
-  if (given > rank) t.refuse("there are " + std::to_string(given) + " indices for " + describe(Value(x)));
+  if (given > rank) t.refuse(fmt::format("there are {} indices for {}", given, describe(Value(x))));
   if (ellipses == 0) items.emplace_back(Ellipsis{});
   Indices out;
   for (const Value& item : items) {

@@ -1,5 +1,7 @@
 #include "service/numpy/trace/loop_jumps.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::numpy {
@@ -80,7 +82,7 @@ bool has_jumps(const Block& body) {
 }
 
 JumpFreeBody without_jumps(const Statement& loop) {
-  const std::string where = " of line " + std::to_string(loop.place.line) + ", " + std::to_string(loop.place.column);
+  const std::string where = fmt::format(" of line {}, {}", loop.place.line, loop.place.column);
   const std::string skipped = "continue" + where;
   JumpFreeBody out{{}, "break" + where};
   out.body = JumpRewriter(out.broken, skipped).run(loop.body.begin(), loop.body.end());

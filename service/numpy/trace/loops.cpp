@@ -1,4 +1,6 @@
 // while and for: repeated while the program is traced where they are static, else loops on arrays.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/numpy/syntax/limits.h"
@@ -64,9 +66,9 @@ void Tracer::leave_loop(const Statement& statement, const std::vector<std::strin
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const auto found = scope->names.find(name);
     if (found != scope->names.end() && found->second.is<CallableRef>()) continue;
-    scope->names[name] =
-        Undefined{"'" + name + "' gets its value inside of the loop of line " + std::to_string(statement.place.line) +
-                  ", which may run no time; give it one before"};
+    scope->names[name] = Undefined{
+        fmt::format("'{}' gets its value inside of the loop of line {}, which may run no time; give it one before",
+                    name, statement.place.line)};
   }
   for (size_t i = 0; i < names.size(); ++i) scope->names[names[i]] = std::move(values[i]);
 }
@@ -86,8 +88,8 @@ Flow Tracer::run_while(const Statement& statement, const ScopeRef& scope) {
     }
     if (!truth(test, "while")) break;
     if (count >= kMostStaticWhile)
-      refuse("the loop has run " + std::to_string(count) +
-             " times while the program is traced; let its test depend on an array");
+      refuse(
+          fmt::format("the loop has run {} times while the program is traced; let its test depend on an array", count));
     rest_.push_back({});
     const Flow flow = run(plain.loop.body, 0, scope);
     rest_.pop_back();

@@ -1,4 +1,6 @@
 // Python's operators: on static values as Python computes them, on arrays as jax.numpy.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -152,9 +154,7 @@ Value Tracer::static_binary(std::string_view op, const Value& a, const Value& b)
       return std::pow(static_cast<double>(x), static_cast<double>(y));
     }
     const auto made = integer_binary(op, x, y);
-    if (!made)
-      refuse("'" + std::string(op) + "' of " + std::to_string(x) + " and " + std::to_string(y) +
-             " does not fit in 63 bits");
+    if (!made) refuse(fmt::format("'{}' of {} and {} does not fit in 63 bits", op, x, y));
     return *made;
   }
   if (op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>") refuse(bad_operands(op, a, b));
@@ -319,7 +319,7 @@ std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
       out.emplace_back(i);
       count_steps(1);
       if (out.size() > kMaxStaticElements)
-        refuse("the range has more than " + std::to_string(kMaxStaticElements) + " numbers");
+        refuse(fmt::format("the range has more than {} numbers", kMaxStaticElements));
       if (__builtin_add_overflow(i, step, &i)) break;
     }
     return out;
@@ -327,8 +327,8 @@ std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
   if (const Array* held = value.array()) {
     if (held->rank() == 0) refuse(std::string(what) + " cannot go over an array without dimensions");
     if (held->dims()[0] > 10'000)
-      refuse(std::string(what) + " over " + std::to_string(held->dims()[0]) +
-             " rows would repeat the body as often; use range(len(x)) and x[i]");
+      refuse(fmt::format("{} over {} rows would repeat the body as often; use range(len(x)) and x[i]", what,
+                         held->dims()[0]));
     std::vector<Value> out;
     for (int64_t i = 0; i < held->dims()[0]; ++i) out.push_back(subscript(value, i));
     return out;

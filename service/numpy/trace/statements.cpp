@@ -1,4 +1,6 @@
 // Statements: each changes the names of a scope, or ends a block.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/numpy/trace/depth.h"
@@ -126,7 +128,7 @@ void Tracer::assign(const Expression& target, const Value& value, const ScopeRef
                                     [](const ExpressionRef& child) { return child->kind == ExpressionKind::kStarred; });
   if (starred == target.children.end() ? items.size() != count : items.size() + 1 < count) {
     set_place(target.place);
-    refuse("there are " + std::to_string(items.size()) + " values for " + std::to_string(count) + " names");
+    refuse(fmt::format("there are {} values for {} names", items.size(), count));
   }
   size_t at = 0;
   for (const ExpressionRef& child : target.children) {
@@ -178,7 +180,7 @@ void Tracer::assign_item(const Expression& target, const Value& value, const Sco
     check_region((*list)->region);
     const auto size = static_cast<int64_t>((*list)->items.size());
     int64_t at = to_int(index, "an index of a list");
-    if (at < -size || at >= size) refuse("index " + std::to_string(at) + " is outside of " + describe(holder));
+    if (at < -size || at >= size) refuse(fmt::format("index {} is outside of {}", at, describe(holder)));
     if (at < 0) at += size;
     check_held((*list)->extent, false);
     if (is_container) hold((*list)->extent, value);
@@ -242,11 +244,12 @@ Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const 
       std::vector<Value> out;
       for (const std::string& name : all) {
         const auto found = scope->names.find(name);
-        out.push_back(found != scope->names.end()
-                          ? found->second
-                          : Value(Undefined{"'" + name + "' has a value in one branch of the if of line " +
-                                            std::to_string(statement.place.line) +
-                                            " only; give it one in the other, or before"}));
+        out.push_back(
+            found != scope->names.end()
+                ? found->second
+                : Value(Undefined{fmt::format(
+                      "'{}' has a value in one branch of the if of line {} only; give it one in the other, or before",
+                      name, statement.place.line)}));
       }
       return out;
     };

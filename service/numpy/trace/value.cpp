@@ -1,5 +1,7 @@
 #include "service/numpy/trace/value.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -35,9 +37,9 @@ void hold(Extent& extent, const Value& item) {
   extent.depth = std::max(extent.depth, inner == nullptr ? 1 : inner->depth + 1);
   if (inner != nullptr) extent_of(item)->held = true;
   if (extent.nodes <= static_cast<int64_t>(kMaxStaticElements) && extent.depth <= kMaxSyntaxDepth) return;
-  const std::string detail = "lists, tuples and dicts have at most " + std::to_string(kMaxStaticElements) +
-                             " elements, with all that is in them, and are nested " + std::to_string(kMaxSyntaxDepth) +
-                             " deep at most";
+  const std::string detail = fmt::format(
+      "lists, tuples and dicts have at most {} elements, with all that is in them, and are nested {} deep at most",
+      kMaxStaticElements, kMaxSyntaxDepth);
   throw core::Error("invalid_program", detail, {{"/program/text", detail, 0, 0}});
 }
 
@@ -59,7 +61,7 @@ Value tuple_of_sizes(const std::vector<int64_t>& sizes) { return tuple_of({sizes
 
 std::string shape_text(const tensor::Dims& dims) {
   std::string out = "(";
-  for (size_t i = 0; i < dims.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i) out += fmt::format("{}{}", i > 0 ? ", " : "", dims[i]);
   return out + (dims.size() == 1 ? ",)" : ")");
 }
 
@@ -67,7 +69,7 @@ std::string describe(const Value& value) {
   struct Describer {
     std::string operator()(const None&) const { return "None"; }
     std::string operator()(bool b) const { return b ? "True" : "False"; }
-    std::string operator()(int64_t i) const { return "the int " + std::to_string(i); }
+    std::string operator()(int64_t i) const { return fmt::format("the int {}", i); }
     std::string operator()(double) const { return "a float"; }
     std::string operator()(const std::complex<double>&) const { return "a complex number"; }
     std::string operator()(const std::string& text) const { return "the text '" + text.substr(0, 40) + "'"; }
@@ -78,7 +80,7 @@ std::string describe(const Value& value) {
              shape_text(array.dims());
     }
     std::string operator()(const SequenceRef& sequence) const {
-      return std::string(sequence->is_tuple ? "a tuple of " : "a list of ") + std::to_string(sequence->items.size());
+      return fmt::format("{}{}", sequence->is_tuple ? "a tuple of " : "a list of ", sequence->items.size());
     }
     std::string operator()(const DictRef&) const { return "a dict"; }
     std::string operator()(const SliceRef&) const { return "a slice"; }

@@ -1,5 +1,7 @@
 #include "service/ops/collective/collective_groups.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -23,8 +25,8 @@ Matrix matrix_of(const OpView& view, const std::string& op, std::string_view nam
     reject(view, "unsupported_attribute", op + ": '" + std::string(name) + "' is read as dense<[[...]]> only");
   }
   if (dense->type.rank() != 2) {
-    reject(view, op + ": '" + std::string(name) + "' must have two dimensions, got tensor<" +
-                     tensor::to_string(dense->type) + ">");
+    reject(view,
+           fmt::format("{}: '{}' must have two dimensions, got tensor<{}>", op, name, tensor::to_string(dense->type)));
   }
   return {dense->type.dims[0], dense->type.dims[1], ir::dense_ints(*dense)};
 }
@@ -98,13 +100,14 @@ void expect_positions(const OpView& view, const std::string& op, const std::vect
   for (const auto& group : groups) {
     for (const int64_t id : group) {
       if (id < position_count) continue;
-      reject(view, ids_in_range(op) + " below " + std::to_string(position_count) + ", got " + std::to_string(id));
+      reject(view, fmt::format("{} below {}, got {}", ids_in_range(op), position_count, id));
     }
   }
   // Ids are distinct and in range by now, so that counting them is enough.
   if (static_cast<int64_t>(id_count(groups)) == position_count) return;
-  reject(view, group_check(op, &GroupChecks::complete, "replica_groups must name each device") + ", there are " +
-                   std::to_string(position_count) + ", they name " + std::to_string(id_count(groups)));
+  reject(view, fmt::format("{}, there are {}, they name {}",
+                           group_check(op, &GroupChecks::complete, "replica_groups must name each device"),
+                           position_count, id_count(groups)));
 }
 
 }  // namespace
@@ -127,8 +130,8 @@ std::vector<std::vector<int64_t>> replica_groups_of(const OpView& view, std::str
     for (int64_t column = 0; column < matrix.columns; ++column) {
       const int64_t id = matrix.values[static_cast<size_t>(row * matrix.columns + column)];
       if (id == -1) continue;  // padding of shorter groups
-      if (id < 0) reject(view, ids_in_range(op) + ", got " + std::to_string(id));
-      if (!seen.insert(id).second) reject(view, distinct_ids(op) + ", got " + std::to_string(id) + " twice");
+      if (id < 0) reject(view, fmt::format("{}, got {}", ids_in_range(op), id));
+      if (!seen.insert(id).second) reject(view, fmt::format("{}, got {} twice", distinct_ids(op), id));
       group.push_back(id);
     }
     if (!group.empty()) groups.push_back(std::move(group));
@@ -169,7 +172,7 @@ std::vector<std::vector<int64_t>> source_target_pairs_of(const OpView& view) {
   const Matrix matrix = matrix_of(view, "collective_permute", "source_target_pairs");
   if (matrix.columns != 2 && matrix.rows != 0) {
     reject(view,
-           "collective_permute C1: source_target_pairs must have two columns, got " + std::to_string(matrix.columns));
+           fmt::format("collective_permute C1: source_target_pairs must have two columns, got {}", matrix.columns));
   }
   std::vector<std::vector<int64_t>> pairs;
   std::set<int64_t> sources;
@@ -179,10 +182,10 @@ std::vector<std::vector<int64_t>> source_target_pairs_of(const OpView& view) {
     const int64_t target = matrix.values[static_cast<size_t>(2 * row + 1)];
     if (source < 0 || target < 0) reject(view, "collective_permute C4: source_target_pairs has a negative id");
     if (!sources.insert(source).second) {
-      reject(view, "collective_permute C2: " + std::to_string(source) + " is the source of two pairs");
+      reject(view, fmt::format("collective_permute C2: {} is the source of two pairs", source));
     }
     if (!targets.insert(target).second) {
-      reject(view, "collective_permute C3: " + std::to_string(target) + " is the target of two pairs");
+      reject(view, fmt::format("collective_permute C3: {} is the target of two pairs", target));
     }
     pairs.push_back({source, target});
   }

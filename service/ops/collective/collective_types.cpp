@@ -1,4 +1,6 @@
 // Result types of collectives, with the specification's labels.
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,8 +18,7 @@ size_t dimension_of(const OpView& view, const std::string& label, std::string_vi
   const int64_t dim = ir::int_or(attributes_of(view), attribute, -1);
   const int64_t rank = view.operands[operand].rank();
   if (dim < 0 || dim >= rank) {
-    reject(view, label + ": " + std::string(attribute) + " must be in [0, " + std::to_string(rank) + "), got " +
-                     std::to_string(dim));
+    reject(view, fmt::format("{}: {} must be in [0, {}), got {}", label, attribute, rank, dim));
   }
   return static_cast<size_t>(dim);
 }
@@ -49,8 +50,8 @@ void expect_reducer(const OpView& view, const std::string& op, std::string_view 
 int64_t divided(const OpView& view, const std::string& op, std::string_view label, int64_t size, int64_t parts) {
   if (size == tensor::kDynamicDim) return size;
   if (parts <= 0 || size % parts != 0) {
-    reject(view, op + " " + std::string(label) + ": dimension of size " + std::to_string(size) +
-                     " cannot be split into " + std::to_string(parts) + " equal parts");
+    reject(view,
+           fmt::format("{} {}: dimension of size {} cannot be split into {} equal parts", op, label, size, parts));
   }
   return size / parts;
 }
@@ -83,11 +84,11 @@ std::vector<ir::Type> infer_all_reduce(const OpView& view) {
 std::vector<ir::Type> infer_all_to_all(const OpView& view) {
   expect_tensors(view, "all_to_all");
   const int64_t count = ir::int_or(attributes_of(view), "split_count", 0);
-  if (count <= 0) reject(view, "all_to_all C4: split_count must be positive, got " + std::to_string(count));
+  if (count <= 0) reject(view, fmt::format("all_to_all C4: split_count must be positive, got {}", count));
   const int64_t group_size = written_group_size(view, "all_to_all");
   if (group_size > 0 && group_size != count) {
-    reject(view, "all_to_all C8: split_count must be the size of the groups (" + std::to_string(group_size) +
-                     "), got " + std::to_string(count));
+    reject(view,
+           fmt::format("all_to_all C8: split_count must be the size of the groups ({}), got {}", group_size, count));
   }
   // checks: all_to_all C2: split_count divides dimension split_dimension
   std::vector<ir::Type> types(view.operands.begin(), view.operands.end());

@@ -1,4 +1,6 @@
 // The rows of collectives inside manual computations, where types are local.
+#include <fmt/core.h>
+
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -30,8 +32,8 @@ std::vector<std::vector<int64_t>> permute_pairs(const OpView& view, int64_t posi
   for (const auto& pair : pairs) {
     for (const int64_t id : pair) {
       if (id < position_count) continue;
-      reject(view, "collective_permute C4: id " + std::to_string(id) + " is outside of the " +
-                       std::to_string(position_count) + " devices of the mesh");
+      reject(view,
+             fmt::format("collective_permute C4: id {} is outside of the {} devices of the mesh", id, position_count));
     }
   }
   return pairs;

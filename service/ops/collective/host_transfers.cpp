@@ -1,4 +1,6 @@
 // infeed and outfeed: values that arrive and leave while a program runs, through queues of the client.
+#include <fmt/core.h>
+
 #include "service/ops/collective/host_transfers.h"
 
 #include <string>
@@ -15,11 +17,11 @@ std::vector<ir::Type> infer_infeed(const OpView& view) {
   if (!view.operands[0].is_token()) reject(view, "infeed I1: operand must be a token, got " + operand_text(view, 0));
   if (view.results.empty()) reject(view, "infeed C1: needs at least one result");
   if (!view.results.back().is_token()) {
-    reject(view, "infeed C3: the last result must be a token, got " + ir::to_string(view.results.back()));
+    reject(view, fmt::format("infeed C3: the last result must be a token, got {}", ir::to_string(view.results.back())));
   }
   for (size_t i = 0; i + 1 < view.results.size(); ++i) {
     if (view.results[i].is_tensor()) continue;
-    reject(view, "infeed C2: result " + std::to_string(i) + " must be a tensor, got " + ir::to_string(view.results[i]));
+    reject(view, fmt::format("infeed C2: result {} must be a tensor, got {}", i, ir::to_string(view.results[i])));
   }
   return {view.results.begin(), view.results.end()};
 }
@@ -96,7 +98,7 @@ TransferInfo host_transfer_of(std::string_view name, const OpView& view) {
   info.channel = channel_of(view);
   if (ir::bool_or(attributes, "is_host_transfer", false)) {
     info.way = is_send ? TransferKind::kOut : TransferKind::kIn;
-    info.queue = "channel_" + std::to_string(info.channel);
+    info.queue = fmt::format("channel_{}", info.channel);
     return info;
   }
   info.way = is_send ? TransferKind::kSend : TransferKind::kRecv;

@@ -1,5 +1,7 @@
 // The rows of sdy.* ops, the sharding annotations of a program. Propagation and partition implement them; types are
 // checked here.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -22,8 +24,8 @@ const std::vector<sharding::TensorSharding>& shardings_of(const OpView& view, co
   const auto* list = attribute == nullptr ? nullptr : attribute->as<ir::ShardingAttr>();
   if (list == nullptr) reject(view, op + ": attribute '" + std::string(name) + "' must be a list of shardings");
   if (list->shardings.size() != count) {
-    reject(view, op + ": " + std::string(name) + " must have one sharding for each value (" +
-                     std::to_string(list->shardings.size()) + " shardings, " + std::to_string(count) + " values)");
+    reject(view, fmt::format("{}: {} must have one sharding for each value ({} shardings, {} values)", op, name,
+                             list->shardings.size(), count));
   }
   return list->shardings;
 }
@@ -42,8 +44,8 @@ std::vector<ir::Type> infer_annotation(const OpView& view) {
   const bool any_rank = list[0].mesh->is_maximal() && list[0].dims.empty();
   if (list[0].rank() != results[0].rank() && !any_rank) {
     reject(view, "invalid_spec",
-           std::string(kName.view()) + ": the sharding has " + std::to_string(list[0].rank()) + " dimensions, " +
-               ir::to_string(results[0]) + " has " + std::to_string(results[0].rank()));
+           fmt::format("{}: the sharding has {} dimensions, {} has {}", kName.view(), list[0].rank(),
+                       ir::to_string(results[0]), results[0].rank()));
   }
   return results;
 }
@@ -81,8 +83,8 @@ ir::Type inner_type(const OpView& view, const ir::Type& type, const sharding::Te
   if (!type.is_tensor()) return type;
   if (sharding.rank() != type.rank()) {
     reject(view, "invalid_spec",
-           "manual_computation: the sharding of " + what + " has " + std::to_string(sharding.rank()) + " dimensions, " +
-               ir::to_string(type) + " has " + std::to_string(type.rank()));
+           fmt::format("manual_computation: the sharding of {} has {} dimensions, {} has {}", what, sharding.rank(),
+                       ir::to_string(type), type.rank()));
   }
   ir::Type inner = type;
   for (size_t dim = 0; dim < sharding.dims.size(); ++dim) {
@@ -92,8 +94,9 @@ ir::Type inner_type(const OpView& view, const ir::Type& type, const sharding::Te
       const std::string& name = sharding.mesh->axes[static_cast<size_t>(axis.axis)].name;
       const bool is_manual = std::find(manual.begin(), manual.end(), name) != manual.end();
       if (is_manual && free_seen) {
-        reject(view, "manual_computation: manual axes must come before free axes in dimension " + std::to_string(dim) +
-                         " of " + what + "; '" + name + "' comes after a free one");
+        reject(view, fmt::format("manual_computation: manual axes must come before free axes in dimension {} of {}; "
+                                 "'{}' comes after a free one",
+                                 dim, what, name));
       }
       free_seen = free_seen || !is_manual;
       if (is_manual) parts = core::checked_mul(parts, sharding::axis_size(axis, *sharding.mesh));
@@ -108,15 +111,15 @@ void expect_inner(const OpView& view, const std::string& what, std::span<const i
                   const std::vector<sharding::TensorSharding>& shardings, const std::vector<ir::Type>& inner,
                   const std::vector<std::string>& manual) {
   if (inner.size() != outer.size()) {
-    reject(view, "manual_computation: the body has " + std::to_string(inner.size()) + " " + what + "s, the op has " +
-                     std::to_string(outer.size()));
+    reject(view,
+           fmt::format("manual_computation: the body has {} {}s, the op has {}", inner.size(), what, outer.size()));
   }
   for (size_t i = 0; i < outer.size(); ++i) {
-    const std::string name = what + " " + std::to_string(i);
+    const std::string name = fmt::format("{} {}", what, i);
     const ir::Type expected = inner_type(view, outer[i], shardings[i], manual, name);
     if (compatible(expected, inner[i])) continue;
-    reject(view, "manual_computation: " + name + " of the body must have the local type (expected " +
-                     ir::to_string(expected) + ", got " + ir::to_string(inner[i]) + ")");
+    reject(view, fmt::format("manual_computation: {} of the body must have the local type (expected {}, got {})", name,
+                             ir::to_string(expected), ir::to_string(inner[i])));
   }
 }
 

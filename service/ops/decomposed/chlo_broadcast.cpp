@@ -1,5 +1,7 @@
 // chlo.broadcast_*: pointwise ops of operands whose shapes NumPy would broadcast. The operand of lower rank is aligned
 // at the last dimensions, or at broadcast_dimensions; then dimensions of one element are repeated.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -44,8 +46,8 @@ Dims broadcast_shape(const OpView& view, const std::string& op) {
       if (size == 1 || (size == kDynamicDim && own != kDynamicDim)) size = own;
     }
     if (!fits) {
-      reject(view, op + " C1: shapes do not broadcast together: operand " + std::to_string(i) + " is " +
-                       operand_text(view, i) + ", the others have " + tensor::to_string(std::span<const int64_t>(out)));
+      reject(view, fmt::format("{} C1: shapes do not broadcast together: operand {} is {}, the others have {}", op, i,
+                               operand_text(view, i), tensor::to_string(std::span<const int64_t>(out))));
     }
   }
   return out;

@@ -1,4 +1,6 @@
 // Decompositions of the remaining CHLO ops: constants, mulhi, the kernel of asin and acos, ragged products, scans.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -41,8 +43,8 @@ std::vector<ir::Type> infer_constant_like(const OpView& view) {
     reject(view, "constant_like I1: value must be a number");
   std::vector<ir::Type> results = declared(view, "constant_like", 1);
   if (!results[0].is_tensor() || !compatible_shapes(results[0].dims(), view.operands[0].dims())) {
-    reject(view, "constant_like C1: operand and result must have one shape (operand " + operand_text(view, 0) +
-                     ", result " + ir::to_string(results[0]) + ")");
+    reject(view, fmt::format("constant_like C1: operand and result must have one shape (operand {}, result {})",
+                             operand_text(view, 0), ir::to_string(results[0])));
   }
   return results;
 }
@@ -164,8 +166,9 @@ void expect_group_sizes(const OpView& view, const std::vector<int64_t>& prefix) 
     fits = sizes[i] == expected || sizes[i] == tensor::kDynamicDim || expected == tensor::kDynamicDim;
   }
   if (fits) return;
-  reject(view, "ragged_dot C3: group_sizes must be a vector, or have the sizes of dims " + tensor::to_string(prefix) +
-                   " of " + operand_text(view, 0) + " in front of the groups, got " + operand_text(view, 2));
+  reject(view, fmt::format("ragged_dot C3: group_sizes must be a vector, or have the sizes of dims {} of {} in front "
+                           "of the groups, got {}",
+                           tensor::to_string(prefix), operand_text(view, 0), operand_text(view, 2)));
 }
 
 std::vector<ir::Type> infer_ragged_dot(const OpView& view) {
@@ -283,8 +286,8 @@ ScanShape scan_shape(const OpView& view) {
   // Inputs come first; the body takes them without their scanned dimension, and carried values as they are.
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
   if (arguments.size() != view.operands.size()) {
-    reject(view, "scan: the body must take " + std::to_string(view.operands.size()) + " values, takes " +
-                     types_text(arguments));
+    reject(view,
+           fmt::format("scan: the body must take {} values, takes {}", view.operands.size(), types_text(arguments)));
   }
   while (out.inputs < arguments.size() && view.operands[out.inputs].is_tensor() &&
          arguments[out.inputs].rank() + 1 == view.operands[out.inputs].rank()) {
@@ -293,7 +296,7 @@ ScanShape scan_shape(const OpView& view) {
   out.carries = arguments.size() - out.inputs;
   if (out.inputs == 0) reject(view, "scan: needs an input, whose scanned dimension the body does not have");
   if (view.results.size() < out.carries)
-    reject(view, "scan: has a result for each output and each of the " + std::to_string(out.carries) + " start values");
+    reject(view, fmt::format("scan: has a result for each output and each of the {} start values", out.carries));
   out.outputs = view.results.size() - out.carries;
   out.dim = ir::int_or(attributes_of(view), "dimension", 0);
   for (size_t i = 0; i < out.inputs; ++i) {
@@ -302,8 +305,8 @@ ScanShape scan_shape(const OpView& view) {
     const int64_t size = inside ? view.operands[i].dims()[static_cast<size_t>(out.dim)] : -2;
     if (i == 0) out.length = size;
     if (!inside || size != out.length)
-      reject(view, "scan: inputs must have dimension " + std::to_string(out.dim) + " of one size, got " +
-                       operand_text(view, i) + " as input " + std::to_string(i));
+      reject(view, fmt::format("scan: inputs must have dimension {} of one size, got {} as input {}", out.dim,
+                               operand_text(view, i), i));
   }
   return out;
 }

@@ -1,4 +1,6 @@
 // Decompositions of broadcast, einsum, unary_einsum, torch_index_select, cross-replica-sum and trace.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -21,7 +23,7 @@ std::vector<ir::Type> infer_broadcast(const OpView& view) {
   expect_tensor(view, "broadcast", 0);
   Dims dims = ir::ints(attributes_of(view), "broadcast_sizes");
   for (const int64_t size : dims) {
-    if (size < 0) reject(view, "broadcast C1: broadcast_sizes must not be negative, got " + std::to_string(size));
+    if (size < 0) reject(view, fmt::format("broadcast C1: broadcast_sizes must not be negative, got {}", size));
   }
   const Dims& in = view.operands[0].dims();
   dims.insert(dims.end(), in.begin(), in.end());
@@ -62,7 +64,7 @@ Einsum parse_einsum(const OpView& view, const std::string& op, size_t operand_co
   for (const char c : config.substr(arrow + 2)) {
     if (c != ' ') out.result += c;
   }
-  if (out.operands.size() != operand_count) bad("must speak of " + std::to_string(operand_count) + " operands");
+  if (out.operands.size() != operand_count) bad(fmt::format("must speak of {} operands", operand_count));
   std::set<char> seen;
   for (size_t i = 0; i < operand_count; ++i) {
     const std::string& letters = out.operands[i];
@@ -75,8 +77,8 @@ Einsum parse_einsum(const OpView& view, const std::string& op, size_t operand_co
     for (size_t d = 0; d < letters.size(); ++d) {
       const size_t first = letters.find(letters[d]);
       if (dims[first] == dims[d] || dims[first] == tensor::kDynamicDim || dims[d] == tensor::kDynamicDim) continue;
-      bad("has '" + letters.substr(d, 1) + "' for " + std::to_string(dims[first]) + " and for " +
-          std::to_string(dims[d]) + " elements of " + operand_text(view, i));
+      bad(fmt::format("has '{}' for {} and for {} elements of {}", letters.substr(d, 1), dims[first], dims[d],
+                      operand_text(view, i)));
     }
     seen.insert(letters.begin(), letters.end());
   }
@@ -108,9 +110,8 @@ std::vector<ir::Type> infer_einsum_of(const OpView& view, const std::string& op,
       const int64_t a = view.operands[0].dims()[at];
       const int64_t b = view.operands[1].dims()[other];
       if (a != b && a != tensor::kDynamicDim && b != tensor::kDynamicDim) {
-        reject(view, op + ": dimension '" + einsum.operands[0].substr(at, 1) + "' has " + std::to_string(a) +
-                         " elements in " + operand_text(view, 0) + " and " + std::to_string(b) + " in " +
-                         operand_text(view, 1));
+        reject(view, fmt::format("{}: dimension '{}' has {} elements in {} and {} in {}", op,
+                                 einsum.operands[0].substr(at, 1), a, operand_text(view, 0), b, operand_text(view, 1)));
       }
     }
   }
@@ -230,14 +231,14 @@ std::vector<ir::Type> infer_index_select(const OpView& view) {
   const Dims& in = view.operands[0].dims();
   const Dims& index = view.operands[1].dims();
   if (dim < 0 || dim >= view.operands[0].rank()) {
-    reject(view, "torch_index_select C1: dim must be below the rank of " + operand_text(view, 0) + ", got " +
-                     std::to_string(dim));
+    reject(view,
+           fmt::format("torch_index_select C1: dim must be below the rank of {}, got {}", operand_text(view, 0), dim));
   }
   if (batch_dims < 0 || batch_dims > dim || batch_dims > view.operands[1].rank()) {
-    reject(view, "torch_index_select C2: batch_dims must be between 0 and dim " + std::to_string(dim) +
-                     " and at most the "
-                     "rank of " +
-                     operand_text(view, 1) + ", got " + std::to_string(batch_dims));
+    reject(
+        view,
+        fmt::format("torch_index_select C2: batch_dims must be between 0 and dim {} and at most the rank of {}, got {}",
+                    dim, operand_text(view, 1), batch_dims));
   }
   if (!tensor::is_integer(view.operands[1].dtype()))
     reject(view, "torch_index_select I2: index must be integers, got " + operand_text(view, 1));

@@ -1,4 +1,6 @@
 // The row of convolution: dimension numbers in any order, groups of features or of batches, any element type.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -55,8 +57,7 @@ std::vector<kernels::WindowDim> convolution_windows(const OpView& view, const Co
 std::vector<int64_t> convolution_reversal(const OpView& view, size_t count) {
   std::vector<int64_t> reversal = ir::ints_or(attributes_of(view), "window_reversal", std::vector<int64_t>(count, 0));
   if (reversal.size() != count) {
-    reject(view, "convolution C9: 'window_reversal' must have " + std::to_string(count) + " entries, got " +
-                     std::to_string(reversal.size()));
+    reject(view, fmt::format("convolution C9: 'window_reversal' must have {} entries, got {}", count, reversal.size()));
   }
   return reversal;
 }
@@ -66,23 +67,23 @@ namespace {
 void expect_side(const OpView& view, const SideDims& side, int64_t rank, const char* what, const char* count_label,
                  const char* label) {
   if (static_cast<int64_t>(side.spatial.size()) != rank - 2) {
-    reject(view, std::string("convolution ") + count_label + ": " + what + " must have " + std::to_string(rank - 2) +
-                     " spatial dimensions, got " + std::to_string(side.spatial.size()));
+    reject(view, fmt::format("convolution {}: {} must have {} spatial dimensions, got {}", count_label, what, rank - 2,
+                             side.spatial.size()));
   }
   std::vector<int64_t> all = side.spatial;
   all.insert(all.end(), {side.major, side.minor});
   for (const int64_t dim : all) {
     if (dim < 0 || dim >= rank || std::count(all.begin(), all.end(), dim) > 1) {
-      reject(view, std::string("convolution ") + label + ": dimensions of " + what + " must be 0 to " +
-                       std::to_string(rank - 1) + ", each once, got " + std::to_string(dim));
+      reject(view, fmt::format("convolution {}: dimensions of {} must be 0 to {}, each once, got {}", label, what,
+                               rank - 1, dim));
     }
   }
 }
 
 void expect_divides(const OpView& view, const char* label, const char* what, int64_t size, int64_t groups) {
   if (size == tensor::kDynamicDim || size % groups == 0) return;
-  reject(view, std::string("convolution ") + label + ": " + what + " must be divisible by the group count " +
-                   std::to_string(groups) + ", got " + std::to_string(size));
+  reject(view,
+         fmt::format("convolution {}: {} must be divisible by the group count {}, got {}", label, what, groups, size));
 }
 
 std::vector<ir::Type> infer_convolution(const OpView& view) {
@@ -99,8 +100,8 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
   if (dims.feature_groups < 1) reject(view, "convolution C21: feature_group_count must be positive");
   if (dims.batch_groups < 1) reject(view, "convolution C22: batch_group_count must be positive");
   if (dims.feature_groups > 1 && dims.batch_groups > 1) {
-    reject(view, "convolution C23: feature_group_count or batch_group_count must be 1, got " +
-                     std::to_string(dims.feature_groups) + " and " + std::to_string(dims.batch_groups));
+    reject(view, fmt::format("convolution C23: feature_group_count or batch_group_count must be 1, got {} and {}",
+                             dims.feature_groups, dims.batch_groups));
   }
   // checks: convolution C2: window_strides has an entry for each spatial dimension
   // checks: convolution C3: window_strides are positive

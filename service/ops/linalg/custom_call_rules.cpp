@@ -1,5 +1,7 @@
 #include "service/ops/linalg/custom_call_rules.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "service/ops/checks.h"
@@ -13,9 +15,8 @@ using sharding::FactorRuleBuilder;
 
 void expect_counts(const OpView& view, std::string_view target, size_t operands, size_t results) {
   if (view.operands.size() == operands && view.results.size() == results) return;
-  reject(view, "custom_call @" + std::string(target) + ": has " + std::to_string(operands) + " operands and " +
-                   std::to_string(results) + " results, got " + std::to_string(view.operands.size()) + " and " +
-                   std::to_string(view.results.size()));
+  reject(view, fmt::format("custom_call @{}: has {} operands and {} results, got {} and {}", target, operands, results,
+                           view.operands.size(), view.results.size()));
 }
 
 void expect_matrices(const OpView& view, std::string_view target) {

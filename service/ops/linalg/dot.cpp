@@ -1,4 +1,6 @@
 // Rows, result types and factor rules of dot_general and dot.
+#include <fmt/core.h>
+
 #include "service/ops/linalg/dot.h"
 
 #include <algorithm>
@@ -28,12 +30,11 @@ void expect_dims(const OpView& view, const std::string& range_label, const std::
   const int64_t rank = view.operands[operand].rank();
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i] < 0 || all[i] >= rank) {
-      reject(view, "dot_general " + range_label + ": " + side + " has " + std::to_string(rank) + " dims, got dim " +
-                       std::to_string(all[i]));
+      reject(view, fmt::format("dot_general {}: {} has {} dims, got dim {}", range_label, side, rank, all[i]));
     }
     if (std::count(all.begin(), all.end(), all[i]) > 1) {
-      reject(view, "dot_general " + distinct_label + ": batching and contracting dims of " + side +
-                       " must be distinct, got " + std::to_string(all[i]) + " twice");
+      reject(view, fmt::format("dot_general {}: batching and contracting dims of {} must be distinct, got {} twice",
+                               distinct_label, side, all[i]));
     }
   }
 }
@@ -44,9 +45,8 @@ void expect_same_sizes(const OpView& view, const char* label, const char* what, 
     const int64_t left = view.operands[0].dims()[static_cast<size_t>(lhs[i])];
     const int64_t right = view.operands[1].dims()[static_cast<size_t>(rhs[i])];
     if (left == right || left == tensor::kDynamicDim || right == tensor::kDynamicDim) continue;
-    reject(view, std::string("dot_general ") + label + ": " + what + " dims differ in size (lhs dim " +
-                     std::to_string(lhs[i]) + " is " + dim_text(left) + ", rhs dim " + std::to_string(rhs[i]) + " is " +
-                     dim_text(right) + ")");
+    reject(view, fmt::format("dot_general {}: {} dims differ in size (lhs dim {} is {}, rhs dim {} is {})", label, what,
+                             lhs[i], dim_text(left), rhs[i], dim_text(right)));
   }
 }
 
@@ -219,12 +219,12 @@ std::vector<ir::Type> infer_dot_general(const OpView& view) {
   expect_tensor(view, "dot_general", 1);
   const DotDims dims = dot_general_dims(view);
   if (dims.lhs_batch.size() != dims.rhs_batch.size()) {
-    reject(view, "dot_general C1: both sides must have as many batching dims, got " +
-                     std::to_string(dims.lhs_batch.size()) + " and " + std::to_string(dims.rhs_batch.size()));
+    reject(view, fmt::format("dot_general C1: both sides must have as many batching dims, got {} and {}",
+                             dims.lhs_batch.size(), dims.rhs_batch.size()));
   }
   if (dims.lhs_contract.size() != dims.rhs_contract.size()) {
-    reject(view, "dot_general C2: both sides must have as many contracting dims, got " +
-                     std::to_string(dims.lhs_contract.size()) + " and " + std::to_string(dims.rhs_contract.size()));
+    reject(view, fmt::format("dot_general C2: both sides must have as many contracting dims, got {} and {}",
+                             dims.lhs_contract.size(), dims.rhs_contract.size()));
   }
   // checks: dot_general C3: batching and contracting dims of lhs are distinct
   // checks: dot_general C4: batching and contracting dims of rhs are distinct

@@ -1,4 +1,6 @@
 // The row of fft.
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 
@@ -45,8 +47,9 @@ std::vector<ir::Type> infer_fft(const OpView& view) {
                      (is_real ? "f32 or f64" : "complex<f32> or complex<f64>") + ", got " + operand_text(view, 0));
   }
   if (lengths.empty() || lengths.size() > 3 || static_cast<int64_t>(lengths.size()) > operand.rank()) {
-    reject(view, "fft C1, C3: fft_length must have 1 to 3 lengths and no more than the operand has dimensions, got " +
-                     std::to_string(lengths.size()) + " for " + operand_text(view, 0));
+    reject(view, fmt::format("fft C1, C3: fft_length must have 1 to 3 lengths and no more than the operand has "
+                             "dimensions, got {} for {}",
+                             lengths.size(), operand_text(view, 0)));
   }
   Dims dims = operand.dims();
   const size_t first = dims.size() - lengths.size();
@@ -55,8 +58,8 @@ std::vector<ir::Type> infer_fft(const OpView& view) {
     const int64_t expected = is_half ? half_of(lengths[i]) : lengths[i];
     int64_t& dim = dims[first + i];
     if (lengths[i] < 0 || (dim != expected && dim != tensor::kDynamicDim)) {
-      reject(view, "fft C5: with fft_length " + std::to_string(lengths[i]) + " dimension " + std::to_string(first + i) +
-                       " of the operand must be " + std::to_string(expected) + ", got " + operand_text(view, 0));
+      reject(view, fmt::format("fft C5: with fft_length {} dimension {} of the operand must be {}, got {}", lengths[i],
+                               first + i, expected, operand_text(view, 0)));
     }
     dim = expected;
   }

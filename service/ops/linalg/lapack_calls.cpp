@@ -1,5 +1,7 @@
 #include "service/ops/linalg/lapack_calls.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -151,9 +153,8 @@ char Reader::letter(std::string_view name, std::string_view allowed) const {
   const auto found = std::find_if(allowed.begin(), allowed.end(), [&](char c) { return c == value; });
   if (found != allowed.end()) return *found;
   std::string list;
-  for (const char c : allowed)
-    list += (list.empty() ? "" : ", ") + std::to_string(static_cast<int>(c)) + " ('" + c + "')";
-  complain(std::string(name) + " of mhlo.backend_config must be one of " + list + ", got " + std::to_string(value));
+  for (const char c : allowed) list += fmt::format("{}{} ('{}')", list.empty() ? "" : ", ", static_cast<int>(c), c);
+  complain(fmt::format("{} of mhlo.backend_config must be one of {}, got {}", name, list, value));
 }
 
 ir::Type Reader::batched(DType dtype, Dims dims) const {
@@ -168,8 +169,7 @@ int64_t Reader::dim(size_t operand, int from_end) const {
 
 void Reader::expect_operand(size_t index, const ir::Type& type) const {
   if (compatible(view_.operands[index], type)) return;
-  complain("operand " + std::to_string(index) + " must be " + ir::to_string(type) + ", got " +
-           operand_text(view_, index));
+  complain(fmt::format("operand {} must be {}, got {}", index, ir::to_string(type), operand_text(view_, index)));
 }
 
 void Reader::read_config(LapackSpec& spec) const {
@@ -218,12 +218,12 @@ void Reader::read_sizes(LapackSpec& spec) {
   // JAX 0.4.38 has a factor as operand 2, which older_lapack.h takes off.
   const bool has_factor = spec.routine == LapackRoutine::kTrsm && view_.operands.size() == 3;
   if (view_.operands.size() != routine.operand_count && !has_factor) {
-    complain("has " + std::to_string(routine.operand_count) + (routine.operand_count == 1 ? " operand" : " operands") +
-             ", got " + std::to_string(view_.operands.size()));
+    complain(fmt::format("has {}{}, got {}", routine.operand_count,
+                         routine.operand_count == 1 ? " operand" : " operands", view_.operands.size()));
   }
   for (size_t i = 0; i < view_.operands.size(); ++i) {
     if (!view_.operands[i].is_tensor())
-      complain("operand " + std::to_string(i) + " must be a tensor, got " + operand_text(view_, i));
+      complain(fmt::format("operand {} must be a tensor, got {}", i, operand_text(view_, i)));
   }
   const ir::Type& first = view_.operands[0];
   dtype_ = target_.dtype.value_or(first.dtype());
@@ -323,8 +323,7 @@ void Reader::expect_types(const LapackSpec& spec) {
       return;
     case LapackRoutine::kGehrd:
       if (n > 0 && (spec.low < 1 || spec.low > spec.high || spec.high > n)) {
-        complain("low and high must be 1 <= low <= high <= " + std::to_string(n) + ", got " + std::to_string(spec.low) +
-                 " and " + std::to_string(spec.high));
+        complain(fmt::format("low and high must be 1 <= low <= high <= {}, got {} and {}", n, spec.low, spec.high));
       }
       results_ = {matrix, batched(dtype_, {off_diagonal}), info};
       return;
@@ -363,8 +362,8 @@ LapackSpec Reader::read() {
   read_config(spec);
   const auto expect_rank = [&](size_t index, int64_t rank) {
     if (view_.operands[index].rank() != batch_rank_ + rank) {
-      complain("operand " + std::to_string(index) + " must have " + std::to_string(batch_rank_ + rank) +
-               " dimensions, got " + operand_text(view_, index));
+      complain(fmt::format("operand {} must have {} dimensions, got {}", index, batch_rank_ + rank,
+                           operand_text(view_, index)));
     }
   };
   switch (spec.routine) {
@@ -432,7 +431,7 @@ void Reader::check_layout_list(std::string_view name, std::span<const ir::Type> 
   const auto* list = attribute == nullptr ? nullptr : attribute->as<ir::ArrayAttr>();
   const std::string expectation = std::string(name) + " must say that matrices are column-major, as JAX prints it: ";
   if (list == nullptr || list->values.size() != types.size()) {
-    complain(expectation + "a list of " + std::to_string(types.size()) + " layouts");
+    complain(fmt::format("{}a list of {} layouts", expectation, types.size()));
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const std::vector<int64_t> expected = layout_of(types[i], batch_rank_);
@@ -440,8 +439,8 @@ void Reader::check_layout_list(std::string_view name, std::span<const ir::Type> 
     const std::vector<int64_t> got = dense == nullptr ? std::vector<int64_t>{-1} : ir::dense_ints(*dense);
     if (got == expected) continue;
     std::string text;
-    for (const int64_t dim : expected) text += (text.empty() ? "" : ", ") + std::to_string(dim);
-    complain(expectation + "layout " + std::to_string(i) + " must be [" + text + "]");
+    for (const int64_t dim : expected) text += fmt::format("{}{}", text.empty() ? "" : ", ", dim);
+    complain(fmt::format("{}layout {} must be [{}]", expectation, i, text));
   }
 }
 
@@ -465,8 +464,8 @@ void Reader::check_aliases() const {
                         operand < static_cast<int64_t>(view_.operands.size());
     if (exists && compatible(view_.results[static_cast<size_t>(result)], view_.operands[static_cast<size_t>(operand)]))
       continue;
-    complain("output_operand_aliases: result " + std::to_string(result) + " cannot be operand " +
-             std::to_string(operand) + (exists ? ": their types differ" : ": there is no such pair"));
+    complain(fmt::format("output_operand_aliases: result {} cannot be operand {}{}", result, operand,
+                         exists ? ": their types differ" : ": there is no such pair"));
   }
 }
 

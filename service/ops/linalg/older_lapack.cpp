@@ -1,5 +1,7 @@
 #include "service/ops/linalg/older_lapack.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -157,14 +159,12 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
   const std::vector<size_t>& kept =
       is_complex(letter) && !call.complex_results.empty() ? call.complex_results : call.results;
   if (operands.size() <= call.leading || view.results.size() <= *std::max_element(kept.begin(), kept.end())) {
-    reject(view, "custom_call @" + target + ": must have more than " + std::to_string(call.leading) + " operands and " +
-                     std::to_string(kept.size()) + " or more results, got " + std::to_string(operands.size()) +
-                     " and " + std::to_string(view.results.size()));
+    reject(view, fmt::format("custom_call @{}: must have more than {} operands and {} or more results, got {} and {}",
+                             target, call.leading, kept.size(), operands.size(), view.results.size()));
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     const bool fits = view.operands[i].is_tensor() && (i != call.leading || view.operands[i].rank() >= 2);
-    if (!fits)
-      reject(view, "custom_call @" + target + ": operand " + std::to_string(i) + " is " + operand_text(view, i));
+    if (!fits) reject(view, fmt::format("custom_call @{}: operand {} is {}", target, i, operand_text(view, i)));
   }
   Flags flags;
   for (size_t i = 0; i < call.leading; ++i) {
@@ -175,7 +175,7 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
   for (const Entry& entry : call.config) {
     for (const size_t flag : entry.reads) {
       if (!flags[flag])
-        reject(view, "custom_call @" + target + ": operand " + std::to_string(flag) + " must be a constant integer");
+        reject(view, fmt::format("custom_call @{}: operand {} must be a constant integer", target, flag));
     }
     config.emplace_back(std::string(entry.name), ir::Attribute{ir::IntegerAttr{entry.value(flags), "i64"}});
   }

@@ -1,5 +1,7 @@
 // Ops whose result shape is a value. Where that value follows from the shapes of the arguments, they are the static op
 // of the same kind; where only the declared result type has the shape, dynamic_pad and real_dynamic_slice have kernels.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,8 +35,8 @@ void expect_index_vector(const OpView& view, const std::string& op, size_t opera
   const ir::Type& type = view.operands[operand];
   const bool fits = is_index_vector(type) && (type.dims()[0] == size || type.dims()[0] == kDynamicDim);
   if (fits) return;
-  reject(view, op + " I" + std::to_string(operand + 1) + ": operand " + std::to_string(operand) +
-                   " must be a vector of " + std::to_string(size) + " integers, got " + operand_text(view, operand));
+  reject(view, fmt::format("{} I{}: operand {} must be a vector of {} integers, got {}", op, operand + 1, operand, size,
+                           operand_text(view, operand)));
 }
 
 // checks: dynamic_reshape C1: operand and result have one element type
@@ -45,8 +47,8 @@ void expect_index_vector(const OpView& view, const std::string& op, size_t opera
 // checks: set_dimension_size C1: operand and result have one element type
 void expect_same_elements(const OpView& view, const std::string& op, const ir::Type& result) {
   if (result.is_tensor() && result.dtype() == view.operands[0].dtype()) return;
-  reject(view, op + " C1: element types differ (operand " + operand_text(view, 0) + ", result " +
-                   ir::to_string(result) + ")");
+  reject(view, fmt::format("{} C1: element types differ (operand {}, result {})", op, operand_text(view, 0),
+                           ir::to_string(result)));
 }
 
 /// The result's dimensions: those of the operand `shape` where they are known, else the declared ones.
@@ -55,11 +57,11 @@ std::optional<Dims> result_dims(const OpView& view, Writer& writer, size_t shape
   const auto known = writer.known(view.op->operands[shape]);
   if (!known) return is_static(result) ? std::optional(result.dims()) : std::nullopt;
   for (const int64_t size : *known) {
-    if (size < 0) reject(view, "'" + view.op->name + "': a dimension would have " + std::to_string(size) + " elements");
+    if (size < 0) reject(view, fmt::format("'{}': a dimension would have {} elements", view.op->name, size));
   }
   if (!compatible_shapes(*known, result.dims())) {
-    reject(view, "'" + view.op->name + "': operand " + std::to_string(shape) + " says the shape " +
-                     tensor::to_string(std::span<const int64_t>(*known)) + ", the result is " + ir::to_string(result));
+    reject(view, fmt::format("'{}': operand {} says the shape {}, the result is {}", view.op->name, shape,
+                             tensor::to_string(std::span<const int64_t>(*known)), ir::to_string(result)));
   }
   return Dims(known->begin(), known->end());
 }
@@ -68,8 +70,8 @@ std::optional<Dims> result_dims(const OpView& view, Writer& writer, size_t shape
 // checks: real_dynamic_slice C2: operand and result have one rank
 void expect_same_rank(const OpView& view, const std::string& op, const ir::Type& result) {
   if (result.rank() == view.operands[0].rank()) return;
-  reject(view, op + " C2: operand and result must have one rank (operand " + operand_text(view, 0) + ", result " +
-                   ir::to_string(result) + ")");
+  reject(view, fmt::format("{} C2: operand and result must have one rank (operand {}, result {})", op,
+                           operand_text(view, 0), ir::to_string(result)));
 }
 
 /// The static op where the three index vectors from operand `first` on are known: they are its attributes of these
@@ -125,13 +127,15 @@ std::vector<ir::Type> infer_dynamic_broadcast(const OpView& view) {
   expect_index_vector(view, "dynamic_broadcast_in_dim", 1, results[0].rank());
   const std::vector<int64_t> dims = ir::ints(attributes_of(view), "broadcast_dimensions");
   if (static_cast<int64_t>(dims.size()) != view.operands[0].rank()) {
-    reject(view, "dynamic_broadcast_in_dim C2: broadcast_dimensions must have a number for each dimension of " +
-                     operand_text(view, 0) + ", got " + std::to_string(dims.size()));
+    reject(view,
+           fmt::format(
+               "dynamic_broadcast_in_dim C2: broadcast_dimensions must have a number for each dimension of {}, got {}",
+               operand_text(view, 0), dims.size()));
   }
   for (const int64_t dim : dims) {
     if (dim >= 0 && dim < results[0].rank()) continue;
-    reject(view, "dynamic_broadcast_in_dim C3: broadcast_dimensions must be dimensions of " +
-                     ir::to_string(results[0]) + ", got " + std::to_string(dim));
+    reject(view, fmt::format("dynamic_broadcast_in_dim C3: broadcast_dimensions must be dimensions of {}, got {}",
+                             ir::to_string(results[0]), dim));
   }
   return results;
 }
@@ -151,8 +155,8 @@ std::vector<ir::Type> infer_dynamic_iota(const OpView& view) {
   expect_index_vector(view, "dynamic_iota", 0, results[0].rank());
   const int64_t dim = ir::int_or(attributes_of(view), "iota_dimension", -1);
   if (dim < 0 || dim >= results[0].rank()) {
-    reject(view, "dynamic_iota C1: iota_dimension must be below the rank of " + ir::to_string(results[0]) + ", got " +
-                     std::to_string(dim));
+    reject(view, fmt::format("dynamic_iota C1: iota_dimension must be below the rank of {}, got {}",
+                             ir::to_string(results[0]), dim));
   }
   return results;
 }
@@ -225,9 +229,9 @@ PreparedKernel prepare_dynamic_pad(const OpView& local) {
       const int64_t between = core::checked_mul(std::max<int64_t>(in[d] - 1, 0), interior[d]);
       const int64_t padded = core::checked_add(high[d], core::checked_add(low[d], core::checked_add(in[d], between)));
       if (interior[d] < 0 || padded != out[d]) {
-        throw core::Error("invalid_argument", "dynamic_pad: dimension " + std::to_string(d) + " would have " +
-                                                  std::to_string(padded) + " elements, its type says " +
-                                                  std::to_string(out[d]));
+        throw core::Error(
+            "invalid_argument",
+            fmt::format("dynamic_pad: dimension {} would have {} elements, its type says {}", d, padded, out[d]));
       }
     }
     const Dims strides = tensor::row_major_strides(out);
@@ -278,11 +282,11 @@ PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
     for (size_t d = 0; d < in.size(); ++d) {
       const bool inside = starts[d] >= 0 && starts[d] <= limits[d] && limits[d] <= in[d] && steps[d] >= 1;
       if (!inside || core::ceil_div(limits[d] - starts[d], steps[d]) != out[d]) {
-        throw core::Error("invalid_argument", "real_dynamic_slice: dimension " + std::to_string(d) + " of " +
-                                                  std::to_string(in[d]) + " elements is sliced as [" +
-                                                  std::to_string(starts[d]) + ":" + std::to_string(limits[d]) + ":" +
-                                                  std::to_string(steps[d]) + "], its type says " +
-                                                  std::to_string(out[d]) + " elements");
+        throw core::Error(
+            "invalid_argument",
+            fmt::format(
+                "real_dynamic_slice: dimension {} of {} elements is sliced as [{}:{}:{}], its type says {} elements", d,
+                in[d], starts[d], limits[d], steps[d], out[d]));
       }
     }
     const Dims strides = tensor::row_major_strides(in);
@@ -339,8 +343,8 @@ std::vector<ir::Type> infer_dynamic_conv(const OpView& view) {
   const int64_t spatial = view.operands[0].rank() - 2;
   if (padding.rank() != 2 || !tensor::is_integer(padding.dtype()) || padding.dims()[0] != spatial ||
       padding.dims()[1] != 2) {
-    reject(view, "dynamic_conv C4: padding must be integers of shape " + std::to_string(spatial) + "x2, got " +
-                     operand_text(view, 2));
+    reject(view, fmt::format("dynamic_conv C4: padding must be integers of shape {}x2, got {}", spatial,
+                             operand_text(view, 2)));
   }
   return declared(view, "dynamic_conv", 1);
 }
@@ -367,8 +371,8 @@ std::vector<ir::Type> infer_set_dimension_size(const OpView& view) {
   }
   const int64_t dim = ir::int_or(attributes_of(view), "dimension", -1);
   if (dim < 0 || dim >= view.operands[0].rank()) {
-    reject(view, "set_dimension_size C2: dimension must be below the rank of " + operand_text(view, 0) + ", got " +
-                     std::to_string(dim));
+    reject(view, fmt::format("set_dimension_size C2: dimension must be below the rank of {}, got {}",
+                             operand_text(view, 0), dim));
   }
   std::vector<ir::Type> results = declared(view, "set_dimension_size", 1);
   expect_same_elements(view, "set_dimension_size", results[0]);
@@ -381,8 +385,7 @@ Values expand_set_dimension_size(const OpView& view, Writer& writer) {
   const auto dim = static_cast<size_t>(ir::int_or(attributes_of(view), "dimension", 0));
   Dims limits = view.operands[0].dims();
   if ((*known)[0] < 0 || (*known)[0] > limits[dim]) {
-    reject(view, "set_dimension_size: size must be between 0 and " + std::to_string(limits[dim]) + ", got " +
-                     std::to_string((*known)[0]));
+    reject(view, fmt::format("set_dimension_size: size must be between 0 and {}, got {}", limits[dim], (*known)[0]));
   }
   limits[dim] = (*known)[0];
   if (!compatible_shapes(limits, view.results[0].dims())) return std::nullopt;

@@ -1,4 +1,6 @@
 // Result types of gather and scatter. Labels are those of the StableHLO specification.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -124,8 +126,8 @@ void expect_below(const OpView& view, const Words& words, const char* label, con
                   const std::vector<int64_t>& list, int64_t bound) {
   for (const int64_t d : list) {
     if (d >= 0 && d < bound) continue;
-    reject(view, words.op + " " + label + ": " + what + " must be dimensions below " + std::to_string(bound) +
-                     ", got " + list_text(list));
+    reject(view,
+           fmt::format("{} {}: {} must be dimensions below {}, got {}", words.op, label, what, bound, list_text(list)));
   }
 }
 
@@ -147,19 +149,18 @@ void expect_sorted(const OpView& view, const Words& words, const char* label, co
 void expect_windows(const OpView& view, const Words& words, const WindowDims& dims, const ir::Type& operand,
                     const ir::Type& indices) {
   if (!tensor::is_integer(indices.dtype())) {
-    reject(view, words.op + ": " + words.indices + " must be integers, got " + ir::to_string(indices));
+    reject(view, fmt::format("{}: {} must be integers, got {}", words.op, words.indices, ir::to_string(indices)));
   }
   const int64_t rank = operand.rank();
   const auto accounted =
       static_cast<int64_t>(dims.offset.size() + dims.collapsed.size() + dims.operand_batching.size());
   if (rank != accounted) {
-    reject(view, words.op + " " + words.rank + ": rank of " + words.operand + " must be the number of window, " +
-                     words.collapsed + " and batching dims (" + std::to_string(accounted) + "), got " +
-                     std::to_string(rank));
+    reject(view, fmt::format("{} {}: rank of {} must be the number of window, {} and batching dims ({}), got {}",
+                             words.op, words.rank, words.operand, words.collapsed, accounted, rank));
   }
   if (dims.index_vector_dim < 0 || dims.index_vector_dim > indices.rank()) {
-    reject(view, words.op + " " + words.vector_range + ": index_vector_dim must be between 0 and " +
-                     std::to_string(indices.rank()) + ", got " + std::to_string(dims.index_vector_dim));
+    reject(view, fmt::format("{} {}: index_vector_dim must be between 0 and {}, got {}", words.op, words.vector_range,
+                             indices.rank(), dims.index_vector_dim));
   }
   expect_below(view, words, words.collapsed_range, words.collapsed, dims.collapsed, rank);
   expect_below(view, words, words.operand_batching_range, words.operand_batching, dims.operand_batching, rank);
@@ -174,27 +175,27 @@ void expect_windows(const OpView& view, const Words& words, const WindowDims& di
                   joined(dims.index_map, dims.operand_batching));
   expect_sorted(view, words, words.distinct_collapsed, words.collapsed, dims.collapsed);
   if (std::count(dims.indices_batching.begin(), dims.indices_batching.end(), dims.index_vector_dim) != 0) {
-    reject(view, words.op + " " + words.vector_not_batching + ": index_vector_dim must not be in " +
-                     words.indices_batching + ", got " + std::to_string(dims.index_vector_dim));
+    reject(view, fmt::format("{} {}: index_vector_dim must not be in {}, got {}", words.op, words.vector_not_batching,
+                             words.indices_batching, dims.index_vector_dim));
   }
   if (dims.operand_batching.size() != dims.indices_batching.size()) {
-    reject(view, words.op + " " + words.batching_counts + ": " + words.operand_batching + " and " +
-                     words.indices_batching + " must be as many, got " + std::to_string(dims.operand_batching.size()) +
-                     " and " + std::to_string(dims.indices_batching.size()));
+    reject(view, fmt::format("{} {}: {} and {} must be as many, got {} and {}", words.op, words.batching_counts,
+                             words.operand_batching, words.indices_batching, dims.operand_batching.size(),
+                             dims.indices_batching.size()));
   }
   for (size_t i = 0; i < dims.operand_batching.size(); ++i) {
     const int64_t a = operand.dims()[static_cast<size_t>(dims.operand_batching[i])];
     const int64_t b = indices.dims()[static_cast<size_t>(dims.indices_batching[i])];
     if (a == b || a == kDynamicDim || b == kDynamicDim) continue;
-    reject(view, words.op + " " + words.batching_sizes + ": batching dims differ in size (" + words.operand + " dim " +
-                     std::to_string(dims.operand_batching[i]) + " is " + std::to_string(a) + ", " + words.indices +
-                     " dim " + std::to_string(dims.indices_batching[i]) + " is " + std::to_string(b) + ")");
+    reject(view, fmt::format("{} {}: batching dims differ in size ({} dim {} is {}, {} dim {} is {})", words.op,
+                             words.batching_sizes, words.operand, dims.operand_batching[i], a, words.indices,
+                             dims.indices_batching[i], b));
   }
   const int64_t tuple =
       dims.index_vector_dim < indices.rank() ? indices.dims()[static_cast<size_t>(dims.index_vector_dim)] : 1;
   if (tuple != kDynamicDim && tuple != static_cast<int64_t>(dims.index_map.size())) {
-    reject(view, words.op + " " + words.map_count + ": " + words.index_map + " must have a dim for each of the " +
-                     std::to_string(tuple) + " numbers of a tuple, got " + list_text(dims.index_map));
+    reject(view, fmt::format("{} {}: {} must have a dim for each of the {} numbers of a tuple, got {}", words.op,
+                             words.map_count, words.index_map, tuple, list_text(dims.index_map)));
   }
 }
 
@@ -221,20 +222,20 @@ std::vector<ir::Type> infer_gather(const OpView& view) {
   expect_offset_dims(view, words, "C4", "C5", "offset_dims", dims.offset, slices_rank);
   const std::vector<int64_t> sizes = ir::ints(attributes_of(view), "slice_sizes");
   if (static_cast<int64_t>(sizes.size()) != operand.rank()) {
-    reject(view, "gather C20: slice_sizes must have a number for each of the operand's " +
-                     std::to_string(operand.rank()) + " dimensions, got " + std::to_string(sizes.size()));
+    reject(view,
+           fmt::format("gather C20: slice_sizes must have a number for each of the operand's {} dimensions, got {}",
+                       operand.rank(), sizes.size()));
   }
   for (size_t d = 0; d < sizes.size(); ++d) {
     const int64_t size = operand.dims()[d];
     if (sizes[d] < 0 || (size != kDynamicDim && sizes[d] > size)) {
-      reject(view, "gather C21: slice size of dim " + std::to_string(d) + " must be between 0 and " +
-                       std::to_string(size) + ", got " + std::to_string(sizes[d]));
+      reject(view, fmt::format("gather C21: slice size of dim {} must be between 0 and {}, got {}", d, size, sizes[d]));
     }
   }
   for (const int64_t d : joined(dims.collapsed, dims.operand_batching)) {
     if (sizes[static_cast<size_t>(d)] <= 1) continue;
-    reject(view, "gather C9: slice size of collapsed or batching dim " + std::to_string(d) +
-                     " must be at most 1, got " + std::to_string(sizes[static_cast<size_t>(d)]));
+    reject(view, fmt::format("gather C9: slice size of collapsed or batching dim {} must be at most 1, got {}", d,
+                             sizes[static_cast<size_t>(d)]));
   }
   Dims out(static_cast<size_t>(slices_rank));
   const std::vector<int64_t> windows = window_dims(dims, operand.rank());
@@ -249,8 +250,8 @@ std::vector<ir::Type> infer_gather(const OpView& view) {
 std::vector<ir::Type> infer_scatter(const OpView& view) {
   const Words& words = scatter_words();
   if (view.operands.size() < 3 || view.operands.size() % 2 == 0) {
-    reject(view, "scatter C5: expects N inputs, the indices and N updates, got " +
-                     std::to_string(view.operands.size()) + " operands");
+    reject(view, fmt::format("scatter C5: expects N inputs, the indices and N updates, got {} operands",
+                             view.operands.size()));
   }
   for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, "scatter", i);
   const size_t count = scatter_count(view);
@@ -259,16 +260,16 @@ std::vector<ir::Type> infer_scatter(const OpView& view) {
   const ir::Type& updates = view.operands[count + 1];
   for (size_t i = 0; i < count; ++i) {
     if (!compatible_shapes(view.operands[i].dims(), operand.dims())) {
-      reject(view, "scatter C1: inputs must have one shape (input 0 is " + operand_text(view, 0) + ", input " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("scatter C1: inputs must have one shape (input 0 is {}, input {} is {})",
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     if (!compatible_shapes(view.operands[count + 1 + i].dims(), updates.dims())) {
-      reject(view, "scatter C3: updates must have one shape (update 0 is " + operand_text(view, count + 1) +
-                       ", update " + std::to_string(i) + " is " + operand_text(view, count + 1 + i) + ")");
+      reject(view, fmt::format("scatter C3: updates must have one shape (update 0 is {}, update {} is {})",
+                               operand_text(view, count + 1), i, operand_text(view, count + 1 + i)));
     }
     if (view.operands[i].dtype() != view.operands[count + 1 + i].dtype()) {
-      reject(view, "scatter C6: element types differ (input " + std::to_string(i) + " is " + operand_text(view, i) +
-                       ", its updates are " + operand_text(view, count + 1 + i) + ")");
+      reject(view, fmt::format("scatter C6: element types differ (input {} is {}, its updates are {})", i,
+                               operand_text(view, i), operand_text(view, count + 1 + i)));
     }
   }
   const WindowDims dims = scatter_dims(view);
@@ -298,8 +299,8 @@ std::vector<ir::Type> infer_scatter(const OpView& view) {
     const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
     const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
     if (arguments.size() != 2 * count || returned.size() != count) {
-      reject(view, "scatter C23: the body must take " + std::to_string(2 * count) + " scalars and return " +
-                       std::to_string(count) + ", got " + types_text(arguments) + " -> " + types_text(returned));
+      reject(view, fmt::format("scatter C23: the body must take {} scalars and return {}, got {} -> {}", 2 * count,
+                               count, types_text(arguments), types_text(returned)));
     }
   }
   std::vector<ir::Type> results(view.operands.begin(), view.operands.begin() + static_cast<std::ptrdiff_t>(count));

@@ -1,5 +1,7 @@
 // Result types of the movement family. Labels are those of the StableHLO specification. Dynamic dimensions pass every
 // check that needs their size.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -20,8 +22,8 @@ std::vector<int64_t> one_per_dim(const OpView& view, std::string_view label, std
   std::vector<int64_t> values = ir::ints(attributes_of(view), attribute);
   const size_t rank = view.operands[0].dims().size();
   if (values.size() != rank) {
-    reject(view, std::string(label) + ": " + std::string(attribute) + " must have a number for each of the operand's " +
-                     std::to_string(rank) + " dimensions, got " + std::to_string(values.size()));
+    reject(view, fmt::format("{}: {} must have a number for each of the operand's {} dimensions, got {}", label,
+                             attribute, rank, values.size()));
   }
   return values;
 }
@@ -30,13 +32,11 @@ void expect_distinct_dims(const OpView& view, std::string_view label, std::strin
                           const std::vector<int64_t>& dims, int64_t rank) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] >= rank) {
-      reject(view, std::string(label) + ": " + std::string(attribute) + " must be dimensions below " +
-                       std::to_string(rank) + ", got " + std::to_string(dims[i]));
+      reject(view, fmt::format("{}: {} must be dimensions below {}, got {}", label, attribute, rank, dims[i]));
     }
     if (std::find(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(i), dims[i]) !=
         dims.begin() + static_cast<std::ptrdiff_t>(i)) {
-      reject(view, std::string(label) + ": " + std::string(attribute) + " must be distinct, got " +
-                       std::to_string(dims[i]) + " twice");
+      reject(view, fmt::format("{}: {} must be distinct, got {} twice", label, attribute, dims[i]));
     }
   }
 }
@@ -46,8 +46,8 @@ void expect_starts(const OpView& view, std::string_view op, std::string_view cou
                    size_t first) {
   const size_t rank = view.operands[0].dims().size();
   if (view.operands.size() != first + rank) {
-    reject(view, std::string(op) + " " + std::string(count_label) + ": expects " + std::to_string(rank) +
-                     " start indices, got " + std::to_string(view.operands.size() - first));
+    reject(view,
+           fmt::format("{} {}: expects {} start indices, got {}", op, count_label, rank, view.operands.size() - first));
   }
   for (size_t i = first; i < view.operands.size(); ++i) {
     expect_tensor(view, op, i);
@@ -68,14 +68,14 @@ std::vector<ir::Type> infer_reshape(const OpView& view) {
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];
   if (!to.is_tensor() || to.dtype() != from.dtype()) {
-    reject(view, "reshape C1: element types differ (operand " + operand_text(view, 0) + ", result " +
-                     ir::to_string(to) + ")");
+    reject(view, fmt::format("reshape C1: element types differ (operand {}, result {})", operand_text(view, 0),
+                             ir::to_string(to)));
   }
   if (!any_dynamic(from.dims()) && !any_dynamic(to.dims()) &&
       tensor::element_count(from.dims()) != tensor::element_count(to.dims())) {
-    reject(view, "reshape C2: element counts differ (operand " + operand_text(view, 0) + " has " +
-                     std::to_string(tensor::element_count(from.dims())) + ", result " + ir::to_string(to) + " has " +
-                     std::to_string(tensor::element_count(to.dims())) + ")");
+    reject(view,
+           fmt::format("reshape C2: element counts differ (operand {} has {}, result {} has {})", operand_text(view, 0),
+                       tensor::element_count(from.dims()), ir::to_string(to), tensor::element_count(to.dims())));
   }
   return results;
 }
@@ -98,8 +98,8 @@ std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view) {
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];
   if (!to.is_tensor() || to.dtype() != from.dtype()) {
-    reject(view, "broadcast_in_dim C1: element types differ (operand " + operand_text(view, 0) + ", result " +
-                     ir::to_string(to) + ")");
+    reject(view, fmt::format("broadcast_in_dim C1: element types differ (operand {}, result {})", operand_text(view, 0),
+                             ir::to_string(to)));
   }
   const std::vector<int64_t> dims = one_per_dim(view, "broadcast_in_dim C2", "broadcast_dimensions");
   expect_distinct_dims(view, "broadcast_in_dim C3", "broadcast_dimensions", dims, to.rank());
@@ -107,8 +107,9 @@ std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view) {
     const int64_t size = from.dims()[i];
     const int64_t target = to.dims()[static_cast<size_t>(dims[i])];
     if (size != 1 && size != target && !is_dynamic(size) && !is_dynamic(target)) {
-      reject(view, "broadcast_in_dim C5: operand dim " + std::to_string(i) + " must be 1 or the size of result dim " +
-                       std::to_string(dims[i]) + " (" + dim_text(target) + "), got " + dim_text(size));
+      reject(view,
+             fmt::format("broadcast_in_dim C5: operand dim {} must be 1 or the size of result dim {} ({}), got {}", i,
+                         dims[i], dim_text(target), dim_text(size)));
     }
   }
   return results;
@@ -125,10 +126,10 @@ std::vector<ir::Type> infer_slice(const OpView& view) {
   for (size_t d = 0; d < starts.size(); ++d) {
     const int64_t size = from.dims()[d];
     if (starts[d] < 0 || starts[d] > limits[d] || (!is_dynamic(size) && limits[d] > size)) {
-      reject(view, "slice C3: dim " + std::to_string(d) + " must have 0 <= start <= limit <= " + dim_text(size) +
-                       ", got [" + std::to_string(starts[d]) + ":" + std::to_string(limits[d]) + "]");
+      reject(view, fmt::format("slice C3: dim {} must have 0 <= start <= limit <= {}, got [{}:{}]", d, dim_text(size),
+                               starts[d], limits[d]));
     }
-    if (strides[d] < 1) reject(view, "slice C4: strides must be positive, got " + std::to_string(strides[d]));
+    if (strides[d] < 1) reject(view, fmt::format("slice C4: strides must be positive, got {}", strides[d]));
     dims.push_back(core::ceil_div(limits[d] - starts[d], strides[d]));
   }
   return agree(view, "slice C5", {with_dims(from, std::move(dims))});
@@ -144,8 +145,8 @@ std::vector<ir::Type> infer_dynamic_slice(const OpView& view) {
   for (size_t d = 0; d < sizes.size(); ++d) {
     const int64_t size = from.dims()[d];
     if (sizes[d] < 0 || (!is_dynamic(size) && sizes[d] > size)) {
-      reject(view, "dynamic_slice C4: slice size of dim " + std::to_string(d) + " must be between 0 and " +
-                       dim_text(size) + ", got " + std::to_string(sizes[d]));
+      reject(view, fmt::format("dynamic_slice C4: slice size of dim {} must be between 0 and {}, got {}", d,
+                               dim_text(size), sizes[d]));
     }
   }
   return agree(view, "dynamic_slice C5", {with_dims(from, sizes)});
@@ -161,8 +162,8 @@ std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view) {
                      operand_text(view, 1) + ")");
   }
   if (update.rank() != to.rank()) {
-    reject(view, "dynamic_update_slice C3: operand and update must have one rank, got " + std::to_string(to.rank()) +
-                     " and " + std::to_string(update.rank()));
+    reject(view, fmt::format("dynamic_update_slice C3: operand and update must have one rank, got {} and {}", to.rank(),
+                             update.rank()));
   }
   // checks: dynamic_update_slice C4: there is a start index for each dimension of the operand
   // checks: dynamic_update_slice C5: start indices are scalars of one integer type
@@ -171,8 +172,8 @@ std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view) {
     const int64_t size = to.dims()[d];
     const int64_t part = update.dims()[d];
     if (!is_dynamic(size) && !is_dynamic(part) && part > size) {
-      reject(view, "dynamic_update_slice C6: update dim " + std::to_string(d) + " must be at most " + dim_text(size) +
-                       ", got " + dim_text(part));
+      reject(view, fmt::format("dynamic_update_slice C6: update dim {} must be at most {}, got {}", d, dim_text(size),
+                               dim_text(part)));
     }
   }
   return agree(view, "dynamic_update_slice C1", {to});
@@ -184,22 +185,21 @@ std::vector<ir::Type> infer_concatenate(const OpView& view) {
   const ir::Type& first = view.operands[0];
   const int64_t dim = ir::int_or(attributes_of(view), "dimension", -1);
   if (dim < 0 || dim >= first.rank()) {
-    reject(view, "concatenate C4: dimension must be between 0 and " + std::to_string(first.rank() - 1) + ", got " +
-                     std::to_string(dim));
+    reject(view, fmt::format("concatenate C4: dimension must be between 0 and {}, got {}", first.rank() - 1, dim));
   }
   Dims dims = first.dims();
   for (size_t i = 1; i < view.operands.size(); ++i) {
     const ir::Type& type = view.operands[i];
     if (type.dtype() != first.dtype()) {
-      reject(view, "concatenate C1: element types differ (operand 0 is " + operand_text(view, 0) + ", operand " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("concatenate C1: element types differ (operand 0 is {}, operand {} is {})",
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     Dims others = type.dims();
     Dims expected = dims;
     if (others.size() == expected.size()) others[static_cast<size_t>(dim)] = expected[static_cast<size_t>(dim)];
     if (!compatible_shapes(others, expected)) {
-      reject(view, "concatenate C2: shapes may differ in dim " + std::to_string(dim) + " only (operand 0 is " +
-                       operand_text(view, 0) + ", operand " + std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("concatenate C2: shapes may differ in dim {} only (operand 0 is {}, operand {} is {})",
+                               dim, operand_text(view, 0), i, operand_text(view, i)));
     }
     dims = merged(expected, others);
     int64_t& sum = dims[static_cast<size_t>(dim)];
@@ -224,8 +224,7 @@ std::vector<ir::Type> infer_pad(const OpView& view) {
   Dims dims;
   for (size_t d = 0; d < low.size(); ++d) {
     if (interior[d] < 0) {
-      reject(view, "pad C3: interior_padding of dim " + std::to_string(d) + " must not be negative, got " +
-                       std::to_string(interior[d]));
+      reject(view, fmt::format("pad C3: interior_padding of dim {} must not be negative, got {}", d, interior[d]));
     }
     const int64_t size = from.dims()[d];
     if (is_dynamic(size)) {
@@ -234,9 +233,7 @@ std::vector<ir::Type> infer_pad(const OpView& view) {
     }
     const int64_t between = core::checked_mul(std::max<int64_t>(size - 1, 0), interior[d]);
     const int64_t padded = core::checked_add(core::checked_add(core::checked_add(size, between), low[d]), high[d]);
-    if (padded < 0)
-      reject(view,
-             "pad C4: dim " + std::to_string(d) + " of the result would have " + std::to_string(padded) + " elements");
+    if (padded < 0) reject(view, fmt::format("pad C4: dim {} of the result would have {} elements", d, padded));
     dims.push_back(padded);
   }
   return agree(view, "pad C4", {with_dims(from, std::move(dims))});
@@ -255,12 +252,11 @@ std::vector<ir::Type> infer_iota(const OpView& view) {
   std::vector<ir::Type> results = declared(view, "iota", 1);
   const ir::Type& to = results[0];
   if (!to.is_tensor() || to.dtype() == tensor::DType::kBool) {
-    reject(view, "iota: output must be a tensor of numbers, got " + ir::to_string(to));
+    reject(view, fmt::format("iota: output must be a tensor of numbers, got {}", ir::to_string(to)));
   }
   const int64_t dim = ir::int_or(attributes_of(view), "iota_dimension", -1);
   if (dim < 0 || dim >= to.rank()) {
-    reject(view, "iota C1: iota_dimension must be below the output's rank " + std::to_string(to.rank()) + ", got " +
-                     std::to_string(dim));
+    reject(view, fmt::format("iota C1: iota_dimension must be below the output's rank {}, got {}", to.rank(), dim));
   }
   return results;
 }

@@ -1,4 +1,6 @@
 // The kernel of an unfused iota; loop fusion generates it in place.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -21,7 +23,8 @@ PreparedKernel prepare_iota(const OpView& local) {
   const auto dim = static_cast<size_t>(iota_dim(local));
   const kernels::ScalarKernel convert =
       kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, tensor::DType::kInt64, to.dtype());
-  if (convert == nullptr) reject(local, "unsupported_dtype", "iota of " + ir::to_string(to) + " is not supported");
+  if (convert == nullptr)
+    reject(local, "unsupported_dtype", fmt::format("iota of {} is not supported", ir::to_string(to)));
   const int64_t count = tensor::element_count(to.dims());
   const int64_t size = to.dims()[dim];
   const int64_t repeat = tensor::row_major_strides(to.dims())[dim];  // elements that share an index

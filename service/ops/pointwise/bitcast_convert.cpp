@@ -1,5 +1,7 @@
 // bitcast_convert: the same bits under another type. Between types of one width it is pointwise; otherwise the smaller
 // elements have an innermost dimension more, and that dimension stays in one place.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -29,13 +31,12 @@ std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];
   const auto mismatch = [&](std::string_view rule) {
-    reject(view,
-           "bitcast_convert C1: " + std::string(rule) + " (" + ir::to_string(from) + " and " + ir::to_string(to) + ")");
+    reject(view, fmt::format("bitcast_convert C1: {} ({} and {})", rule, ir::to_string(from), ir::to_string(to)));
   };
   if (!to.is_tensor()) mismatch("the result must be a tensor");
   if (tensor::is_complex(from.dtype()) != tensor::is_complex(to.dtype())) {
-    reject(view, "bitcast_convert C2: complex numbers become complex numbers only (" + ir::to_string(from) + " and " +
-                     ir::to_string(to) + ")");
+    reject(view, fmt::format("bitcast_convert C2: complex numbers become complex numbers only ({} and {})",
+                             ir::to_string(from), ir::to_string(to)));
   }
   const int from_bits = tensor::row(from.dtype()).bits;
   const int to_bits = tensor::row(to.dtype()).bits;
@@ -50,7 +51,7 @@ std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
   if (std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0)
     mismatch("the width of one element must be a multiple of the width of the other");
   if (longer.empty() || (longer.back() != ratio && longer.back() != tensor::kDynamicDim)) {
-    mismatch("the innermost dimension of the smaller elements must be " + std::to_string(ratio));
+    mismatch(fmt::format("the innermost dimension of the smaller elements must be {}", ratio));
   }
   longer.pop_back();
   if (!compatible_shapes(longer, shorter)) mismatch("all other dimensions must be equal");
@@ -108,8 +109,8 @@ PreparedKernel prepare_bitcast_convert(const OpView& local) {
   if (is_packed(from.dtype) && is_packed(to.dtype)) {
     // Between elements of fewer than 8 bits, through one byte for each element: never printed by JAX.
     reject(local, "unsupported_type",
-           "bitcast_convert between " + ir::to_string(local.operands[0]) + " and " + ir::to_string(local.results[0]) +
-               " is not supported");
+           fmt::format("bitcast_convert between {} and {} is not supported", ir::to_string(local.operands[0]),
+                       ir::to_string(local.results[0])));
   }
   if (is_packed(to.dtype)) {
     kernel.work_count = core::ceil_div(from_bytes, kWorkItemBytes);

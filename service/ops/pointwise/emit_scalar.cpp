@@ -1,4 +1,6 @@
 // How a pointwise row becomes instructions of a tile program, and whether an instance of an op can be run at all.
+#include <fmt/core.h>
+
 #include <array>
 #include <string>
 
@@ -14,9 +16,8 @@ uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TilePr
   if (math.emit != nullptr) return math.emit(view, program, operands);
   const kernels::ScalarOp operation = math.op_of != nullptr ? math.op_of(view) : math.op;
   if (static_cast<size_t>(kernels::operand_count(operation)) != operands.size()) {
-    reject(view, std::string(kernels::name(operation)) + ": expects " +
-                     std::to_string(kernels::operand_count(operation)) + " operands, got " +
-                     std::to_string(operands.size()));
+    reject(view, fmt::format("{}: expects {} operands, got {}", kernels::name(operation),
+                             kernels::operand_count(operation), operands.size()));
   }
   const tensor::DType out = view.results[0].dtype();
   switch (operands.size()) {

@@ -1,4 +1,6 @@
 // stablehlo.map: a region of scalar ops over tensors of one shape. Shardings do not pass through it, as in Shardy.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -21,8 +23,8 @@ std::vector<ir::Type> infer_map(const OpView& view) {
     expect_tensor(view, "map", i);
     const ir::Type& type = view.operands[i];
     if (!compatible_shapes(type.dims(), view.operands[0].dims())) {
-      reject(view, "map C1: operands must have one shape (operand 0 is " + operand_text(view, 0) + ", operand " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("map C1: operands must have one shape (operand 0 is {}, operand {} is {})",
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     dims = i == 0 ? type.dims() : merged(dims, type.dims());
     scalars.push_back(ir::Type::of({type.dtype(), {}}));
@@ -31,7 +33,8 @@ std::vector<ir::Type> infer_map(const OpView& view) {
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   const std::vector<int64_t> dimensions = ir::ints_or(attributes_of(view), "dimensions", all);
   if (dimensions != all) {
-    reject(view, "map C3: dimensions must be all dimensions in order, got " + tensor::to_string(dimensions));
+    reject(view,
+           fmt::format("map C3: dimensions must be all dimensions in order, got {}", tensor::to_string(dimensions)));
   }
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
   const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);

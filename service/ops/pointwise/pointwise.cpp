@@ -1,5 +1,7 @@
 #include "service/ops/pointwise/pointwise.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "service/ops/checks.h"
@@ -69,16 +71,16 @@ std::vector<ir::Type> infer_pointwise(const OpView& view, std::string_view op, s
   for (size_t i = 0; i < operand_count; ++i) {
     expect_tensor(view, op, i);
     if (!contains(takes, view.operands[i].dtype())) {
-      reject(view, std::string(op) + " I" + std::to_string(i + 1) + ": element type must be " + text(takes) + ", got " +
-                       operand_text(view, i));
+      reject(view,
+             fmt::format("{} I{}: element type must be {}, got {}", op, i + 1, text(takes), operand_text(view, i)));
     }
   }
   // checks: pointwise C1: operands have one type, and the result their shape
   tensor::Dims dims = view.operands[0].dims();
   for (size_t i = 1; i < operand_count; ++i) {
     if (!compatible(view.operands[0], view.operands[i])) {
-      reject(view, std::string(op) + " C1: operands must have one type (operand 0 is " + operand_text(view, 0) +
-                       ", operand " + std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("{} C1: operands must have one type (operand 0 is {}, operand {} is {})", op,
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     dims = merged(dims, view.operands[i].dims());
   }

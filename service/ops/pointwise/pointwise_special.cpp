@@ -1,5 +1,7 @@
 #include "service/ops/pointwise/pointwise_special.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <string>
 
@@ -128,7 +130,7 @@ std::vector<ir::Type> infer_clamp(const OpView& view) {
 std::vector<ir::Type> infer_complex(const OpView& view) {
   for (const ir::Type& type : view.operands) {
     if (type.is_tensor() && type.dtype() != DType::kFloat32 && type.dtype() != DType::kFloat64) {
-      reject(view, "complex I1: parts must be f32 or f64, got " + ir::to_string(type));
+      reject(view, fmt::format("complex I1: parts must be f32 or f64, got {}", ir::to_string(type)));
     }
   }
   return infer_pointwise(view, "complex", 2, kFloats, Gives::kComplex);
@@ -139,8 +141,8 @@ std::vector<ir::Type> infer_convert(const OpView& view) {
   expect_tensor(view, "convert", 0);
   std::vector<ir::Type> results = declared(view, "convert", 1);
   if (!results[0].is_tensor() || !compatible_shapes(results[0].dims(), view.operands[0].dims())) {
-    reject(view, "convert C1: operand and result must have one shape (" + operand_text(view, 0) + " and " +
-                     ir::to_string(results[0]) + ")");
+    reject(view, fmt::format("convert C1: operand and result must have one shape ({} and {})", operand_text(view, 0),
+                             ir::to_string(results[0])));
   }
   return results;
 }
@@ -184,10 +186,10 @@ std::vector<ir::Type> infer_reduce_precision(const OpView& view) {
   const int64_t exponent_bits = ir::int_or(attributes_of(view), "exponent_bits", 0);
   const int64_t mantissa_bits = ir::int_or(attributes_of(view), "mantissa_bits", -1);
   if (exponent_bits < 1) {
-    reject(view, "reduce_precision C2: exponent_bits must be at least 1, got " + std::to_string(exponent_bits));
+    reject(view, fmt::format("reduce_precision C2: exponent_bits must be at least 1, got {}", exponent_bits));
   }
   if (mantissa_bits < 0) {
-    reject(view, "reduce_precision C3: mantissa_bits must not be negative, got " + std::to_string(mantissa_bits));
+    reject(view, fmt::format("reduce_precision C3: mantissa_bits must not be negative, got {}", mantissa_bits));
   }
   return results;
 }

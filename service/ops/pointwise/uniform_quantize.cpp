@@ -1,5 +1,7 @@
 // uniform_quantize and uniform_dequantize: floats as quantised elements and back.
 // program/transform/legalize_quantized.h writes them in ordinary ops, so that their rows have no kernel.
+#include <fmt/core.h>
+
 #include <string>
 
 #include "service/ops/checks.h"
@@ -15,8 +17,8 @@ std::pair<ir::Type, ir::Type> types_of(const OpView& view, const std::string& op
   expect_tensor(view, op, 0);
   const ir::Type result = declared(view, op, 1)[0];
   if (!result.is_tensor() || !compatible_shapes(view.operands[0].dims(), result.dims())) {
-    reject(view, op + " C1: operand and result have one shape (" + operand_text(view, 0) + " and " +
-                     ir::to_string(result) + ")");
+    reject(view, fmt::format("{} C1: operand and result have one shape ({} and {})", op, operand_text(view, 0),
+                             ir::to_string(result)));
   }
   return {view.operands[0], result};
 }
@@ -24,10 +26,10 @@ std::pair<ir::Type, ir::Type> types_of(const OpView& view, const std::string& op
 std::vector<ir::Type> infer_uniform_quantize(const OpView& view) {
   const auto [operand, result] = types_of(view, "uniform_quantize");
   if (!result.is_quantized())
-    reject(view, "uniform_quantize O1: the result is quantized, got " + ir::to_string(result));
+    reject(view, fmt::format("uniform_quantize O1: the result is quantized, got {}", ir::to_string(result)));
   if (expressed_type(operand).dtype() != result.quantization->expressed) {
-    reject(view, "uniform_quantize C2: operand and result have one expressed type (" + ir::to_string(operand) +
-                     " and " + ir::to_string(result) + ")");
+    reject(view, fmt::format("uniform_quantize C2: operand and result have one expressed type ({} and {})",
+                             ir::to_string(operand), ir::to_string(result)));
   }
   return {result};
 }
@@ -35,10 +37,10 @@ std::vector<ir::Type> infer_uniform_quantize(const OpView& view) {
 std::vector<ir::Type> infer_uniform_dequantize(const OpView& view) {
   const auto [operand, result] = types_of(view, "uniform_dequantize");
   if (!operand.is_quantized())
-    reject(view, "uniform_dequantize I1: the operand is quantized, got " + ir::to_string(operand));
+    reject(view, fmt::format("uniform_dequantize I1: the operand is quantized, got {}", ir::to_string(operand)));
   if (result.is_quantized() || result.dtype() != operand.quantization->expressed) {
-    reject(view, "uniform_dequantize C2: the result has the operand's expressed type (" + ir::to_string(operand) +
-                     " and " + ir::to_string(result) + ")");
+    reject(view, fmt::format("uniform_dequantize C2: the result has the operand's expressed type ({} and {})",
+                             ir::to_string(operand), ir::to_string(result)));
   }
   return {result};
 }

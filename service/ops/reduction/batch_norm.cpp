@@ -1,4 +1,6 @@
 // Rows of batch_norm_training, batch_norm_inference and batch_norm_grad.
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 
@@ -44,8 +46,7 @@ void expect_batch_norm_operands(const OpView& view, const std::string& op, size_
   const ir::Type& array = view.operands[0];
   const int64_t feature = feature_of(view);
   if (feature < 0 || feature >= array.rank()) {
-    reject(view, op + " C1: feature_index must be below " + std::to_string(array.rank()) + ", got " +
-                     std::to_string(feature));
+    reject(view, fmt::format("{} C1: feature_index must be below {}, got {}", op, array.rank(), feature));
   }
   const Dims features = {array.dims()[static_cast<size_t>(feature)]};
   for (size_t i = 1; i < count; ++i) {
@@ -55,9 +56,9 @@ void expect_batch_norm_operands(const OpView& view, const std::string& op, size_
     }
     const Dims& expected = whole == i ? array.dims() : features;
     if (compatible_shapes(view.operands[i].dims(), expected)) continue;
-    const std::string label = !is_gradient ? " C" + std::to_string(i + 2) : whole == i ? " C3" : " C5";
-    reject(view, op + label + ": operand " + std::to_string(i) + " must be " +
-                     ir::to_string(ir::Type::of({array.dtype(), expected})) + ", got " + operand_text(view, i));
+    const std::string label = !is_gradient ? fmt::format(" C{}", i + 2) : whole == i ? " C3" : " C5";
+    reject(view, fmt::format("{}{}: operand {} must be {}, got {}", op, label, i,
+                             ir::to_string(ir::Type::of({array.dtype(), expected})), operand_text(view, i)));
   }
 }
 

@@ -1,4 +1,6 @@
 // The row of reduce: any body, any number of operands, over the reduction of the fused kernel with no chain before it.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -35,13 +37,13 @@ void expect_body(const OpView& view) {
   if (arguments.size() != 2 * count || returned.size() != count ||
       !std::all_of(arguments.begin(), arguments.end(), is_scalar) ||
       !std::all_of(returned.begin(), returned.end(), is_scalar)) {
-    reject(view, "reduce C6: the body must take " + std::to_string(2 * count) + " scalars and return " +
-                     std::to_string(count) + ", got " + types_text(arguments) + " -> " + types_text(returned));
+    reject(view, fmt::format("reduce C6: the body must take {} scalars and return {}, got {} -> {}", 2 * count, count,
+                             types_text(arguments), types_text(returned)));
   }
   for (size_t i = 0; i < count; ++i) {
     if (arguments[i].dtype() != returned[i].dtype()) {
-      reject(view, "reduce C6: argument " + std::to_string(i) + " of the body must have the type it returns, got " +
-                       types_text(arguments) + " -> " + types_text(returned));
+      reject(view, fmt::format("reduce C6: argument {} of the body must have the type it returns, got {} -> {}", i,
+                               types_text(arguments), types_text(returned)));
     }
   }
 }
@@ -52,11 +54,10 @@ std::vector<ir::Type> infer_reduce(const OpView& view) {
   const std::vector<int64_t> dims = reduced_dims(view);
   for (const int64_t d : dims) {
     if (d < 0 || d >= first.rank()) {
-      reject(view,
-             "reduce C4: dimensions must be below " + std::to_string(first.rank()) + ", got " + std::to_string(d));
+      reject(view, fmt::format("reduce C4: dimensions must be below {}, got {}", first.rank(), d));
     }
     if (std::count(dims.begin(), dims.end(), d) > 1) {
-      reject(view, "reduce C5: dimensions must be distinct, got " + std::to_string(d) + " twice");
+      reject(view, fmt::format("reduce C5: dimensions must be distinct, got {} twice", d));
     }
   }
   expect_body(view);

@@ -1,4 +1,6 @@
 // The row of reduce_window: windows of a few arrays combined by any body.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,9 +40,9 @@ std::vector<ir::Type> body_types(const OpView& view) {
     fits = arguments[i].dtype() == returned[i].dtype() && arguments[count + i].dtype() == returned[i].dtype();
   }
   if (!fits) {
-    reject(view, "reduce_window C13: the body must take " + std::to_string(count) +
-                     " accumulators and as many values " + "of the types it returns, all scalars, got " +
-                     types_text(arguments) + " -> " + types_text(returned));
+    reject(view, fmt::format("reduce_window C13: the body must take {} accumulators and as many values of the types it "
+                             "returns, all scalars, got {} -> {}",
+                             count, types_text(arguments), types_text(returned)));
   }
   return returned;
 }

@@ -1,4 +1,6 @@
 // Reducers, comparators, scatter and map bodies: a region of scalar ops becomes a tile program, one instruction an op.
+#include <fmt/core.h>
+
 #include <array>
 #include <cstring>
 #include <string>
@@ -20,7 +22,8 @@ class RegionCompiler {
     for (const ir::ValueId argument : region.arguments) {
       const ir::Type& type = function_.type_of(argument);
       if (!type.is_tensor())
-        throw core::Error("unsupported_op", "a region of scalar ops takes tensors only, not " + ir::to_string(type));
+        throw core::Error("unsupported_op",
+                          fmt::format("a region of scalar ops takes tensors only, not {}", ir::to_string(type)));
       registers_[argument] = program_.add_register(type.dtype());
     }
     program_.input_count = static_cast<int>(region.arguments.size());

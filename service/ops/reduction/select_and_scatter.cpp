@@ -1,4 +1,6 @@
 // The row of select_and_scatter: what gradients of pooling become.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -59,8 +61,8 @@ std::vector<ir::Type> infer_select_and_scatter(const OpView& view) {
   }
   const Dims counts = window_counts(view, select_and_scatter_dims(view));
   if (!compatible_shapes(source.dims(), counts)) {
-    reject(view, "select_and_scatter C2: source must have an element for each window, " +
-                     ir::to_string(ir::Type::of({source.dtype(), counts})) + ", got " + operand_text(view, 1));
+    reject(view, fmt::format("select_and_scatter C2: source must have an element for each window, {}, got {}",
+                             ir::to_string(ir::Type::of({source.dtype(), counts})), operand_text(view, 1)));
   }
   tensor::DType dtype = operand.dtype();
   if (view.regions.size() == 2 && view.function != nullptr) {

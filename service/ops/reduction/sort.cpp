@@ -1,4 +1,6 @@
 // The row of sort.
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 
@@ -32,16 +34,16 @@ std::vector<ir::Type> infer_sort(const OpView& view) {
   Dims shape = view.operands[0].dims();
   for (size_t i = 1; i < view.operands.size(); ++i) {
     if (!compatible_shapes(view.operands[i].dims(), shape)) {
-      reject(view, "sort C3: inputs must have one shape (input 0 is " + operand_text(view, 0) + ", input " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
+      reject(view, fmt::format("sort C3: inputs must have one shape (input 0 is {}, input {} is {})",
+                               operand_text(view, 0), i, operand_text(view, i)));
     }
     shape = merged(shape, view.operands[i].dims());
   }
   const int64_t rank = view.operands[0].rank();
   const int64_t dim = sorted_dim(view);
   if (dim < 0 || dim >= rank) {
-    reject(view, "sort C4: dimension must be between " + std::to_string(-rank) + " and " + std::to_string(rank - 1) +
-                     ", got " + std::to_string(ir::int_or(attributes_of(view), "dimension", -1)));
+    reject(view, fmt::format("sort C4: dimension must be between {} and {}, got {}", -rank, rank - 1,
+                             ir::int_or(attributes_of(view), "dimension", -1)));
   }
   if (view.regions.size() == 1 && view.function != nullptr) {
     const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);

@@ -1,5 +1,7 @@
 #include "service/ops/reduction/top_k.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -34,8 +36,8 @@ std::vector<ir::Type> infer_top_k(const OpView& view) {
   const int64_t k = ir::int_or(attributes_of(view), "k", -1);
   Dims dims = operand.dims();
   if (k < 0 || (dims.back() != tensor::kDynamicDim && k > dims.back())) {
-    reject(view, "top_k C1: k must be between 0 and the size of the last dimension of " + operand_text(view, 0) +
-                     ", got " + std::to_string(k));
+    reject(view, fmt::format("top_k C1: k must be between 0 and the size of the last dimension of {}, got {}",
+                             operand_text(view, 0), k));
   }
   dims.back() = k;
   return agree(view, "top_k C2", {ir::Type::of({operand.dtype(), dims}), ir::Type::of({tensor::DType::kInt32, dims})});
@@ -46,8 +48,8 @@ PreparedKernel prepare(const OpView& local, int64_t k, bool largest) {
   const Dims& dims = operand.dims();
   if (local.results.size() != 2 || dims.empty() || local.results[1].dtype() != tensor::DType::kInt32 ||
       local.results[0].dims().back() != k || k > dims.back()) {
-    reject(local, "top_k: gives the values and, as i32, the indices of k = " + std::to_string(k) + " elements of " +
-                      operand_text(local, 0));
+    reject(local, fmt::format("top_k: gives the values and, as i32, the indices of k = {} elements of {}", k,
+                              operand_text(local, 0)));
   }
   kernels::TopKSpec spec;
   spec.length = dims.back();
@@ -201,8 +203,8 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
   const Dims& in = local.operands[0].dims();
   const Dims& out = local.results[0].dims();
   if (in.size() != out.size() || dim >= in.size() || out[dim] > in[dim]) {
-    reject(local, "approximate top k: result " + ir::to_string(local.results[0]) + " is not a part of " +
-                      operand_text(local, 0));
+    reject(local, fmt::format("approximate top k: result {} is not a part of {}", ir::to_string(local.results[0]),
+                              operand_text(local, 0)));
   }
   kernels::SortSpec line;
   line.length = in[dim];

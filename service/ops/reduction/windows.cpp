@@ -1,5 +1,7 @@
 #include "service/ops/reduction/windows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -18,13 +20,12 @@ std::vector<int64_t> positive_ints(const OpView& view, std::string_view op, std:
                                    std::string_view size_label, std::string_view positive_label) {
   const std::vector<int64_t> values = ir::ints_or(attributes_of(view), name, std::vector<int64_t>(count, 1));
   if (values.size() != count) {
-    reject(view, labelled(op, size_label) + ": '" + std::string(name) + "' must have " + std::to_string(count) +
-                     " entries, got " + std::to_string(values.size()));
+    reject(view,
+           fmt::format("{}: '{}' must have {} entries, got {}", labelled(op, size_label), name, count, values.size()));
   }
   for (const int64_t value : values) {
     if (value >= 1) continue;
-    reject(view, labelled(op, positive_label) + ": '" + std::string(name) + "' must be positive, got " +
-                     std::to_string(value));
+    reject(view, fmt::format("{}: '{}' must be positive, got {}", labelled(op, positive_label), name, value));
   }
   return values;
 }
@@ -37,8 +38,8 @@ std::vector<int64_t> padding_pairs(const OpView& view, std::string_view op, size
   const std::vector<int64_t> values = ir::ints(attributes_of(view), "padding");
   const bool fits = dense != nullptr ? dense->type.dims == expected : values.size() == 2 * count;
   if (!fits) {
-    reject(view, labelled(op, label) + ": 'padding' must be a low and a high one for each of " + std::to_string(count) +
-                     " dims, got " + std::to_string(values.size()) + " numbers");
+    reject(view, fmt::format("{}: 'padding' must be a low and a high one for each of {} dims, got {} numbers",
+                             labelled(op, label), count, values.size()));
   }
   return values;
 }

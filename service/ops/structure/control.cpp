@@ -1,5 +1,7 @@
 // Rows of control flow: while, case, if, calls, returns and composites. The stages implement them; types are checked
 // here.
+#include <fmt/core.h>
+
 #include <string>
 
 #include "service/ops/checks.h"
@@ -49,13 +51,11 @@ std::vector<ir::Type> infer_branches(const OpView& view, const std::string& op, 
   const std::vector<ir::Type> first = returned_types(view, view.regions[0]);
   for (size_t i = 0; i < view.regions.size(); ++i) {
     if (!view.regions[i].arguments.empty()) {
-      reject(view, op + ": branch " + std::to_string(i) + " must take nothing, takes " +
-                       types_text(argument_types(view, view.regions[i])));
+      reject(view, fmt::format("{}: branch {} must take nothing, takes {}", op, i,
+                               types_text(argument_types(view, view.regions[i]))));
     }
-    expect_types(
-        view,
-        op + " " + std::string(same_label) + ": branch " + std::to_string(i) + " must return what branch 0 returns",
-        first, returned_types(view, view.regions[i]));
+    expect_types(view, fmt::format("{} {}: branch {} must return what branch 0 returns", op, same_label, i), first,
+                 returned_types(view, view.regions[i]));
   }
   return agree(view, op + " " + std::string(result_label), first);
 }

@@ -1,5 +1,7 @@
 // Rows of the random generators. rng_bit_generator gives XLA's bits; rng is nondeterministic, as the specification
 // allows.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -49,20 +51,21 @@ std::vector<ir::Type> infer_bits(const OpView& view) {
   const int64_t each = state.dtype() == DType::kUint64 ? 1 : 2;  // elements of a word
   const bool three_fry = algorithm_of(view) == RandomAlgorithm::kThreeFry;
   if (size != tensor::kDynamicDim && size != 2 * each && (three_fry || size != 3 * each)) {
-    reject(view, "rng_bit_generator C2: initial_state must have " + std::to_string(2 * each) +
-                     (three_fry ? "" : " or " + std::to_string(3 * each)) + " elements, got " + operand_text(view, 0));
+    reject(view, fmt::format("rng_bit_generator C2: initial_state must have {}{} elements, got {}", 2 * each,
+                             three_fry ? "" : fmt::format(" or {}", 3 * each), operand_text(view, 0)));
   }
   std::vector<ir::Type> results = declared(view, "rng_bit_generator", 2);
   if (results[0] != state) {
-    reject(view, "rng_bit_generator C1: output_state must have the type of initial_state " + operand_text(view, 0) +
-                     ", got " + ir::to_string(results[0]));
+    reject(view, fmt::format("rng_bit_generator C1: output_state must have the type of initial_state {}, got {}",
+                             operand_text(view, 0), ir::to_string(results[0])));
   }
   const ir::Type& output = results[1];
   const bool is_plain = output.is_tensor() &&
                         (tensor::is_integer(output.dtype()) || tensor::is_float(output.dtype())) &&
                         tensor::row(output.dtype()).bits >= 8;
   if (!is_plain) {
-    reject(view, "rng_bit_generator C3: output must be a tensor of integers or floats, got " + ir::to_string(output));
+    reject(view, fmt::format("rng_bit_generator C3: output must be a tensor of integers or floats, got {}",
+                             ir::to_string(output)));
   }
   return results;
 }
@@ -137,20 +140,20 @@ std::vector<ir::Type> infer_rng(const OpView& view) {
   const ir::Type& to = results[0];
   if (view.operands[0].rank() != 0 || view.operands[1].rank() != 0 || !to.is_tensor() ||
       view.operands[0].dtype() != to.dtype() || view.operands[1].dtype() != to.dtype()) {
-    reject(view, "rng C1: a and b must be scalars of the result's type (a " + operand_text(view, 0) + ", b " +
-                     operand_text(view, 1) + ", result " + ir::to_string(to) + ")");
+    reject(view, fmt::format("rng C1: a and b must be scalars of the result's type (a {}, b {}, result {})",
+                             operand_text(view, 0), operand_text(view, 1), ir::to_string(to)));
   }
   const ir::Type& shape = view.operands[2];
   if (shape.rank() != 1 || !tensor::is_integer(shape.dtype()) || shape.dims()[0] != to.rank()) {
-    reject(view, "rng C3: shape must be a vector of integers, one for each dimension of " + ir::to_string(to) +
-                     ", got " + operand_text(view, 2));
+    reject(view, fmt::format("rng C3: shape must be a vector of integers, one for each dimension of {}, got {}",
+                             ir::to_string(to), operand_text(view, 2)));
   }
   const std::string distribution = ir::string_or(attributes_of(view), "rng_distribution", "");
   if (distribution != "UNIFORM" && distribution != "NORMAL") {
     reject(view, "rng I4: rng_distribution must be UNIFORM or NORMAL, got '" + distribution + "'");
   }
   if (distribution == "NORMAL" && !tensor::is_float(to.dtype())) {
-    reject(view, "rng C2: a normal distribution has floating-point elements, got " + ir::to_string(to));
+    reject(view, fmt::format("rng C2: a normal distribution has floating-point elements, got {}", ir::to_string(to)));
   }
   return results;
 }
@@ -204,7 +207,7 @@ PreparedKernel prepare_rng(const OpView& local) {
   const kernels::ScalarKernel widen = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, dtype, wide);
   const kernels::ScalarKernel narrow = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, wide, dtype);
   if (widen == nullptr || narrow == nullptr || tensor::is_complex(dtype)) {
-    reject(local, "unsupported_dtype", "rng of " + ir::to_string(to) + " is not supported");
+    reject(local, "unsupported_dtype", fmt::format("rng of {} is not supported", ir::to_string(to)));
   }
   const int64_t count = tensor::element_count(to.dims());
   const int64_t elem = tensor::size_bytes(dtype);

@@ -1,5 +1,7 @@
 #include "service/ops/structure/shape_assertion.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cstring>
 #include <vector>
@@ -56,8 +58,8 @@ PreparedKernel prepare_shape_assertion(const OpView& local) {
     const bool fits = local.operands[i] == ir::Type::of({DType::kInt32, {}}) ||
                       local.operands[i] == ir::Type::of({DType::kInt64, {}});
     if (!fits) {
-      reject(local, "custom_call @shape_assertion: operand " + std::to_string(i) +
-                        " must be tensor<i32> or tensor<i64>, got " + operand_text(local, i));
+      reject(local, fmt::format("custom_call @shape_assertion: operand {} must be tensor<i32> or tensor<i64>, got {}",
+                                i, operand_text(local, i)));
     }
     dtypes.push_back(local.operands[i].dtype());
   }

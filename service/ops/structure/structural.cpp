@@ -1,4 +1,6 @@
 // Constants, tokens, tuples, ids and barriers: ops that the stages understand by themselves.
+#include <fmt/core.h>
+
 #include <cstring>
 #include <string>
 
@@ -25,8 +27,8 @@ std::vector<ir::Type> infer_constant(const OpView& view) {
     const DType given = dense->type.dtype;
     if (!tensor::is_integer(given) || tensor::row(given).bits != tensor::row(result.dtype()).bits ||
         dense->type.dims != result.dims()) {
-      reject(view, "constant C1: value is " + ir::to_string(ir::Type::of(dense->type)) + ", but the result is " +
-                       ir::to_string(result));
+      reject(view, fmt::format("constant C1: value is {}, but the result is {}",
+                               ir::to_string(ir::Type::of(dense->type)), ir::to_string(result)));
     }
     return {result};
   }
@@ -60,8 +62,7 @@ std::vector<ir::Type> infer_get_tuple_element(const OpView& view) {
   const auto& elements = view.operands[0].elements;
   const int64_t index = ir::int_or(attributes_of(view), "index", 0);
   if (index < 0 || index >= static_cast<int64_t>(elements.size())) {
-    reject(view, "get_tuple_element C1: index must be below " + std::to_string(elements.size()) + ", got " +
-                     std::to_string(index));
+    reject(view, fmt::format("get_tuple_element C1: index must be below {}, got {}", elements.size(), index));
   }
   return agree(view, "get_tuple_element C2", {elements[static_cast<size_t>(index)]});
 }
@@ -78,8 +79,8 @@ std::vector<ir::Type> infer_get_dimension_size(const OpView& view) {
   expect_tensor(view, "get_dimension_size", 0);
   const int64_t dimension = measured_dimension(view);
   if (dimension < 0 || dimension >= view.operands[0].rank()) {
-    reject(view, "get_dimension_size C1: dimension must be below the rank of " + operand_text(view, 0) + ", got " +
-                     std::to_string(dimension));
+    reject(view, fmt::format("get_dimension_size C1: dimension must be below the rank of {}, got {}",
+                             operand_text(view, 0), dimension));
   }
   return agree(view, "get_dimension_size", {ir::Type::of({DType::kInt32, {}})});
 }

@@ -1,5 +1,7 @@
 #include "service/partition/export/device_function.h"
 
+#include <fmt/core.h>
+
 #include "service/core/checked_math.h"
 
 namespace meshd::partition {
@@ -135,9 +137,9 @@ ir::Attribute DeviceFunction::with_others(std::vector<std::vector<int64_t>> grou
   }
   const bool are_equal = others.size() % size == 0;
   if (!are_equal && needs_equal) {
-    ir::fail("unsupported_partition", location,
-             "groups of " + std::to_string(size) + " devices, beside which " + std::to_string(others.size()) +
-                 " others make no groups of that size");
+    ir::fail(
+        "unsupported_partition", location,
+        fmt::format("groups of {} devices, beside which {} others make no groups of that size", size, others.size()));
   }
   for (size_t i = 0; i < others.size(); ++i) {
     if (!are_equal || i % size == 0) groups.emplace_back();

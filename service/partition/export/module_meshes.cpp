@@ -1,5 +1,7 @@
 #include "service/partition/export/module_meshes.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <utility>
 
@@ -16,7 +18,7 @@ ModuleMeshes::ModuleMeshes(const LocalProgram& local, ir::Module& module)
 
 std::string ModuleMeshes::fresh_symbol(const std::string& name) {
   std::string out = name;
-  while (!symbols_.insert(out).second) out = name + "_" + std::to_string(++numbers_[name]);
+  while (!symbols_.insert(out).second) out = fmt::format("{}_{}", name, ++numbers_[name]);
   return out;
 }
 

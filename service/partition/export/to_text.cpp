@@ -1,5 +1,7 @@
 #include "service/partition/local_program.h"
 
+#include <fmt/core.h>
+
 namespace meshd::partition {
 namespace {
 
@@ -35,14 +37,14 @@ std::string_view kind_name(LocalKind kind) {
 
 std::string value_text(const LocalProgram& program, LocalId id) {
   const ShardedType& type = program.type(id);
-  std::string out = "%" + std::to_string(id) + ":" + ir::to_string(ir::Type::of(type.local)) + "{";
+  std::string out = fmt::format("%{}:{}{{", id, ir::to_string(ir::Type::of(type.local)));
   for (size_t d = 0; d < type.rank(); ++d) {
     out += d ? ";" : "";
-    for (size_t a = 0; a < type.sub_axes(d).size(); ++a) out += (a ? "," : "") + std::to_string(type.sub_axes(d)[a]);
+    for (size_t a = 0; a < type.sub_axes(d).size(); ++a) out += fmt::format("{}{}", a ? "," : "", type.sub_axes(d)[a]);
   }
   out += "}";
-  if (type.varies != 0) out += "~" + std::to_string(type.varies);
-  if (type.layout.view != 0) out += "@" + std::to_string(type.layout.view);
+  if (type.varies != 0) out += fmt::format("~{}", type.varies);
+  if (type.layout.view != 0) out += fmt::format("@{}", type.layout.view);
   return out;
 }
 
@@ -51,17 +53,17 @@ void block_text(const LocalProgram& program, const LocalBlock& block, const std:
     out += indent;
     for (size_t i = 0; i < op.results.size(); ++i) out += (i ? ", " : "") + value_text(program, op.results[i]);
     out += (op.results.empty() ? "" : " = ") + std::string(kind_name(op.kind)) + " " + op.name + "(";
-    for (size_t i = 0; i < op.operands.size(); ++i) out += (i ? ", %" : "%") + std::to_string(op.operands[i]);
+    for (size_t i = 0; i < op.operands.size(); ++i) out += fmt::format("{}{}", i ? ", %" : "%", op.operands[i]);
     out += ")";
-    if (op.reduced != 0) out += " over ~" + std::to_string(op.reduced);
+    if (op.reduced != 0) out += fmt::format(" over ~{}", op.reduced);
     if (!op.reason.empty()) out += " for " + op.reason;
-    if (op.location.line > 0) out += " line " + std::to_string(op.location.line);
+    if (op.location.line > 0) out += fmt::format(" line {}", op.location.line);
     out += "\n";
     for (const LocalBlock& inner : op.blocks) {
       out += indent + "{\n";
       block_text(program, inner, indent + "  ", out);
       out += indent + "  gives";
-      for (const LocalId id : inner.results) out += " %" + std::to_string(id);
+      for (const LocalId id : inner.results) out += fmt::format(" %{}", id);
       out += "\n" + indent + "}\n";
     }
   }
@@ -76,7 +78,7 @@ std::string to_text(const LocalProgram& program) {
   out += ")\n";
   block_text(program, program.body, "  ", out);
   out += "gives";
-  for (const LocalId id : program.body.results) out += " %" + std::to_string(id);
+  for (const LocalId id : program.body.results) out += fmt::format(" %{}", id);
   return out + "\n";
 }
 

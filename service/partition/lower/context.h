@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "service/partition/lower/builder.h"
+#include "service/partition/lower/builder/builder.h"
 #include "service/partition/partition.h"
 
 namespace meshd::partition {

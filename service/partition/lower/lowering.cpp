@@ -1,19 +1,21 @@
 #include "service/partition/lower/lowering.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 #include <variant>
 
 #include "service/ops/collective/host_transfers.h"
 #include "service/partition/donation.h"
-#include "service/partition/lower/channel_order.h"
-#include "service/partition/lower/lower_collectives.h"
-#include "service/partition/lower/lower_constraints.h"
-#include "service/partition/lower/lower_effects.h"
-#include "service/partition/lower/lower_host_transfers.h"
-#include "service/partition/lower/lower_manual.h"
-#include "service/partition/lower/lower_ops.h"
-#include "service/partition/lower/lower_parameters.h"
-#include "service/partition/lower/lower_regions.h"
+#include "service/partition/lower/ruled/lower_ops.h"
+#include "service/partition/lower/structure/channel_order.h"
+#include "service/partition/lower/structure/lower_collectives.h"
+#include "service/partition/lower/structure/lower_constraints.h"
+#include "service/partition/lower/structure/lower_effects.h"
+#include "service/partition/lower/structure/lower_host_transfers.h"
+#include "service/partition/lower/structure/lower_manual.h"
+#include "service/partition/lower/structure/lower_parameters.h"
+#include "service/partition/lower/structure/lower_regions.h"
 
 namespace meshd::partition {
 namespace {
@@ -149,7 +151,7 @@ std::vector<ir::ValueId> lower_block(LoweringContext& context, const ir::Region&
   for (const auto& [channel, sends] : context.unmatched_sends) {
     if (sends.empty()) continue;
     ir::fail("invalid_program", sends.front()->location,
-             "channel " + std::to_string(channel) + " has a send without a recv in the same block");
+             fmt::format("channel {} has a send without a recv in the same block", channel));
   }
   context.unmatched_sends = std::move(outside);
   return returned;

@@ -1,5 +1,7 @@
 #include "service/program/analysis/value_facts.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/ops/op_def.h"
@@ -22,8 +24,8 @@ ValueFacts::ValueFacts(const ir::Function& function, const std::vector<ir::Value
   for (int pass = 0; pass == 0 || changed_; ++pass) {
     if (pass == kMostPasses) {
       ir::fail("unsupported_op", function.location,
-               "the derivative of loops that hand values on through more than " + std::to_string(kMostPasses) +
-                   " others is not supported");
+               fmt::format("the derivative of loops that hand values on through more than {} others is not supported",
+                           kMostPasses));
     }
     changed_ = false;
     visit(function.body.ops);

@@ -1,4 +1,6 @@
 // The builtin dialect of MLIR: codes are places in the lists of BuiltinDialectBytecode.td.
+#include <fmt/core.h>
+
 #include <array>
 
 #include "service/program/bytecode/dialect_encodings.h"
@@ -89,7 +91,7 @@ TypeNode read_builtin_type(ByteReader& reader, const IrTables& tables) {
   }
   if (const std::string_view name = foreign_builtin_type(code); !name.empty())
     reader.fail("a value must be a tensor, a token or a tuple, got a " + std::string(name), "unsupported_type");
-  reader.fail("builtin type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
+  reader.fail(fmt::format("builtin type of kind {} is not read here", code), "unsupported_type");
 }
 
 AttributeNode read_builtin_attribute(ByteReader& reader, IrTables& tables) {
@@ -156,7 +158,7 @@ AttributeNode read_builtin_attribute(ByteReader& reader, IrTables& tables) {
       out.type = tables.read_type(reader);
       const auto& resources = tables.file().resources();
       const uint32_t number = reader.index(resources.size(), "resource");
-      if (!resources[number]) reader.fail("resource " + std::to_string(number) + " has no bytes");
+      if (!resources[number]) reader.fail(fmt::format("resource {} has no bytes", number));
       out.data = *resources[number];
       return out;
     }

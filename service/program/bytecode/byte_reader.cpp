@@ -1,12 +1,14 @@
 #include "service/program/bytecode/byte_reader.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <cstring>
 
 namespace meshd::program {
 
 void ByteReader::fail(const std::string& message, core::ErrorCode code) const {
-  throw core::Error(code, "byte " + std::to_string(offset()) + " of the bytecode: " + message);
+  throw core::Error(code, fmt::format("byte {} of the bytecode: {}", offset(), message));
 }
 
 uint8_t ByteReader::byte() {
@@ -38,22 +40,21 @@ std::pair<uint64_t, bool> ByteReader::flagged_varint() {
 
 size_t ByteReader::count(std::string_view what) {
   const uint64_t out = varint();
-  if (out > rest_.size())
-    fail("there are " + std::to_string(rest_.size()) + " bytes for " + std::to_string(out) + " " + std::string(what));
+  if (out > rest_.size()) fail(fmt::format("there are {} bytes for {} {}", rest_.size(), out, what));
   return static_cast<size_t>(out);
 }
 
 uint32_t ByteReader::index(size_t size, std::string_view what) {
   const uint64_t out = varint();
   if (out >= size || out > UINT32_MAX) {
-    fail("there is no " + std::string(what) + " " + std::to_string(out) + ": the bytecode has " + std::to_string(size));
+    fail(fmt::format("there is no {} {}: the bytecode has {}", what, out, size));
   }
   return static_cast<uint32_t>(out);
 }
 
 std::string_view ByteReader::take(uint64_t size) {
   if (size > rest_.size()) {
-    fail(std::to_string(size) + " bytes were expected, but " + std::to_string(rest_.size()) + " are left");
+    fail(fmt::format("{} bytes were expected, but {} are left", size, rest_.size()));
   }
   const std::string_view out = rest_.substr(0, static_cast<size_t>(size));
   rest_.remove_prefix(out.size());

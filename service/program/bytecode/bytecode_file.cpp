@@ -1,5 +1,7 @@
 #include "service/program/bytecode/bytecode_file.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 #include "service/program/parse/limits.h"
@@ -32,9 +34,11 @@ BytecodeFile::BytecodeFile(std::string_view bytes, MemoryUse& memory) : bytes_(b
     throw core::Error("program_syntax", "the artifact does not begin with the four bytes of MLIR bytecode");
   version_ = reader.varint();
   if (version_ > bytecode_version::kNewest) {
-    reader.fail("version " + std::to_string(version_) + " of MLIR bytecode is not read here, the newest is " +
-                    std::to_string(bytecode_version::kNewest) + ": write the artifact for an older version",
-                "unsupported_format");
+    reader.fail(
+        fmt::format(
+            "version {} of MLIR bytecode is not read here, the newest is {}: write the artifact for an older version",
+            version_, bytecode_version::kNewest),
+        "unsupported_format");
   }
   producer_ = reader.null_terminated();
   std::array<std::optional<std::string_view>, kSectionNames.size()> sections;
@@ -42,7 +46,7 @@ BytecodeFile::BytecodeFile(std::string_view bytes, MemoryUse& memory) : bytes_(b
     const size_t start = reader.offset();
     const ByteReader::Section section = reader.section();
     if (section.id >= sections.size() || section.id == kDialectVersionSection || sections[section.id]) {
-      ByteReader(bytes, bytes.substr(start)).fail("section " + std::to_string(section.id) + " is not expected here");
+      ByteReader(bytes, bytes.substr(start)).fail(fmt::format("section {} is not expected here", section.id));
     }
     sections[section.id] = section.bytes;
   }
@@ -89,7 +93,7 @@ void BytecodeFile::read_dialects(ByteReader reader) {
       continue;
     }
     const auto [number, has_version] = reader.flagged_varint();
-    if (number >= strings_.size()) reader.fail("there is no string " + std::to_string(number));
+    if (number >= strings_.size()) reader.fail(fmt::format("there is no string {}", number));
     dialects_.push_back(strings_[number]);
     if (has_version && reader.section().id != kDialectVersionSection)
       reader.fail("the version of a dialect is expected");
@@ -105,7 +109,7 @@ void BytecodeFile::read_dialects(ByteReader reader) {
         name = string(reader);
       } else {
         const auto [number, is_registered] = reader.flagged_varint();
-        if (number >= strings_.size()) reader.fail("there is no string " + std::to_string(number));
+        if (number >= strings_.size()) reader.fail(fmt::format("there is no string {}", number));
         name = strings_[number];
         op.is_registered = is_registered;
       }

@@ -1,11 +1,13 @@
 #include "service/program/bytecode/dialect_encodings.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::program {
 
 void fail_unknown_code(const ByteReader& reader, std::string_view what, uint64_t code) {
-  reader.fail(std::string(what) + " of kind " + std::to_string(code) + " is not read here", "unsupported_attribute");
+  reader.fail(fmt::format("{} of kind {} is not read here", what, code), "unsupported_attribute");
 }
 
 std::vector<int64_t> read_integers(ByteReader& reader) {
@@ -97,7 +99,7 @@ AttributeNode enum_node(ByteReader& reader, std::string_view dialect, std::strin
                         std::initializer_list<std::string_view> words) {
   const uint64_t value = reader.varint();
   if (value >= words.size() || (words.begin() + value)->empty())
-    reader.fail("'" + std::string(kind) + "' has no value " + std::to_string(value));
+    reader.fail(fmt::format("'{}' has no value {}", kind, value));
   AttributeNode out;
   out.own("#" + std::string(dialect) + "<" + std::string(kind) + " " + std::string(*(words.begin() + value)) + ">");
   return out;
@@ -111,7 +113,7 @@ StructText& StructText::field(std::string_view name, std::string_view value) {
 
 StructText& StructText::any_list(std::string_view name, const std::vector<int64_t>& values) {
   std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  for (size_t i = 0; i < values.size(); ++i) text += fmt::format("{}{}", i ? ", " : "", values[i]);
   return field(name, text + "]");
 }
 

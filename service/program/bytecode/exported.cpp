@@ -1,5 +1,7 @@
 #include "service/program/bytecode/exported.h"
 
+#include <fmt/core.h>
+
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
@@ -223,8 +225,8 @@ std::optional<Exported> read_exported(std::string_view bytes, core::MemoryReserv
   if (!out.module.starts_with(kBytecodeMagic)) return std::nullopt;
   const uint16_t convention = exported.calling_convention();
   if (convention < kOldestConvention || convention > kNewestConvention) {
-    throw core::Error("unsupported_format", "calling convention " + std::to_string(convention) +
-                                                " of jax.export is not known here: 9 and 10 are");
+    throw core::Error("unsupported_format",
+                      fmt::format("calling convention {} of jax.export is not known here: 9 and 10 are", convention));
   }
   out.platform_index = platform_index_of(exported);
   MemoryUse use(memory);

@@ -1,5 +1,7 @@
 #include "service/program/bytecode/ir_tables.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -93,7 +95,7 @@ const AttributeNode& IrTables::attribute(AttributeIndex index) {
 std::optional<AttributeIndex> IrTables::read_optional_attribute(ByteReader& reader) const {
   const auto [number, is_present] = reader.flagged_varint();
   if (!is_present) return std::nullopt;
-  if (number >= attributes_.size()) reader.fail("there is no attribute " + std::to_string(number));
+  if (number >= attributes_.size()) reader.fail(fmt::format("there is no attribute {}", number));
   return static_cast<AttributeIndex>(number);
 }
 
@@ -112,7 +114,7 @@ uint64_t IrTables::read_number(ByteReader& reader, TypeIndex index) {
     is_signed = false;
   }
   if (width == 0 || width > 64)
-    reader.fail("integers of " + std::to_string(width) + " bits are not supported", "unsupported_dtype");
+    reader.fail(fmt::format("integers of {} bits are not supported", width), "unsupported_dtype");
   uint64_t bits = width <= 8 ? reader.byte() : static_cast<uint64_t>(reader.signed_varint());
   if (width == 64) return bits;
   bits &= (uint64_t{1} << width) - 1;
@@ -151,7 +153,7 @@ void IrTables::print_type(TypeIndex index, TextWriter& out, int depth) {
           out << "?x";
         } else if (size < 0) {
           throw core::Error("program_syntax",
-                            "a tensor type of the bytecode has a dimension of size " + std::to_string(size));
+                            fmt::format("a tensor type of the bytecode has a dimension of size {}", size));
         } else {
           out << size << "x";
         }
@@ -246,8 +248,7 @@ void IrTables::print_attribute(AttributeIndex index, TextWriter& out, int depth)
       return;
     case AttributeKind::kInteger: {
       const TypeNode& of = type(node.type);
-      const std::string name =
-          of.kind == TypeKind::kInteger ? std::string(of.text) + std::to_string(of.width) : "index";
+      const std::string name = of.kind == TypeKind::kInteger ? fmt::format("{}{}", of.text, of.width) : "index";
       out << print(ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(node.bits), name}});
       return;
     }
@@ -344,10 +345,10 @@ void IrTables::print_dense_array(const AttributeNode& node, TextWriter& out) {
   if (of.kind != TypeKind::kInteger || !std::has_single_bit(size) || size > 8 || node.data.size() / size != node.bits ||
       node.data.size() % size != 0) {
     throw core::Error("unsupported_attribute",
-                      "an array of " + std::to_string(node.bits) + " elements of the bytecode is not one of integers");
+                      fmt::format("an array of {} elements of the bytecode is not one of integers", node.bits));
   }
   ir::IntArrayAttr array;
-  array.element_type = std::string(of.text) + std::to_string(of.width);
+  array.element_type = fmt::format("{}{}", of.text, of.width);
   for (size_t at = 0; at < node.data.size(); at += size) {
     uint64_t value = 0;
     std::memcpy(&value, node.data.data() + at, size);
@@ -395,8 +396,7 @@ std::string IrTables::location_name(AttributeIndex index, int depth) {
   if (depth > kMaxAttributeDepth || ++locations_visited_ > kMaxVisited) return {};
   const AttributeNode& node = attribute(index);
   if (node.kind == AttributeKind::kName) return std::string(attribute(node.children[0]).text);
-  if (node.kind == AttributeKind::kPlace)
-    return std::string(attribute(node.children[0]).text) + ":" + std::to_string(node.bits);
+  if (node.kind == AttributeKind::kPlace) return fmt::format("{}:{}", attribute(node.children[0]).text, node.bits);
   if (node.kind != AttributeKind::kLocations) return {};
   for (const AttributeIndex child : node.children) {
     if (std::string name = location_name(child, depth + 1); !name.empty()) return name;

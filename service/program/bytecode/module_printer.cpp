@@ -1,5 +1,7 @@
 #include "service/program/bytecode/module_printer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/program/bytecode/op_properties.h"
@@ -40,7 +42,7 @@ void ModulePrinter::print() {
   Scope scope;
   RegionValues none;
   const auto [count, has_arguments] = reader.flagged_varint();
-  if (count != 1 || has_arguments) reader.fail("one module is expected, got " + std::to_string(count) + " ops");
+  if (count != 1 || has_arguments) reader.fail(fmt::format("one module is expected, got {} ops", count));
   op(reader, scope, none, 0, false);
   if (!reader.empty()) reader.fail("bytes are left behind the module");
 }
@@ -231,7 +233,7 @@ void ModulePrinter::op(ByteReader& reader, Scope& scope, RegionValues& values, i
   // Results have their places in front of those of the regions within.
   for (const Value& value : defined) define(reader, scope, values, value);
   if ((mask & kHasRegions) != 0) {
-    if (depth >= kMaxRegionDepth) reader.fail("regions nest more than " + std::to_string(kMaxRegionDepth) + " deep");
+    if (depth >= kMaxRegionDepth) reader.fail(fmt::format("regions nest more than {} deep", kMaxRegionDepth));
     const auto [count, is_isolated] = reader.flagged_varint();
     if (count > reader.remaining()) reader.fail("there are fewer bytes than regions");
     Scope inner;
@@ -274,7 +276,7 @@ void ModulePrinter::region(ByteReader& reader, Scope& scope, int depth, const Op
     // Each value takes a byte at least, of those that are not read yet or of those of a region around this one.
     const size_t before = scope.values.size();
     if (count > reader.remaining() || before + count > file_.ir().remaining())
-      reader.fail("a region of '" + around.name + "' says that it defines " + std::to_string(count) + " values");
+      reader.fail(fmt::format("a region of '{}' says that it defines {} values", around.name, count));
     memory_.take(static_cast<size_t>(count) * sizeof(Value));
     scope.values.resize(before + static_cast<size_t>(count));
     RegionValues values{before, before + static_cast<size_t>(count)};
@@ -295,7 +297,7 @@ void ModulePrinter::block(ByteReader& reader, Scope& scope, RegionValues& values
       Value value;
       if (file_.version() >= bytecode_version::kShortBlockArguments) {
         const auto [type, has_location] = reader.flagged_varint();
-        if (type >= file_.types().size()) reader.fail("there is no type " + std::to_string(type));
+        if (type >= file_.types().size()) reader.fail(fmt::format("there is no type {}", type));
         value.type = static_cast<TypeIndex>(type);
         if (has_location) tables_.read_attribute(reader);
       } else {

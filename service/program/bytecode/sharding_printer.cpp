@@ -1,5 +1,7 @@
 #include "service/program/bytecode/sharding_printer.h"
 
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/program/print.h"
 
@@ -10,7 +12,7 @@ namespace {
 std::string factor_name(int64_t factor) {
   constexpr int64_t kLetters = 'z' - 'i' + 1;
   if (factor < kLetters) return {static_cast<char>('i' + factor)};
-  return "z_" + std::to_string(factor - kLetters + 1);
+  return fmt::format("z_{}", factor - kLetters + 1);
 }
 
 [[noreturn]] void fail_sharding(const std::string& message) {
@@ -22,8 +24,7 @@ std::string factor_name(int64_t factor) {
 const AttributeNode& ShardingPrinter::child(const AttributeNode& node, size_t number, SdyCode code) {
   const AttributeNode& out = tables_.attribute(node.children[number]);
   if (out.kind != AttributeNode::Kind::kSharding || static_cast<SdyCode>(out.bits) != code) {
-    fail_sharding("attribute " + std::to_string(node.children[number]) + " is not of kind " +
-                  std::to_string(static_cast<uint64_t>(code)));
+    fail_sharding(fmt::format("attribute {} is not of kind {}", node.children[number], static_cast<uint64_t>(code)));
   }
   return out;
 }
@@ -204,7 +205,7 @@ void ShardingPrinter::print(const AttributeNode& node) {
       out_ << ">";
       return;
     default:
-      fail_sharding("an attribute of kind " + std::to_string(node.bits) + " is no attribute by itself");
+      fail_sharding(fmt::format("an attribute of kind {} is no attribute by itself", node.bits));
   }
 }
 

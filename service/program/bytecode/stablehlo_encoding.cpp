@@ -1,4 +1,6 @@
 // StableHLO's and CHLO's own attributes, as text that the parser reads.
+#include <fmt/core.h>
+
 #include <array>
 #include <bit>
 
@@ -59,7 +61,7 @@ AttributeNode accuracy_node(ByteReader& reader, const IrTables& tables) {
     const double value = std::bit_cast<double>(static_cast<uint64_t>(reader.signed_varint()));
     if (value != 0) text += std::string(name) + " = " + print(ir::Attribute{ir::FloatAttr{value, "f64"}}) + ", ";
   }
-  if (const int64_t ulps = reader.signed_varint(); ulps != 0) text += "ulps = " + std::to_string(ulps) + ", ";
+  if (const int64_t ulps = reader.signed_varint(); ulps != 0) text += fmt::format("ulps = {}, ", ulps);
   AttributeNode out = of_text(text + "mode = ");
   out.children = {tables.read_attribute(reader)};
   out.data = ">";
@@ -97,8 +99,7 @@ TypeNode read_stablehlo_type(ByteReader& reader, const IrTables& tables) {
     out.elements = read_types(reader, tables);
     return out;
   }
-  if (code != 0)
-    reader.fail("StableHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
+  if (code != 0) reader.fail(fmt::format("StableHLO type of kind {} is not read here", code), "unsupported_type");
   out.text = "!stablehlo.token";
   return out;
 }

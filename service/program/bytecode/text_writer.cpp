@@ -1,5 +1,7 @@
 #include "service/program/bytecode/text_writer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -8,8 +10,10 @@ namespace meshd::program {
 
 void TextWriter::extend(size_t bytes) {
   if (static_cast<int64_t>(bytes) > limit_ - static_cast<int64_t>(text_.size())) {
-    throw core::Error("body_too_large", "the artifact's program takes more than " + std::to_string(limit_) +
-                                            " bytes as text; send large constants as arguments");
+    throw core::Error(
+        "body_too_large",
+        fmt::format("the artifact's program takes more than {} bytes as text; send large constants as arguments",
+                    limit_));
   }
   const size_t needed = text_.size() + bytes;
   if (needed <= text_.capacity()) return;

@@ -1,5 +1,7 @@
 // VHLO, the versioned dialect of portable artifacts: its types and attributes as those of StableHLO and the builtin
 // dialect that they stand for.
+#include <fmt/core.h>
+
 #include <array>
 #include <bit>
 #include <charconv>
@@ -64,7 +66,7 @@ TypeNode integer_type(std::string_view name) {
 
 /// Scales and zero points of a quantised type, as text behind the types.
 std::string scale_text(uint64_t scale, int64_t zero_point) {
-  return ir::float_text(std::bit_cast<double>(scale)) + (zero_point == 0 ? "" : ":" + std::to_string(zero_point));
+  return ir::float_text(std::bit_cast<double>(scale)) + (zero_point == 0 ? "" : fmt::format(":{}", zero_point));
 }
 
 /// Whether stored values have a sign, and the least and largest of them.
@@ -72,7 +74,7 @@ void read_storage(ByteReader& reader, bool is_signed, TypeNode& out) {
   out.text = is_signed ? "i" : "u";
   const int64_t least = reader.signed_varint();
   const int64_t largest = reader.signed_varint();
-  out.storage_range = "<" + std::to_string(least) + ":" + std::to_string(largest) + ">";
+  out.storage_range = fmt::format("<{}:{}>", least, largest);
 }
 
 TypeNode quantized_type(ByteReader& reader, IrTables& tables, bool is_per_axis) {
@@ -86,7 +88,7 @@ TypeNode quantized_type(ByteReader& reader, IrTables& tables, bool is_per_axis) 
     read_storage(reader, is_signed, out);
     return out;
   }
-  out.quantized = ":" + std::to_string(reader.varint()) + ", {";
+  out.quantized = fmt::format(":{}, {{", reader.varint());
   read_storage(reader, is_signed, out);
   std::vector<uint64_t> scales(reader.count("scales"));
   for (uint64_t& scale : scales) scale = static_cast<uint64_t>(reader.signed_varint());
@@ -130,7 +132,7 @@ TypeNode read_vhlo_type(ByteReader& reader, IrTables& tables) {
     case 33:
       return read_type_fields(Kind::kNone, reader, tables);
     default:
-      reader.fail("VHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
+      reader.fail(fmt::format("VHLO type of kind {} is not read here", code), "unsupported_type");
   }
 }
 
@@ -150,7 +152,7 @@ AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
     case 4:
       return enum_node(reader, "stablehlo", "comparison_type", {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"});
     case 5:  // StableHLO's is an integer
-      out.own(std::to_string(reader.varint()) + " : i32");
+      out.own(fmt::format("{} : i32", reader.varint()));
       return out;
     case 6:
       return read_attribute_fields(Kind::kDict, reader, tables);

@@ -1,4 +1,6 @@
 // Loops of the backward pass.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <unordered_set>
@@ -159,8 +161,8 @@ std::vector<ir::Op> Backward::save_carried(Loop& loop, const ir::Region& backwar
     const auto bytes = static_cast<double>(tensor::byte_count(type.tensor));
     if (bytes * static_cast<double>(loop.counted.trips) > kMostSavedBytes) {
       ir::fail("unsupported_op", op.location,
-               "the derivative of '" + op.name + "' would save " + ir::to_string(type) + " in each of " +
-                   std::to_string(loop.counted.trips) + " iterations");
+               fmt::format("the derivative of '{}' would save {} in each of {} iterations", op.name,
+                           ir::to_string(type), loop.counted.trips));
     }
     const ir::ValueId array = carry(ir::Type::of({type.dtype(), with_iterations(loop.counted.trips, type.dims())}));
     std::vector<ir::ValueId> operands = {array, inside.reshape(value, with_iterations(1, type.dims()))};

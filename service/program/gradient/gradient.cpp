@@ -1,5 +1,7 @@
 #include "service/program/gradient/gradient.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -20,16 +22,16 @@ void expect(bool holds, const std::string& message) {
 void check(const ir::Function& main, const GradientRequest& request) {
   for (const size_t i : request.arguments) {
     expect(i < main.arguments.size() && has_cotangents(main.arguments[i].type),
-           "argument " + std::to_string(i) + " has no derivative: it must be of a floating-point or complex type");
+           fmt::format("argument {} has no derivative: it must be of a floating-point or complex type", i));
   }
   for (const size_t i : request.results) {
     expect(i < main.results.size() && has_cotangents(main.results[i].type),
-           "result " + std::to_string(i) + " has no derivative: it must be of a floating-point or complex type");
+           fmt::format("result {} has no derivative: it must be of a floating-point or complex type", i));
     const ir::Type& type = main.results[i].type;
     expect(request.takes_cotangents || (type.rank() == 0 && tensor::is_float(type.dtype())),
-           "result " + std::to_string(i) + " is " + ir::to_string(type) +
-               ": a gradient is that of real scalars; with \"cotangents\": true the program takes the cotangents of "
-               "its results as further arguments");
+           fmt::format("result {} is {}: a gradient is that of real scalars; with \"cotangents\": true the program "
+                       "takes the cotangents of its results as further arguments",
+                       i, ir::to_string(type)));
   }
 }
 

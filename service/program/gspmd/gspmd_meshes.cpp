@@ -1,4 +1,6 @@
 // Meshes for GSPMD's tiles, and tiles as axes of them.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -89,7 +91,7 @@ struct MeshCandidate {
     int64_t before = 1;
     for (const int64_t split : splits) {
       if (split == 1) continue;
-      out.axes.push_back({"_axis_" + std::to_string(out.axes.size()), split / before});
+      out.axes.push_back({fmt::format("_axis_{}", out.axes.size()), split / before});
       before = split;
     }
     out.device_ids = order;
@@ -105,16 +107,16 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
   for (const GspmdSharding& sharding : shardings) {
     if (sharding.kind != GspmdKind::kTiled) continue;
     if (sharding.device_count() != device_count) {
-      throw core::Error("unsupported_attribute", "one sharding is over " + std::to_string(sharding.device_count()) +
-                                                     " devices, another over " + std::to_string(device_count));
+      throw core::Error("unsupported_attribute", fmt::format("one sharding is over {} devices, another over {}",
+                                                             sharding.device_count(), device_count));
     }
     if (std::any_of(candidates.begin(), candidates.end(),
                     [&](MeshCandidate& candidate) { return candidate.take(sharding); }))
       continue;
     if (candidates.size() == kMaxTileMeshes) {
-      throw core::Error("unsupported_attribute",
-                        "the program's shardings need more than " + std::to_string(kMaxTileMeshes) +
-                            " meshes: they divide the devices in ways that have no common axes");
+      throw core::Error("unsupported_attribute", fmt::format("the program's shardings need more than {} meshes: they "
+                                                             "divide the devices in ways that have no common axes",
+                                                             kMaxTileMeshes));
     }
     // A mesh of its own always fits: parse_gspmd returns axes or a list.
     candidates.push_back({sharding.devices, {device_count}});
@@ -129,9 +131,11 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
 mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_count) {
   std::vector<mesh::Mesh> meshes = gspmd_meshes(shardings, device_count);
   if (meshes.size() != 1) {
-    throw core::Error("unsupported_attribute",
-                      "the shardings divide the devices in ways that have no common axes: they need " +
-                          std::to_string(meshes.size()) + " meshes, one is expected");
+    throw core::Error(
+        "unsupported_attribute",
+        fmt::format(
+            "the shardings divide the devices in ways that have no common axes: they need {} meshes, one is expected",
+            meshes.size()));
   }
   return std::move(meshes[0]);
 }
@@ -154,8 +158,8 @@ sharding::TensorSharding to_sdy_sharding(const GspmdSharding& sharding, std::str
   if (sharding.kind != GspmdKind::kTiled) return out;
   const size_t tensor_dims = sharding.tile.size() - sharding.subgroups.size();
   if (static_cast<int64_t>(tensor_dims) != rank) {
-    throw core::Error("invalid_spec", "the sharding has " + std::to_string(tensor_dims) +
-                                          " dimensions, but the rank is " + std::to_string(rank));
+    throw core::Error("invalid_spec",
+                      fmt::format("the sharding has {} dimensions, but the rank is {}", tensor_dims, rank));
   }
   const std::vector<std::vector<int>> axes = fitting_axes(sharding, *out.mesh);
   for (size_t dim = 0; dim < out.dims.size(); ++dim) {

@@ -1,5 +1,7 @@
 #include "service/program/gspmd/gspmd_sharding.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -16,7 +18,7 @@ namespace {
 template <typename Number>
 std::string listed(const std::vector<Number>& numbers) {
   std::string out;
-  for (size_t i = 0; i < numbers.size(); ++i) out += (i > 0 ? "," : "") + std::to_string(numbers[i]);
+  for (size_t i = 0; i < numbers.size(); ++i) out += fmt::format("{}{}", i > 0 ? "," : "", numbers[i]);
   return out;
 }
 
@@ -37,14 +39,14 @@ class Checker {
   [[nodiscard]] GspmdSharding check(GspmdWords words) const {
     GspmdSharding out;
     if (words.kinds.size() > 1) wrong("is both " + words.kinds[0] + " and " + words.kinds[1]);
-    if (words.alike.size() > 1) wrong("is in " + std::to_string(words.alike.size()) + " sharding groups, one expected");
+    if (words.alike.size() > 1) wrong(fmt::format("is in {} sharding groups, one expected", words.alike.size()));
     if (!words.alike.empty()) out.group = words.alike[0];
     const std::string kind = words.kinds.empty() ? "devices=" : words.kinds[0];
     if (!words.kinds.empty() && (!words.tile.empty() || !words.groups.empty()))
       wrong("is " + kind + " and has tiles of devices: one of the two is expected");
     if (kind == "maximal") {
       if (words.device.size() != 1)
-        wrong("is maximal with " + std::to_string(words.device.size()) + " devices, expected device= once");
+        wrong(fmt::format("is maximal with {} devices, expected device= once", words.device.size()));
       out.device = words.device[0];
     } else if (!words.device.empty()) {
       wrong("has device= and is not maximal");
@@ -81,8 +83,7 @@ class Checker {
       }
     }
     if (out.subgroups.size() > words.tile.size()) {
-      wrong("has " + std::to_string(out.subgroups.size()) + " subgroups, but " + std::to_string(words.tile.size()) +
-            " tile dimensions");
+      wrong(fmt::format("has {} subgroups, but {} tile dimensions", out.subgroups.size(), words.tile.size()));
     }
     out.tile = std::move(words.tile);
     if (!words.reshape.empty()) {
@@ -96,8 +97,8 @@ class Checker {
     int64_t count = 1;
     for (const int64_t size : sizes) {
       if (size < 1 || count > kMaxAxisSize / size) {
-        wrong(std::string("has ") + what + " " + in_brackets(sizes) + ", expected sizes from 1 and at most " +
-              std::to_string(kMaxAxisSize) + " devices");
+        wrong(fmt::format("has {} {}, expected sizes from 1 and at most {} devices", what, in_brackets(sizes),
+                          kMaxAxisSize));
       }
       count *= size;
     }
@@ -107,8 +108,8 @@ class Checker {
   void iota(const GspmdWords& words, int64_t tiles, GspmdSharding& out) const {
     const int64_t count = product("devices", words.reshape);
     if (count != tiles) {
-      wrong("has tiles " + in_brackets(out.tile) + " for " + std::to_string(tiles) +
-            " devices, but <=" + in_brackets(words.reshape) + " are " + std::to_string(count));
+      wrong(fmt::format("has tiles {} for {} devices, but <={} are {}", in_brackets(out.tile), tiles,
+                        in_brackets(words.reshape), count));
     }
     Iota iota{words.reshape, std::vector<int>(words.reshape.size())};
     std::iota(iota.transpose.begin(), iota.transpose.end(), 0);
@@ -116,8 +117,8 @@ class Checker {
       std::vector<int64_t> sorted = words.transpose;
       std::sort(sorted.begin(), sorted.end());
       if (!std::equal(sorted.begin(), sorted.end(), iota.transpose.begin(), iota.transpose.end())) {
-        wrong("transposes by T" + in_brackets(words.transpose) + ", which is no permutation of the " +
-              std::to_string(words.reshape.size()) + " dimensions <=" + in_brackets(words.reshape));
+        wrong(fmt::format("transposes by T{}, which is no permutation of the {} dimensions <={}",
+                          in_brackets(words.transpose), words.reshape.size(), in_brackets(words.reshape)));
       }
       iota.transpose.assign(words.transpose.begin(), words.transpose.end());
     }
@@ -133,10 +134,11 @@ class Checker {
     }
     const int64_t count = out.device_count();
     if (count > kMaxWrittenOut) {
-      throw core::Error("unsupported_attribute",
-                        name_ + " has tiles that shard no dimension of <=" + in_brackets(iota.reshape) +
-                            " evenly; that is supported for " + std::to_string(kMaxWrittenOut) + " devices, here are " +
-                            std::to_string(count));
+      throw core::Error(
+          "unsupported_attribute",
+          fmt::format(
+              "{} has tiles that shard no dimension of <={} evenly; that is supported for {} devices, here are {}",
+              name_, in_brackets(iota.reshape), kMaxWrittenOut, count));
     }
     out.devices = written_out(iota);
   }
@@ -144,18 +146,18 @@ class Checker {
   void list(std::vector<int64_t> devices, int64_t tiles, GspmdSharding& out) const {
     const auto count = static_cast<int64_t>(devices.size());
     if (count != tiles) {
-      wrong("has tiles " + in_brackets(out.tile) + " for " + std::to_string(tiles) + " devices, but lists " +
-            std::to_string(count));
+      wrong(fmt::format("has tiles {} for {} devices, but lists {}", in_brackets(out.tile), tiles, count));
     }
     std::vector<int64_t> sorted = devices;
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twice != sorted.end()) wrong("lists device " + std::to_string(*twice) + " more than once");
-    if (sorted.front() < 0) wrong("lists device " + std::to_string(sorted.front()) + ", expected numbers from 0");
+    if (twice != sorted.end()) wrong(fmt::format("lists device {} more than once", *twice));
+    if (sorted.front() < 0) wrong(fmt::format("lists device {}, expected numbers from 0", sorted.front()));
     if (sorted.back() >= count) {
-      throw core::Error("unsupported_attribute",
-                        name_ + " lists device " + std::to_string(sorted.back()) + " among " + std::to_string(count) +
-                            " devices; supported are lists of all devices from 0 to " + std::to_string(count - 1));
+      throw core::Error(
+          "unsupported_attribute",
+          fmt::format("{} lists device {} among {} devices; supported are lists of all devices from 0 to {}", name_,
+                      sorted.back(), count, count - 1));
     }
     if (std::optional<Iota> iota = as_iota(devices)) {
       take(std::move(*iota), out);
@@ -186,7 +188,7 @@ std::vector<GspmdSharding> parse_gspmd(std::string_view text) {
 std::string to_text(const GspmdSharding& sharding) {
   std::string out = "{";
   if (sharding.kind == GspmdKind::kReplicated) out += "replicated";
-  if (sharding.kind == GspmdKind::kMaximal) out += "maximal device=" + std::to_string(sharding.device);
+  if (sharding.kind == GspmdKind::kMaximal) out += fmt::format("maximal device={}", sharding.device);
   if (sharding.kind == GspmdKind::kManual) out += "manual";
   if (sharding.kind == GspmdKind::kUnknown) out += "unknown";
   if (sharding.kind == GspmdKind::kUnreduced) out += "unreduced";
@@ -204,7 +206,7 @@ std::string to_text(const GspmdSharding& sharding) {
     }
     if (!sharding.subgroups.empty()) out += "}";
   }
-  if (sharding.group) out += " shard_as " + std::to_string(*sharding.group);
+  if (sharding.group) out += fmt::format(" shard_as {}", *sharding.group);
   return out + "}";
 }
 

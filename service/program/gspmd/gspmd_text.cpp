@@ -1,5 +1,7 @@
 #include "service/program/gspmd/gspmd_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -22,7 +24,7 @@ class Reader {
     space();
     if (at_ < text_.size() && text_[at_] == '{') {
       do {
-        if (out.size() == kMaxShardings) wrong("at most " + std::to_string(kMaxShardings) + " shardings");
+        if (out.size() == kMaxShardings) wrong(fmt::format("at most {} shardings", kMaxShardings));
         expect('{');
         out.push_back(one());
       } while (accept(','));
@@ -38,7 +40,7 @@ class Reader {
  private:
   [[noreturn]] void wrong(const std::string& expected) const {
     throw core::Error("invalid_spec",
-                      quoted_gspmd(text_) + ": expected " + expected + " at character " + std::to_string(at_ + 1));
+                      fmt::format("{}: expected {} at character {}", quoted_gspmd(text_), expected, at_ + 1));
   }
 
   /// Spaces and comments: XLA prints {/*index=5*/replicated} in long lists.
@@ -80,7 +82,7 @@ class Reader {
     const size_t begin = at_;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       value = value * 10 + (text_[at_] - '0');
-      if (value > kMaxAxisSize) wrong("a number up to " + std::to_string(kMaxAxisSize));
+      if (value > kMaxAxisSize) wrong(fmt::format("a number up to {}", kMaxAxisSize));
     }
     if (at_ == begin) wrong("a number");
     return value;
@@ -90,7 +92,7 @@ class Reader {
     std::vector<int64_t> out;
     expect(open);
     do {
-      if (static_cast<int64_t>(out.size()) == kMaxRank) wrong("at most " + std::to_string(kMaxRank) + " dimensions");
+      if (static_cast<int64_t>(out.size()) == kMaxRank) wrong(fmt::format("at most {} dimensions", kMaxRank));
       out.push_back(number());
     } while (accept(','));
     expect(close);
@@ -152,8 +154,7 @@ class Reader {
     expect('{');
     if (accept('}')) return;
     do {
-      if (static_cast<int64_t>(out.groups.size()) == kMaxRank)
-        wrong("at most " + std::to_string(kMaxRank) + " subgroups");
+      if (static_cast<int64_t>(out.groups.size()) == kMaxRank) wrong(fmt::format("at most {} subgroups", kMaxRank));
       const size_t begin = at_;
       out.groups.push_back(word());
       if (out.groups.back().empty()) {
@@ -191,8 +192,8 @@ class Bytes {
   [[nodiscard]] bool done() const { return at_ == bytes_.size(); }
 
   [[noreturn]] void wrong(const std::string& expected) const {
-    throw core::Error("invalid_spec", "sharding in wire form (OpSharding): expected " + expected + " at byte " +
-                                          std::to_string(base_ + at_ + 1));
+    throw core::Error("invalid_spec", fmt::format("sharding in wire form (OpSharding): expected {} at byte {}",
+                                                  expected, base_ + at_ + 1));
   }
 
   uint64_t varint() {
@@ -208,8 +209,7 @@ class Bytes {
 
   Bytes part() {
     const uint64_t size = varint();
-    if (size > bytes_.size() - at_)
-      wrong(std::to_string(size) + " bytes more, there are " + std::to_string(bytes_.size() - at_));
+    if (size > bytes_.size() - at_) wrong(fmt::format("{} bytes more, there are {}", size, bytes_.size() - at_));
     const Bytes out(bytes_.substr(at_, static_cast<size_t>(size)), base_ + at_);
     at_ += static_cast<size_t>(size);
     return out;
@@ -224,7 +224,7 @@ class Bytes {
 
   int64_t number() {
     const auto value = static_cast<int64_t>(varint());
-    if (value > kMaxAxisSize || value < -kMaxAxisSize) wrong("a number up to " + std::to_string(kMaxAxisSize));
+    if (value > kMaxAxisSize || value < -kMaxAxisSize) wrong(fmt::format("a number up to {}", kMaxAxisSize));
     return value;
   }
 
@@ -235,10 +235,10 @@ class Bytes {
       part();
     } else if (wire == 1 || wire == 5) {
       const size_t size = wire == 1 ? 8 : 4;
-      if (bytes_.size() - at_ < size) wrong(std::to_string(size) + " bytes more");
+      if (bytes_.size() - at_ < size) wrong(fmt::format("{} bytes more", size));
       at_ += size;
     } else {
-      wrong("a field of wire type 0, 1, 2 or 5, not " + std::to_string(wire));
+      wrong(fmt::format("a field of wire type 0, 1, 2 or 5, not {}", wire));
     }
   }
 
@@ -270,14 +270,14 @@ std::vector<GspmdWords> op_sharding(Bytes in, bool inside) {
     const bool whole = wire == 0;
     if (field == 1 && whole) {
       type = in.number();
-      if (kind_word(type) == nullptr) in.wrong("a kind of sharding from 0 to 6, not " + std::to_string(type));
+      if (kind_word(type) == nullptr) in.wrong(fmt::format("a kind of sharding from 0 to 6, not {}", type));
     } else if (field == 3) {
       in.numbers(wire, words.tile);
     } else if (field == 4) {
       in.numbers(wire, words.devices);
     } else if (field == 5 && wire == 2) {
       if (inside) in.wrong("no tuple of shardings inside of another");
-      if (tuple.size() == kMaxShardings) in.wrong("at most " + std::to_string(kMaxShardings) + " shardings");
+      if (tuple.size() == kMaxShardings) in.wrong(fmt::format("at most {} shardings", kMaxShardings));
       tuple.push_back(op_sharding(in.part(), true).at(0));
     } else if (field == 6 && whole) {
       last_replicated = in.varint() != 0;

@@ -1,5 +1,7 @@
 #include "service/program/gspmd/import_gspmd.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -100,7 +102,7 @@ class FunctionImporter {
     }
     if (strings.size() > 1) {
       ir::fail("invalid_program", parameter.location,
-               "'mhlo.sharding' of one value has " + std::to_string(strings.size()) + " shardings, expected 1");
+               fmt::format("'mhlo.sharding' of one value has {} shardings, expected 1", strings.size()));
     }
     if (parameter.sharding) return std::nullopt;
     erase_string(parameter.attributes);
@@ -143,7 +145,7 @@ class FunctionImporter {
   }
 
   sharding::TensorSharding maximal(int64_t device, const ir::Location& where) {
-    const std::string name = "maximal_mesh_" + std::to_string(device);
+    const std::string name = fmt::format("maximal_mesh_{}", device);
     if (module_.find_mesh(name) == nullptr) {
       if (module_.meshes.size() >= kMaxMeshes) ir::fail("invalid_program", where, "there are too many meshes");
       mesh::Mesh mesh;
@@ -253,8 +255,8 @@ class FunctionImporter {
     }
     if (strings.size() != 1 && strings.size() != count) {
       ir::fail("invalid_program", op.location,
-               "'mhlo.sharding' of '" + op.name + "' has " + std::to_string(strings.size()) + " shardings for " +
-                   std::to_string(op.results.size()) + " results");
+               fmt::format("'mhlo.sharding' of '{}' has {} shardings for {} results", op.name, strings.size(),
+                           op.results.size()));
     }
     erase_string(op.attributes);
     for (size_t i = 0; i < count; ++i) {
@@ -415,7 +417,7 @@ ir::Module import_gspmd(ir::Module module) {
     const int64_t count = all.empty() ? std::max<int64_t>(module.num_partitions, 1) : all[0].device_count();
     for (mesh::Mesh& mesh : gspmd_meshes(all, count)) {
       std::string name = "mesh";
-      for (int i = 0; module.find_mesh(name) != nullptr; ++i) name = "mesh_" + std::to_string(i);
+      for (int i = 0; module.find_mesh(name) != nullptr; ++i) name = fmt::format("mesh_{}", i);
       meshes.push_back({name, std::make_shared<const mesh::Mesh>(std::move(mesh)), {}});
       module.meshes.push_back(meshes.back());
     }

@@ -1,5 +1,7 @@
 #include "service/program/parse/parser.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "service/core/error.h"
@@ -8,8 +10,8 @@ namespace meshd::program {
 
 Parser::Parser(std::string_view text) : text_(text), lexer_(text) {
   if (static_cast<int64_t>(text.size()) > kMaxTextBytes) {
-    throw core::Error("program_syntax", "the text is too large: " + std::to_string(text.size()) + " bytes, at most " +
-                                            std::to_string(kMaxTextBytes) + " are read");
+    throw core::Error("program_syntax",
+                      fmt::format("the text is too large: {} bytes, at most {} are read", text.size(), kMaxTextBytes));
   }
   advance();
 }

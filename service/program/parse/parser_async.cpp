@@ -7,6 +7,8 @@
 //     ->  %y = call @g(%a);  %f = tuple %y : tuple<B>
 //   %g = "mhlo.async_update"(%f)                           ->  another name of %f
 //   %y = "stablehlo.async_done"(%f) : (...) -> B           ->  %y = get_tuple_element %f[0]
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -79,7 +81,8 @@ void Parser::async_op(OperationState& state, const Token& where, const std::stri
   state.op.location.name = optional_location();
   const auto as_future = [&](const ir::Type& type) {
     if (type.kind == ir::TypeKind::kTuple) return type.elements;
-    fail("invalid_program", where, "'" + name + "' needs the type of an asynchronous op, got " + to_string(type));
+    fail("invalid_program", where,
+         fmt::format("'{}' needs the type of an asynchronous op, got {}", name, to_string(type)));
   };
   if (is_start ? types.size() != 1 : state.op.operands.size() != 1)
     fail("invalid_program", where, "'" + name + "' has one value that is a future");
@@ -123,9 +126,7 @@ void Parser::async_op(OperationState& state, const Token& where, const std::stri
   int64_t named = 0;
   for (const auto& [result, count] : state.result_names) named += count;
   if (named != 0 && named != static_cast<int64_t>(types.size())) {
-    fail(
-        "invalid_program", where,
-        "'" + name + "' has " + std::to_string(types.size()) + " results, but " + std::to_string(named) + " are named");
+    fail("invalid_program", where, fmt::format("'{}' has {} results, but {} are named", name, types.size(), named));
   }
   for (const auto& [result, count] : state.result_names) {
     define(result, first, count);

@@ -1,5 +1,7 @@
 // Constants: dense<...> as a splat, nested lists or hex, and dense_resource<...>, whose bytes are at the end of the
 // file. The type follows the elements, so their position is saved, the type is parsed, and then the elements.
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -56,7 +58,7 @@ class ElementReader {
     }
     const Token start = token_;
     if (!token_.is('['))
-      fail("expected a list of " + std::to_string(type_.dims[depth]) + " elements, got " + describe(token_));
+      fail(fmt::format("expected a list of {} elements, got {}", type_.dims[depth], describe(token_)));
     next();
     int64_t count = 0;
     while (!token_.is(']')) {
@@ -74,9 +76,9 @@ class ElementReader {
     }
     next();
     if (count != type_.dims[depth]) {
-      ir::fail("program_syntax", start.location(),
-               "a list of a constant has " + std::to_string(count) + " elements, but its type is tensor<" +
-                   to_string(type_) + ">");
+      ir::fail(
+          "program_syntax", start.location(),
+          fmt::format("a list of a constant has {} elements, but its type is tensor<{}>", count, to_string(type_)));
     }
   }
 
@@ -176,7 +178,7 @@ class ElementReader {
         fail("expected a number with a point, such as 1.0, or its bits in hex, got " + describe(token_));
       const uint64_t value = magnitude();
       if (bits < 64 && value >> bits != 0)
-        fail("the bits " + describe(token_) + " do not fit in " + std::to_string(bits) + " bits");
+        fail(fmt::format("the bits {} do not fit in {} bits", describe(token_), bits));
       return value;
     }
     if (!token_.is(TokenKind::kFloat)) fail("expected a number with a point, such as 1.0, got " + describe(token_));
@@ -258,12 +260,13 @@ ir::DenseAttr Parser::dense_attribute() {
     const int64_t expected_bytes = tensor::size_bytes(out.type.dtype) * (out.splat ? 1 : count);
     if (static_cast<int64_t>(bytes.size()) != expected_bytes) {
       fail("program_syntax", content,
-           "the constant has " + std::to_string(bytes.size()) + " bytes, but tensor<" + to_string(out.type) + "> has " +
-               std::to_string(tensor::byte_count(out.type)));
+           fmt::format("the constant has {} bytes, but tensor<{}> has {}", bytes.size(), to_string(out.type),
+                       tensor::byte_count(out.type)));
     }
   } else if (content.is('>')) {
     if (count != 0)
-      fail("program_syntax", content, "the constant is empty, but its type is tensor<" + to_string(out.type) + ">");
+      fail("program_syntax", content,
+           fmt::format("the constant is empty, but its type is tensor<{}>", to_string(out.type)));
   } else {
     out.splat = ElementReader(elements, out.type).read(bytes);
   }

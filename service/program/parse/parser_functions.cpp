@@ -1,4 +1,6 @@
 // Functions, pretty and generic, and what their arguments and results carry.
+#include <fmt/core.h>
+
 #include "service/core/error.h"
 #include "service/program/parse/parser.h"
 
@@ -160,8 +162,7 @@ void Parser::generic_function(ir::Function& function) {
     if (all != nullptr && all->values.empty()) all = nullptr;
     if (all != nullptr && all->values.size() != types.size()) {
       ir::fail("invalid_program", where,
-               "'" + name + "' has " + std::to_string(all->values.size()) + " entries, but the type has " +
-                   std::to_string(types.size()));
+               fmt::format("'{}' has {} entries, but the type has {}", name, all->values.size(), types.size()));
     }
     for (size_t i = 0; i < types.size(); ++i) {
       ir::Parameter parameter;
@@ -180,15 +181,15 @@ void Parser::generic_function(ir::Function& function) {
   fill(type->results, "res_attrs", function.results);
   if (function.body.arguments.size() != function.arguments.size()) {
     ir::fail("invalid_program", where,
-             "the body of @" + function.name + " has " + std::to_string(function.body.arguments.size()) +
-                 " arguments, but its type has " + std::to_string(function.arguments.size()));
+             fmt::format("the body of @{} has {} arguments, but its type has {}", function.name,
+                         function.body.arguments.size(), function.arguments.size()));
   }
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     if (function.type_of(function.body.arguments[i]) != function.arguments[i].type) {
-      ir::fail("invalid_program", where,
-               "argument " + std::to_string(i) + " of @" + function.name + " is " +
-                   to_string(function.arguments[i].type) + " in its type, but " +
-                   to_string(function.type_of(function.body.arguments[i])) + " in its body");
+      ir::fail(
+          "invalid_program", where,
+          fmt::format("argument {} of @{} is {} in its type, but {} in its body", i, function.name,
+                      to_string(function.arguments[i].type), to_string(function.type_of(function.body.arguments[i]))));
     }
   }
   for (const char* name : {"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})

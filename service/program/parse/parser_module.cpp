@@ -1,5 +1,7 @@
 // The file: alias definitions, the module with its meshes and functions, and the metadata at the end. Locations and
 // resources are looked up last, because JAX prints their definitions behind the module.
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "service/core/error.h"
@@ -264,8 +266,8 @@ void Parser::resolve_resources() {
     adopt_stored_bytes(resource.type, count, *resource.bytes);
     if (static_cast<int64_t>(resource.bytes->size()) != tensor::byte_count(resource.type)) {
       fail("program_syntax", resource.where,
-           "resource '" + resource.name + "' has " + std::to_string(resource.bytes->size()) + " bytes, but tensor<" +
-               to_string(resource.type) + "> has " + std::to_string(tensor::byte_count(resource.type)));
+           fmt::format("resource '{}' has {} bytes, but tensor<{}> has {}", resource.name, resource.bytes->size(),
+                       to_string(resource.type), tensor::byte_count(resource.type)));
     }
   }
 }

@@ -1,5 +1,7 @@
 // Ops: names in scope, the generic form, regions, locations. A name must be defined above its use: that is dominance,
 // because regions have one block.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -24,8 +26,7 @@ void drop_accuracy(ir::Op& op) {
   const bool has_tolerance = accuracy == nullptr || ir::string_or(accuracy->entries, "mode", "DEFAULT") == "TOLERANCE";
   if (has_tolerance && (accuracy == nullptr || ir::int_or(accuracy->entries, "ulps", 0) < kUlps)) {
     ir::fail("unsupported_attribute", op.location,
-             "'result_accuracy' of '" + op.name + "': results are within " + std::to_string(kUlps) +
-                 " units in the last place");
+             fmt::format("'result_accuracy' of '{}': results are within {} units in the last place", op.name, kUlps));
   }
   std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) { return entry.name == "result_accuracy"; });
 }
@@ -128,8 +129,7 @@ void Parser::op() {
   }
   if (named != 0 && named != static_cast<int64_t>(state.result_types.size())) {
     fail("invalid_program", name,
-         "'" + state.op.name + "' has " + std::to_string(state.result_types.size()) + " results, but " +
-             std::to_string(named) + " are named");
+         fmt::format("'{}' has {} results, but {} are named", state.op.name, state.result_types.size(), named));
   }
   finish_op(state);
 }
@@ -158,7 +158,7 @@ void Parser::define(const Token& name, ir::ValueId first, int64_t count) {
   defined_.push_back(name.text);
   for (int64_t i = 0; i < count; ++i) {
     std::string text(name.text);
-    if (count > 1) text += "#" + std::to_string(i);
+    if (count > 1) text += fmt::format("#{}", i);
     function_->values[static_cast<size_t>(first + i)].name = std::move(text);
   }
 }
@@ -176,8 +176,8 @@ ir::ValueId Parser::value_use() {
     }
     if (index < 0 || index >= found->second.count) {
       fail("invalid_program", number,
-           "value " + describe(name) + " has " + std::to_string(found->second.count) + " results, there is no " +
-               describe(number));
+           fmt::format("value {} has {} results, there is no {}", describe(name), found->second.count,
+                       describe(number)));
     }
   }
   return found->second.first + static_cast<ir::ValueId>(index);
@@ -193,15 +193,14 @@ void Parser::check_operands(const OperationState& state, const std::vector<ir::T
   const ir::Op& op = state.op;
   if (types.size() != op.operands.size()) {
     ir::fail("invalid_program", op.location,
-             "'" + op.name + "' has " + std::to_string(op.operands.size()) + " operands, but " +
-                 std::to_string(types.size()) + " operand types");
+             fmt::format("'{}' has {} operands, but {} operand types", op.name, op.operands.size(), types.size()));
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const ir::Value& value = function_->values[static_cast<size_t>(op.operands[i])];
     if (value.type == types[i]) continue;
     ir::fail("invalid_program", op.location,
-             "operand " + value.name + " of '" + op.name + "' is used as " + to_string(types[i]) +
-                 ", but its type is " + to_string(value.type));
+             fmt::format("operand {} of '{}' is used as {}, but its type is {}", value.name, op.name,
+                         to_string(types[i]), to_string(value.type)));
   }
 }
 
@@ -267,7 +266,7 @@ std::vector<BlockArgument> Parser::block_arguments() {
 ir::Region Parser::region(const std::vector<BlockArgument>& arguments) {
   const Token start = token_;
   if (++region_depth_ > kMaxRegionDepth) {
-    fail("invalid_program", start, "regions nest more than " + std::to_string(kMaxRegionDepth) + " deep");
+    fail("invalid_program", start, fmt::format("regions nest more than {} deep", kMaxRegionDepth));
   }
   expect('{', "at the start of a region");
   ir::Region out;

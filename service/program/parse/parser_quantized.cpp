@@ -1,5 +1,7 @@
 // Quantised element types: !quant.uniform<i8<-127:127>:f32:1, {0.5:3,0.25}>. Constraints are those of the
 // specification ("Quantized element types"); storage types are those of MLIR's quant dialect.
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -86,9 +88,8 @@ void Parser::storage_range(ir::Quantization& out) {
   expect('>', "behind the largest storage value");
   if (least < out.storage_min || least >= largest || largest > out.storage_max) {
     fail("invalid_program", start,
-         "quantized element type C4: " + std::to_string(least) + " to " + std::to_string(largest) + " is no range of " +
-             std::string(tensor::row(out.storage).stablehlo) + ", which goes from " + std::to_string(out.storage_min) +
-             " to " + std::to_string(out.storage_max));
+         fmt::format("quantized element type C4: {} to {} is no range of {}, which goes from {} to {}", least, largest,
+                     tensor::row(out.storage).stablehlo, out.storage_min, out.storage_max));
   }
   out.storage_min = least;
   out.storage_max = largest;
@@ -110,8 +111,8 @@ void Parser::quantization_parameter(ir::Quantization& out) {
   const int64_t zero_point = accept(':') ? signed_integer("a zero point") : 0;
   if (zero_point < out.storage_min || zero_point > out.storage_max) {
     fail("invalid_program", start,
-         "quantized element type C8: the zero point is " + std::to_string(zero_point) + ", but stored values go from " +
-             std::to_string(out.storage_min) + " to " + std::to_string(out.storage_max));
+         fmt::format("quantized element type C8: the zero point is {}, but stored values go from {} to {}", zero_point,
+                     out.storage_min, out.storage_max));
   }
   out.scales.push_back(scale);
   out.zero_points.push_back(zero_point);

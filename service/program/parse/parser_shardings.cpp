@@ -1,6 +1,8 @@
 // Shardy's attributes: meshes, shardings, manual axes. Shardings are resolved against meshes while they are read: a
 // mesh must precede its use, as JAX and Shardy print it. Meshes written inside shardings are lifted to the module, as
 // Shardy does.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -41,12 +43,10 @@ mesh::Mesh Parser::mesh_body() {
     const int64_t size = signed_integer("the size of an axis");
     if (size < 1 || size > kMaxAxisSize) {
       fail("invalid_mesh", size_token,
-           "the size of axis \"" + axis + "\" must be at least 1 and at most " + std::to_string(kMaxAxisSize) +
-               ", got " + std::to_string(size));
+           fmt::format("the size of axis \"{}\" must be at least 1 and at most {}, got {}", axis, kMaxAxisSize, size));
     }
     out.axes.push_back({std::move(axis), size});
-    if (out.axes.size() > kMaxAxes)
-      fail("invalid_mesh", name, "a mesh has at most " + std::to_string(kMaxAxes) + " axes");
+    if (out.axes.size() > kMaxAxes) fail("invalid_mesh", name, fmt::format("a mesh has at most {} axes", kMaxAxes));
     if (const mesh::Positions positions = mesh::count_positions(out.axes); positions.fault)
       fail("invalid_mesh", start, positions.problem);
     more = at(',') && brackets ? accept(',') : false;
@@ -66,15 +66,14 @@ mesh::Mesh Parser::mesh_body() {
     const int64_t count = out.position_count();
     if (!out.axes.empty() && static_cast<int64_t>(out.device_ids.size()) != count) {
       fail("invalid_mesh", start,
-           "the mesh has " + std::to_string(count) + " positions, but " + std::to_string(out.device_ids.size()) +
-               " device ids");
+           fmt::format("the mesh has {} positions, but {} device ids", count, out.device_ids.size()));
     }
     if (out.axes.empty() && out.device_ids.size() > 1)
       fail("invalid_mesh", start, "a mesh without axes has at most one device id");
     std::vector<int64_t> sorted = out.device_ids;
     std::sort(sorted.begin(), sorted.end());
     if (!sorted.empty() && (sorted.front() < 0 || sorted.back() >= mesh::kMaxPositions))
-      fail("invalid_mesh", start, "device ids must be at least 0 and below " + std::to_string(mesh::kMaxPositions));
+      fail("invalid_mesh", start, fmt::format("device ids must be at least 0 and below {}", mesh::kMaxPositions));
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
       fail("invalid_mesh", start, "device ids must be distinct");
     // An absent list means iota order.
@@ -97,9 +96,9 @@ std::string Parser::lift_mesh(mesh::Mesh mesh, const Token& where) {
   for (const ir::NamedMesh& known : module_.meshes) {
     if (*known.mesh == mesh) return known.name;
   }
-  const std::string base = mesh.is_maximal() ? "maximal_mesh_" + std::to_string(mesh.device_ids[0]) : "mesh";
+  const std::string base = mesh.is_maximal() ? fmt::format("maximal_mesh_{}", mesh.device_ids[0]) : "mesh";
   std::string name = base;
-  for (int i = 0; module_.find_mesh(name) != nullptr; ++i) name = base + "_" + std::to_string(i);
+  for (int i = 0; module_.find_mesh(name) != nullptr; ++i) name = fmt::format("{}_{}", base, i);
   add_mesh(name, std::move(mesh), where);
   return name;
 }
@@ -232,7 +231,7 @@ ir::Attribute Parser::axis_lists(std::string_view kind) {
       std::string axis(expect(TokenKind::kString, "the name of an axis").text);
       if (accept(':')) {
         expect('(', "before the pre-size of a part of an axis");
-        axis += ":(" + std::to_string(signed_integer("the pre-size of a part of an axis")) + ")";
+        axis += fmt::format(":({})", signed_integer("the pre-size of a part of an axis"));
         expect(')', "behind the pre-size of a part of an axis");
         axis += std::to_string(signed_integer("the size of a part of an axis"));
       }
@@ -251,7 +250,7 @@ ir::Attribute Parser::axis_lists(std::string_view kind) {
       expect(':', "behind the axes that change their dimension");
       dims = std::to_string(signed_integer("a dimension"));
       expect(TokenKind::kArrow, "'->' between two dimensions");
-      dims += "->" + std::to_string(signed_integer("a dimension"));
+      dims += fmt::format("->{}", signed_integer("a dimension"));
     }
     out.entries.emplace_back(std::move(dims), ir::Attribute{std::move(names)});
   });

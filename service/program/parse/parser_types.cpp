@@ -1,4 +1,6 @@
 // Types: tensor<2x3xf32>, tuples, tokens. Dimensions are read character by character, because "8x16xf32" is no token.
+#include <fmt/core.h>
+
 #include "service/core/near_names.h"
 #include "service/program/parse/parser.h"
 
@@ -30,15 +32,16 @@ void check_quantized_dimension(const ir::Type& type, const ir::Location& where) 
   const ir::Quantization& of = *type.quantization;
   if (!of.is_per_axis()) return;
   if (of.dimension >= type.rank()) {
-    ir::fail("invalid_program", where,
-             "quantized tensor type C12: the quantization dimension is " + std::to_string(of.dimension) +
-                 ", but the tensor has " + std::to_string(type.rank()) + " dimensions");
+    ir::fail(
+        "invalid_program", where,
+        fmt::format("quantized tensor type C12: the quantization dimension is {}, but the tensor has {} dimensions",
+                    of.dimension, type.rank()));
   }
   const int64_t size = type.dims()[static_cast<size_t>(of.dimension)];
   if (size == tensor::kDynamicDim || size == static_cast<int64_t>(of.scales.size())) return;
   ir::fail("invalid_program", where,
-           "quantized tensor type C13: there are " + std::to_string(of.scales.size()) + " scales, but dimension " +
-               std::to_string(of.dimension) + " has " + std::to_string(size) + " elements");
+           fmt::format("quantized tensor type C13: there are {} scales, but dimension {} has {} elements",
+                       of.scales.size(), of.dimension, size));
 }
 
 /// !t, and not !stablehlo.token.
@@ -165,7 +168,7 @@ ir::Type Parser::tensor_body(ElementType* element) {
     ++p;
     out.dims.push_back(size);
     if (out.rank() > kMaxRank)
-      fail("unsupported_type", token_, "tensors have at most " + std::to_string(kMaxRank) + " dimensions");
+      fail("unsupported_type", token_, fmt::format("tensors have at most {} dimensions", kMaxRank));
   }
   lexer_.skip_to(p);
   advance();

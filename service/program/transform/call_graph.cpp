@@ -1,5 +1,7 @@
 #include "service/program/transform/call_graph.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -68,9 +70,8 @@ std::vector<size_t> callees_first(const ir::Module& module) {
     for (const size_t caller : callers[done]) {
       depth[caller] = std::max(depth[caller], depth[done] + 1);
       if (depth[caller] > kMaxCallDepth) {
-        ir::fail(
-            "invalid_program", module.functions[caller].location,
-            "calls nest more than " + std::to_string(kMaxCallDepth) + " deep in @" + module.functions[caller].name);
+        ir::fail("invalid_program", module.functions[caller].location,
+                 fmt::format("calls nest more than {} deep in @{}", kMaxCallDepth, module.functions[caller].name));
       }
       if (--open[caller] == 0) order.push_back(caller);
     }

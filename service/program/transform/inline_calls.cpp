@@ -1,5 +1,7 @@
 #include "service/program/transform/inline_calls.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <span>
@@ -229,11 +231,11 @@ ir::Module inline_calls(const ir::Module& module, int64_t max_ops) {
   const Extent extent = Measure(module, max_ops).of(entry);
   if (extent.op_count > max_ops) {
     ir::fail("invalid_program", entry.location,
-             "with its calls copied in, @main has more than " + std::to_string(max_ops) + " ops");
+             fmt::format("with its calls copied in, @main has more than {} ops", max_ops));
   }
   if (extent.depth > kMaxRegionDepth) {
     ir::fail("invalid_program", entry.location,
-             "with its calls copied in, regions of @main nest more than " + std::to_string(kMaxRegionDepth) + " deep");
+             fmt::format("with its calls copied in, regions of @main nest more than {} deep", kMaxRegionDepth));
   }
   return Inliner(module).run(entry);
 }

@@ -1,5 +1,7 @@
 #include "service/program/transform/specialise.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -51,7 +53,7 @@ class Specialiser {
       ir::Parameter& parameter = main_.arguments[i];
       if (parameter.type.is_tuple()) {
         ir::fail("unsupported_type", parameter.location,
-                 "argument " + std::to_string(i) + " of @main is a tuple: its elements must be arguments of their own");
+                 fmt::format("argument {} of @main is a tuple: its elements must be arguments of their own", i));
       }
       if (parameter.is_token) continue;
       if (next < arguments.size()) parameter.type = ir::Type::of(arguments[next]);
@@ -304,8 +306,8 @@ class Specialiser {
     for (const ValueId id : op.results) {
       if (!is_dynamic(type(id))) continue;
       ir::fail("unsupported_type", op.location,
-               "the shape of what '" + op.name + "' gives, " + ir::to_string(type(id)) +
-                   ", does not follow from the shapes of the arguments");
+               fmt::format("the shape of what '{}' gives, {}, does not follow from the shapes of the arguments",
+                           op.name, ir::to_string(type(id))));
     }
     if (def.expand != nullptr && std::holds_alternative<ops::Unsupported>(def.body)) {
       ir::fail("unsupported_op", op.location,

@@ -1,5 +1,7 @@
 #include "service/program/transform/unpack_tuples.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -31,8 +33,7 @@ void leaves_of(const ir::Type& type, const std::string& path, std::vector<Leaf>&
     out.push_back({type, path});
     return;
   }
-  for (size_t i = 0; i < type.elements.size(); ++i)
-    leaves_of(type.elements[i], path + "[" + std::to_string(i) + "]", out);
+  for (size_t i = 0; i < type.elements.size(); ++i) leaves_of(type.elements[i], fmt::format("{}[{}]", path, i), out);
 }
 
 /// The strings of a tuple's leaves; empty where the parameter has none.
@@ -50,8 +51,7 @@ std::vector<std::string> shardings_of(const ir::Parameter& parameter, size_t lea
   if (out.size() == 1 && leaves > 0) out.resize(leaves, out[0]);
   if (out.size() != leaves) {
     ir::fail("invalid_program", parameter.location,
-             "'mhlo.sharding' has " + std::to_string(out.size()) + " shardings for a tuple of " +
-                 std::to_string(leaves) + " values");
+             fmt::format("'mhlo.sharding' has {} shardings for a tuple of {} values", out.size(), leaves));
   }
   return out;
 }
@@ -163,7 +163,7 @@ class Unpacker {
       const int64_t flat = first[static_cast<size_t>(alias)];
       if (flat < 0) {
         ir::fail("unsupported_attribute", argument.location,
-                 "'tf.aliasing_output' names result " + std::to_string(alias) + ", which is a tuple");
+                 fmt::format("'tf.aliasing_output' names result {}, which is a tuple", alias));
       }
       argument.aliases_output = flat;
       ir::set(argument.attributes, kOutputAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});

@@ -1,5 +1,7 @@
 #include "service/program/verify/verify.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -43,7 +45,7 @@ void verify_size(const ir::Type& type, const ir::Location& where) {
   }
   if (!type.is_tensor()) return;
   if (tensor::sizes_fit(type.tensor)) return;
-  ir::fail("invalid_program", where, "the size of " + to_string(type) + " does not fit in 63 bits");
+  ir::fail("invalid_program", where, fmt::format("the size of {} does not fit in 63 bits", to_string(type)));
 }
 
 /// Walks a region with the set of values that are defined so far.
@@ -75,8 +77,8 @@ class FunctionVerifier {
       if (argument.aliases_output && (*argument.aliases_output < 0 ||
                                       *argument.aliases_output >= static_cast<int64_t>(function_.results.size()))) {
         ir::fail("invalid_program", argument.location,
-                 "tf.aliasing_output is " + std::to_string(*argument.aliases_output) + ", but @" + function_.name +
-                     " has " + std::to_string(function_.results.size()) + " results");
+                 fmt::format("tf.aliasing_output is {}, but @{} has {} results", *argument.aliases_output,
+                             function_.name, function_.results.size()));
       }
     }
     region(function_.body, function_.location, "function @" + function_.name);
@@ -88,14 +90,14 @@ class FunctionVerifier {
     const std::vector<ir::Type> returned = function_.types_of(last.operands);
     if (returned.size() != function_.results.size()) {
       ir::fail("invalid_program", last.location,
-               "@" + function_.name + " returns " + std::to_string(returned.size()) + " values, but its type has " +
-                   std::to_string(function_.results.size()));
+               fmt::format("@{} returns {} values, but its type has {}", function_.name, returned.size(),
+                           function_.results.size()));
     }
     for (size_t i = 0; i < returned.size(); ++i) {
       if (returned[i] == function_.results[i].type) continue;
       ir::fail("invalid_program", last.location,
-               "value " + std::to_string(i) + " that @" + function_.name + " returns is " + to_string(returned[i]) +
-                   ", but its type says " + to_string(function_.results[i].type));
+               fmt::format("value {} that @{} returns is {}, but its type says {}", i, function_.name,
+                           to_string(returned[i]), to_string(function_.results[i].type)));
     }
   }
 
@@ -138,15 +140,13 @@ class FunctionVerifier {
       if (signature.operand_max < 0) {
         expected += " or more";
       } else if (signature.operand_max != signature.operand_min) {
-        expected += " to " + std::to_string(signature.operand_max);
+        expected += fmt::format(" to {}", signature.operand_max);
       }
-      ir::fail("invalid_program", op.location,
-               "'" + op.name + "' takes " + expected + " operands, got " + std::to_string(count));
+      ir::fail("invalid_program", op.location, fmt::format("'{}' takes {} operands, got {}", op.name, expected, count));
     }
     if (signature.region_count >= 0 && op.regions.size() != static_cast<size_t>(signature.region_count)) {
       ir::fail("invalid_program", op.location,
-               "'" + op.name + "' has " + std::to_string(signature.region_count) + " regions, got " +
-                   std::to_string(op.regions.size()));
+               fmt::format("'{}' has {} regions, got {}", op.name, signature.region_count, op.regions.size()));
     }
     for (const ops::AttributeSpec& spec : signature.attributes) {
       if (spec.required && ir::find(op.attributes, spec.name) == nullptr) {
@@ -191,14 +191,13 @@ class FunctionVerifier {
                               const std::vector<ir::Type>& declared) {
     if (inferred.size() != declared.size()) {
       ir::fail("invalid_program", op.location,
-               "'" + op.name + "' has " + std::to_string(inferred.size()) + " results, got " +
-                   std::to_string(declared.size()));
+               fmt::format("'{}' has {} results, got {}", op.name, inferred.size(), declared.size()));
     }
     for (size_t i = 0; i < inferred.size(); ++i) {
       if (compatible(inferred[i], declared[i])) continue;
       ir::fail("invalid_program", op.location,
-               "result " + std::to_string(i) + " of '" + op.name + "' must be " + to_string(inferred[i]) +
-                   ", but is declared as " + to_string(declared[i]));
+               fmt::format("result {} of '{}' must be {}, but is declared as {}", i, op.name, to_string(inferred[i]),
+                           to_string(declared[i])));
     }
   }
 
@@ -208,14 +207,13 @@ class FunctionVerifier {
                              const char* what) {
       if (values.size() != parameters.size()) {
         ir::fail("invalid_program", op.location,
-                 "@" + callee.name + " has " + std::to_string(parameters.size()) + " " + what + "s, got " +
-                     std::to_string(values.size()));
+                 fmt::format("@{} has {} {}s, got {}", callee.name, parameters.size(), what, values.size()));
       }
       for (size_t i = 0; i < values.size(); ++i) {
         if (function_.type_of(values[i]) == parameters[i].type) continue;
         ir::fail("invalid_program", op.location,
-                 std::string(what) + " " + std::to_string(i) + " of @" + callee.name + " is " +
-                     to_string(parameters[i].type) + ", got " + to_string(function_.type_of(values[i])));
+                 fmt::format("{} {} of @{} is {}, got {}", what, i, callee.name, to_string(parameters[i].type),
+                             to_string(function_.type_of(values[i]))));
       }
     };
     compare(op.operands, callee.arguments, "argument");

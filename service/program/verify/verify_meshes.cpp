@@ -1,5 +1,7 @@
 // Rules about the meshes of a module together. Shardy has each mesh over devices 0 to n - 1; here a mesh may be over
 // any of the run's devices, so that a module may have several that overlap or are disjoint.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -29,9 +31,9 @@ void verify_meshes(const ir::Module& module) {
     for (const int64_t device : named.mesh->device_ids) {
       if (device < bound) continue;
       ir::fail("invalid_mesh", named.location,
-               "mesh @" + named.name + " names device " + std::to_string(device) + ", but all meshes together have " +
-                   std::to_string(counted + beyond) + " devices, which are 0 to " +
-                   std::to_string(counted + beyond - 1) + "; a module of more devices has them in mhlo.num_partitions");
+               fmt::format("mesh @{} names device {}, but all meshes together have {} devices, which are 0 to {}; a "
+                           "module of more devices has them in mhlo.num_partitions",
+                           named.name, device, counted + beyond, counted + beyond - 1));
     }
   }
 }

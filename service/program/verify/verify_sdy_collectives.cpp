@@ -1,5 +1,7 @@
 #include "service/program/verify/verify_sdy_collectives.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -68,8 +70,7 @@ class Collective {
       const int64_t before = operand_.part_count(static_cast<int64_t>(d));
       const int64_t after = result_.part_count(static_cast<int64_t>(d));
       if (before != after) {
-        fail("dimension " + std::to_string(d) + " is sharded " + std::to_string(before) + " ways in the operand and " +
-             std::to_string(after) + " ways in the result");
+        fail(fmt::format("dimension {} is sharded {} ways in the operand and {} ways in the result", d, before, after));
       }
     }
   }
@@ -96,7 +97,7 @@ class Collective {
       std::from_chars(text.data() + close + 1, text.data() + text.size(), out.size);
       const int64_t whole = result_.mesh->axes[static_cast<size_t>(*index)].size;
       if (out.pre < 1 || out.size < 2 || out.pre > whole || out.size > whole || whole % (out.pre * out.size) != 0)
-        fail("the part " + text + " does not fit the axis of size " + std::to_string(whole));
+        fail(fmt::format("the part {} does not fit the axis of size {}", text, whole));
     }
     return out;
   }
@@ -114,17 +115,18 @@ class Collective {
     joined.insert(joined.end(), moved.begin(), moved.end());
     const mesh::Mesh& mesh = *result_.mesh;
     if (sharding::canonical_axes(joined, mesh) == sharding::canonical_axes(longer, mesh)) return;
-    fail("dimension " + std::to_string(dim) + " is sharded by " + text_of(operand_.dims[dim].axes, operand_) +
-         " in the operand and by " + text_of(result_.dims[dim].axes, result_) + " in the result, which " +
-         text_of(moved, result_) + " does not lead from one to the other");
+    fail(
+        fmt::format("dimension {} is sharded by {} in the operand and by {} in the result, which {} does not lead from "
+                    "one to the other",
+                    dim, text_of(operand_.dims[dim].axes, operand_), text_of(result_.dims[dim].axes, result_),
+                    text_of(moved, result_)));
   }
 
   void by_dim(std::string_view name, bool adds) const {
     const ir::DictAttr* list = lists(name);
     if (list == nullptr) return;
     if (list->entries.size() != result_.dims.size()) {
-      fail("there are " + std::to_string(list->entries.size()) + " lists of axes for " +
-           std::to_string(result_.dims.size()) + " dimensions");
+      fail(fmt::format("there are {} lists of axes for {} dimensions", list->entries.size(), result_.dims.size()));
     }
     for (size_t d = 0; d < result_.dims.size(); ++d) {
       const Axes moved = axes(list->entries[d].value);
@@ -146,10 +148,9 @@ class Collective {
       std::from_chars(dims.data(), dims.data() + arrow, ends[0]);
       std::from_chars(dims.data() + arrow + 2, dims.data() + dims.size(), ends[1]);
       for (const int64_t dim : ends) {
-        if (dim < 0 || dim >= rank)
-          fail("dimension " + std::to_string(dim) + " is out of range [0, " + std::to_string(rank) + ")");
+        if (dim < 0 || dim >= rank) fail(fmt::format("dimension {} is out of range [0, {})", dim, rank));
         if (std::exchange(used[static_cast<size_t>(dim)], 1) != 0)
-          fail("dimension " + std::to_string(dim) + " occurs twice in the parameters");
+          fail(fmt::format("dimension {} occurs twice in the parameters", dim));
       }
       loses[static_cast<size_t>(ends[0])] = axes(moved);
       gains[static_cast<size_t>(ends[1])] = axes(moved);
@@ -174,8 +175,8 @@ class Collective {
         for (size_t d = 0; d < operand_.dims.size(); ++d) {
           for (const sharding::AxisRef& used : operand_.dims[d].axes) {
             if (sharding::overlaps(axis, used, *result_.mesh)) {
-              fail("the reduction axis " + text_of({axis}, result_) + " shards dimension " + std::to_string(d) +
-                   " of the operand, which has " + text_of(operand_.dims[d].axes, operand_));
+              fail(fmt::format("the reduction axis {} shards dimension {} of the operand, which has {}",
+                               text_of({axis}, result_), d, text_of(operand_.dims[d].axes, operand_)));
             }
           }
         }

@@ -1,5 +1,7 @@
 // Rules about shardings on arguments, results and ops, and about manual computations. Shardy:
 // dialect/sdy/ir/verifiers.cc.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -49,13 +51,12 @@ class ShardingVerifier {
 
   void run() {
     for (size_t i = 0; i < function_.arguments.size(); ++i)
-      parameter(function_.arguments[i], "argument " + std::to_string(i));
+      parameter(function_.arguments[i], fmt::format("argument {}", i));
     for (size_t i = 0; i < function_.arguments.size(); ++i) {
       if (function_.arguments[i].sharding && i < function_.body.arguments.size())
         known_.insert_or_assign(function_.body.arguments[i], *function_.arguments[i].sharding);
     }
-    for (size_t i = 0; i < function_.results.size(); ++i)
-      parameter(function_.results[i], "result " + std::to_string(i));
+    for (size_t i = 0; i < function_.results.size(); ++i) parameter(function_.results[i], fmt::format("result {}", i));
     region(function_.body, nullptr);
   }
 
@@ -122,12 +123,11 @@ class ShardingVerifier {
       const bool places_op = op.results.empty() && shardings->size() == 1;
       if (shardings->size() != op.results.size() && !places_op) {
         ir::fail("invalid_program", op.location,
-                 "'" + op.name + "' has " + std::to_string(op.results.size()) + " results, but " +
-                     std::to_string(shardings->size()) + " shardings");
+                 fmt::format("'{}' has {} results, but {} shardings", op.name, op.results.size(), shardings->size()));
       }
       for (size_t i = 0; i < op.results.size(); ++i) {
         verify_rank((*shardings)[i], function_.type_of(op.results[i]), op.location,
-                    "result " + std::to_string(i) + " of '" + op.name + "'");
+                    fmt::format("result {} of '{}'", i, op.name));
       }
       for (const TensorSharding& sharding : *shardings) bound_axes(sharding, op);
     }
@@ -164,16 +164,16 @@ class ShardingVerifier {
                              const std::vector<ir::ValueId>& values, const char* what) {
       if (mappings.size() != values.size()) {
         ir::fail("invalid_program", op.location,
-                 "the sharding rule has " + std::to_string(mappings.size()) + " " + what + "s, but '" + op.name +
-                     "' has " + std::to_string(values.size()));
+                 fmt::format("the sharding rule has {} {}s, but '{}' has {}", mappings.size(), what, op.name,
+                             values.size()));
       }
       for (size_t i = 0; i < values.size(); ++i) {
         const ir::Type& type = function_.type_of(values[i]);
         const int64_t rank = type.is_tensor() ? type.rank() : 0;
         if (static_cast<int64_t>(mappings[i].size()) != rank) {
           ir::fail("invalid_program", op.location,
-                   "the sharding rule maps " + std::to_string(mappings[i].size()) + " dimensions of " + what + " " +
-                       std::to_string(i) + ", but its rank is " + std::to_string(rank));
+                   fmt::format("the sharding rule maps {} dimensions of {} {}, but its rank is {}", mappings[i].size(),
+                               what, i, rank));
         }
       }
     };
@@ -186,7 +186,7 @@ class ShardingVerifier {
     const auto [found, inserted] = groups_.emplace(id, manual);
     if (!inserted && found->second != manual) {
       ir::fail("invalid_program", op.location,
-               "sharding group " + std::to_string(id) + " has members on both sides of an sdy.manual_computation");
+               fmt::format("sharding group {} has members on both sides of an sdy.manual_computation", id));
     }
   }
 
@@ -198,8 +198,8 @@ class ShardingVerifier {
     const std::string what = "'" + std::string(name) + "' of '" + op.name + "'";
     if (shardings == nullptr || shardings->size() != values.size()) {
       ir::fail("invalid_program", op.location,
-               what + " has " + std::to_string(shardings == nullptr ? 0 : shardings->size()) + " shardings for " +
-                   std::to_string(values.size()) + " values");
+               fmt::format("{} has {} shardings for {} values", what, shardings == nullptr ? 0 : shardings->size(),
+                           values.size()));
     }
     std::vector<ir::Type> out;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -218,8 +218,8 @@ class ShardingVerifier {
           const bool manual = std::find(manual_axes.begin(), manual_axes.end(), axis_name) != manual_axes.end();
           if (manual && seen_free) {
             ir::fail("invalid_program", op.location,
-                     what + ": manual axis \"" + axis_name + "\" is behind a free axis in dimension " +
-                         std::to_string(d) + " of value " + std::to_string(i));
+                     fmt::format("{}: manual axis \"{}\" is behind a free axis in dimension {} of value {}", what,
+                                 axis_name, d, i));
           }
           seen_free = seen_free || !manual;
           if (manual) parts *= sharding::axis_size(axis, mesh);
@@ -236,15 +236,13 @@ class ShardingVerifier {
                      const char* what) const {
     if (expected.size() != values.size()) {
       ir::fail("invalid_program", op.location,
-               "the body of '" + op.name + "' has " + std::to_string(values.size()) + " " + what + "s, expected " +
-                   std::to_string(expected.size()));
+               fmt::format("the body of '{}' has {} {}s, expected {}", op.name, values.size(), what, expected.size()));
     }
     for (size_t i = 0; i < values.size(); ++i) {
       if (function_.type_of(values[i]) == expected[i]) continue;
       ir::fail("invalid_program", op.location,
-               std::string(what) + " " + std::to_string(i) + " in the body of '" + op.name +
-                   "' must have the local type " + to_string(expected[i]) + ", got " +
-                   to_string(function_.type_of(values[i])));
+               fmt::format("{} {} in the body of '{}' must have the local type {}, got {}", what, i, op.name,
+                           to_string(expected[i]), to_string(function_.type_of(values[i]))));
     }
   }
 

@@ -7,7 +7,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/core/error.h"
 #include "service/effects/effect_recorder.h"
-#include "service/partition/lower/channel_order.h"
+#include "service/partition/lower/structure/channel_order.h"
 #include "service/program/parse/parse.h"
 
 namespace meshd::test {

@@ -1,9 +1,9 @@
 // Which job starts next, and how many may wait.
-#include "service/jobs/fair_queue.h"
+#include "service/jobs/queue/fair_queue.h"
 
 #include <gtest/gtest.h>
 
-#include "service/jobs/queue_places.h"
+#include "service/jobs/queue/queue_places.h"
 
 namespace meshd::jobs {
 namespace {

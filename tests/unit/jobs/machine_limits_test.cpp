@@ -1,5 +1,5 @@
 // Rates of the machine are measured once and kept for the next start on it, and on no other machine.
-#include "service/jobs/machine_limits.h"
+#include "service/jobs/execution/machine_limits.h"
 
 #include <gtest/gtest.h>
 

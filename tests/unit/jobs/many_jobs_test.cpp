@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "service/jobs/retention.h"
+#include "service/jobs/commit/retention.h"
 #include "service/sessions/session_store.h"
 #include "tests/support/storage_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "service/jobs/retention.h"
+#include "service/jobs/commit/retention.h"
 
 #include <gtest/gtest.h>
 

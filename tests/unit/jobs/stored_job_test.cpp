@@ -1,6 +1,6 @@
 // The stored form of jobs: every field comes back, rows of version 1 are read for as long as there are any, and a row
 // that is damaged gives an error and nothing else.
-#include "service/jobs/stored_job.h"
+#include "service/jobs/stored/stored_job.h"
 
 #include <gtest/gtest.h>
 

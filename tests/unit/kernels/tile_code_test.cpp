@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "service/kernels/cpu.h"
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/elementwise/vector_functions.h"
 #include "service/kernels/fused/tile_code.h"
 #include "service/kernels/fused/tile_program.h"
 #include "tests/unit/kernels/fused_support.h"

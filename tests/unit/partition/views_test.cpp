@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "service/core/error.h"
-#include "service/partition/lower/views.h"
+#include "service/partition/lower/builder/views.h"
 
 namespace meshd::partition {
 namespace {

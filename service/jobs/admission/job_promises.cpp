@@ -1,0 +1,71 @@
+// Arrays that a job promises: its results are to be stored, and later jobs of its session may take them as arguments
+// before it has run (arrays/promised.cpp). The client gets their ids with the answer that accepts the job.
+//
+// Example: job 1 makes arr_a of arr_p, job 2 makes arr_b of arr_a; both are sent at once. Job 2 waits in its session's
+// queue until job 1 is over (SessionQueue::may_read), and then reads arr_a, or fails with array_lost when job 1 has.
+#include <algorithm>
+#include <utility>
+
+#include "service/core/error.h"
+#include "service/jobs/admission/job_layouts.h"
+#include "service/jobs/job.h"
+#include "service/mesh/mesh_document.h"
+
+namespace meshd::jobs {
+
+std::optional<sharding::TensorSharding> JobRunner::result_sharding(const Job& job, size_t result) {
+  const sharding::TensorSharding& sharding = job.lowered->result_shardings[result];
+  if (sharding.mesh == nullptr || sharding.mesh->is_empty()) return std::nullopt;
+  sharding::TensorSharding concrete = sharding;
+  concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.assignment.devices));
+  return concrete;
+}
+
+arrays::NewArray JobRunner::result_array(const Job& job, size_t result) {
+  arrays::NewArray wanted;
+  wanted.principal = job.request.principal;
+  wanted.session = job.request.session;
+  wanted.type = job.lowered->plan->results[result].parameter.global_type;
+  wanted.sharding = result_sharding(job, result);
+  if (wanted.sharding) wanted.mesh_id = mesh::mesh_id(*wanted.sharding->mesh);
+  wanted.durability = job.request.durability;
+  if (!job.request.result_names.empty()) wanted.name = job.request.result_names.at(result);
+  if (wanted.name.empty()) return wanted;
+  // A result may take the name of an array that the job donates.
+  for (const arrays::ArrayRef& donated : job.donated) wanted.leaving.push_back(donated->info().id);
+  return wanted;
+}
+
+void JobRunner::promise_results(Job& job) {
+  const JobRequest& request = job.request;
+  // Devices that are chosen when the job starts are not known yet, nor are the meshes of its results.
+  if (request.session.empty() || request.results != ResultMode::kArray || request.least_loaded) return;
+  std::vector<std::string> ids = job.row.result_arrays;  // of before a restart
+  ids.resize(job.lowered->plan->results.size());
+  try {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto update = std::find_if(request.updates.begin(), request.updates.end(),
+                                       [&](const ArrayUpdate& one) { return one.result == i; });
+      if (update != request.updates.end()) {
+        job.promised.push_back(nullptr);
+        ids[i] = std::get<ArrayArgument>(request.arguments[update->argument]).array->info().id;
+      } else {
+        job.promised.push_back(arrays_.promise(result_array(job, i), job.row.id, ids[i]));
+        ids[i] = job.promised.back()->info().id;
+        job.uses.makes.insert(ids[i]);
+      }
+    }
+  } catch (const core::Error& error) {
+    withdraw_results(job, "was refused");
+    throw;
+  }
+  job.row.result_arrays = std::move(ids);
+}
+
+void JobRunner::withdraw_results(Job& job, const std::string& how) {
+  std::erase(job.promised, nullptr);
+  arrays_.withdraw(job.promised, how);
+  job.promised.clear();
+}
+
+}  // namespace meshd::jobs

@@ -1,0 +1,87 @@
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+
+#include <array>
+#include <cstring>
+
+namespace meshd::kernels {
+namespace {
+
+struct Element16 {
+  uint64_t low;
+  uint64_t high;
+};
+
+template <class T>
+[[gnu::always_inline]] inline void repeat(const std::byte* element, std::byte* to, int64_t count) {
+  const T value = *reinterpret_cast<const T*>(element);
+  T* const lanes = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) lanes[i] = value;
+}
+
+template <class T>
+void repeat_base(const std::byte* element, std::byte* to, int64_t count) {
+  repeat<T>(element, to, count);
+}
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("arch=x86-64-v3")]] void repeat_v3(const std::byte* element, std::byte* to, int64_t count) {
+  repeat<T>(element, to, count);
+}
+template <class T>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void repeat_v4(const std::byte* element, std::byte* to,
+                                                                         int64_t count) {
+  repeat<T>(element, to, count);
+}
+#endif
+
+/// Lanes from which on wider stores are worth a look at the processor's level.
+constexpr int64_t kLongRun = 32;
+
+template <class T>
+void repeat_by_level(const std::byte* element, std::byte* to, int64_t count) {
+#if defined(__x86_64__)
+  if (count >= kLongRun) {
+    if (cpu_level() == CpuLevel::kV4) return repeat_v4<T>(element, to, count);
+    if (cpu_level() == CpuLevel::kV3) return repeat_v3<T>(element, to, count);
+  }
+#endif
+  repeat_base<T>(element, to, count);
+}
+
+}  // namespace
+
+void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count) {
+  switch (element_bytes) {
+    case 1:
+      return repeat_by_level<uint8_t>(element, to, count);
+    case 2:
+      return repeat_by_level<uint16_t>(element, to, count);
+    case 4:
+      return repeat_by_level<uint32_t>(element, to, count);
+    case 8:
+      return repeat_by_level<uint64_t>(element, to, count);
+    default:
+      return repeat_by_level<Element16>(element, to, count);
+  }
+}
+
+void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,
+                      const std::byte* const* operands, std::byte* result, int64_t begin, int64_t rest) {
+  constexpr size_t kMaxElementBytes = 16;
+  constexpr size_t kBlockBytes = static_cast<size_t>(kBlockLanes) * kMaxElementBytes;
+  alignas(64) std::array<std::byte, 4 * kBlockBytes> memory;
+  std::array<const std::byte*, 3> padded{};
+  size_t operand = 0;
+  for (const size_t bytes : operand_bytes) {
+    std::byte* const lanes = memory.data() + operand * kBlockBytes;
+    const size_t used = static_cast<size_t>(rest) * bytes;
+    std::memcpy(lanes, operands[operand] + static_cast<size_t>(begin) * bytes, used);
+    repeat_element(lanes + used - bytes, static_cast<int64_t>(bytes), lanes + used, kBlockLanes - rest);
+    padded[operand++] = lanes;
+  }
+  std::byte* const results = memory.data() + 3 * kBlockBytes;
+  kernel(padded.data(), results, kBlockLanes);
+  std::memcpy(result + static_cast<size_t>(begin) * result_bytes, results, static_cast<size_t>(rest) * result_bytes);
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,301 @@
+// The table of scalar operations: one row each, with its name, its facts and the functors that compute it. A new
+// operation is a row at the end (and its functor, here or in the headers of functors) and the row of its op in
+// service/ops; only what C++ composes or looks for by itself (sums, comparisons) has an enumerator as well. Private to
+// this folder: functors of this header must be compiled with the options of kernels/CMakeLists.txt.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "service/kernels/elementwise/functors/complex_functors.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/functors/integer_functors.h"
+#include "service/kernels/elementwise/functors/special_functions.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/scalar/scalar_tables.h"
+
+namespace meshd::kernels {
+
+// --- columns: how a family of element types computes an operation ---
+
+/// No type of the family has it.
+struct None {};
+/// F<T>::apply in a loop that the compiler vectorises.
+template <template <class> class F>
+struct Loop {
+  template <class T>
+  using Of = F<T>;
+  static constexpr bool kIsCall = false;
+};
+/// F<T>::apply calls a function, element by element.
+template <template <class> class F>
+struct Calls {
+  template <class T>
+  using Of = F<T>;
+  static constexpr bool kIsCall = true;
+};
+
+/// Functions that have no vector form: through double.
+template <double (*F)(double)>
+struct ThroughDouble {
+  template <class T>
+  struct Of {
+    static T apply(T x) { return static_cast<T>(F(x)); }
+  };
+};
+template <double (*F)(double, double)>
+struct TwoThroughDouble {
+  template <class T>
+  struct Of {
+    static T apply(T x, T y) { return static_cast<T>(F(x, y)); }
+  };
+};
+template <std::complex<double> (*F)(const std::complex<double>&)>
+struct ThroughComplex {
+  template <class T>
+  struct Of {
+    static ComplexPair<T> apply(ComplexPair<T> z) { return from_double<T>(F(to_double(z))); }
+  };
+};
+/// A comparison in the order -NaN < -inf < ... < inf < NaN.
+template <template <class> class Compare>
+struct Total {
+  template <class T>
+  using Of = TotalCompare<T, Compare>;
+};
+
+/// One row. The columns are the functors on float and double; on integers of 8 to 64 bits; on bool, a byte that is 0 or
+/// 1; on the parts of complex numbers. Types of fewer bits are computed in float or in bytes.
+template <class OfFloats = None, class OfIntegers = None, class OfBools = None, class OfComplexes = None>
+struct Row {
+  using Floats = OfFloats;
+  using Integers = OfIntegers;
+  using Bools = OfBools;
+  using Complexes = OfComplexes;
+  ScalarFacts facts;
+};
+
+// Rows with an enumerator come first, in the enum's order. Copies, conversions, bitcasts and selects move bytes:
+// find_scalar_kernel has their kernels.
+inline constexpr std::tuple kScalarTable{
+    Row<>{{.op = ScalarOp::kCopy, .name = "copy"}},
+    Row<>{{.op = ScalarOp::kConvert, .name = "convert"}},
+    Row<>{{.op = ScalarOp::kBitcast, .name = "bitcast_convert"}},
+    Row<Loop<Absolute>, Loop<IntAbsolute>, None, Loop<ComplexAbs>>{
+        {.op = ScalarOp::kAbs, .name = "abs", .result = ScalarResult::kPart, .bfloat16_loop = true}},
+    Row<Loop<Negate>, Loop<IntNegate>, None, Loop<ComplexNegate>>{
+        {.op = ScalarOp::kNegate, .name = "negate", .bfloat16_loop = true}},
+    Row<Loop<Exp>, None, None, Calls<ThroughComplex<std::exp<double>>::Of>>{
+        {.op = ScalarOp::kExp, .name = "exponential", .cost = 10}},
+    Row<Loop<Floor>>{{.op = ScalarOp::kFloor, .name = "floor"}},
+    Row<None, None, None, Loop<ComplexReal>>{{.op = ScalarOp::kReal, .name = "real", .result = ScalarResult::kPart}},
+    Row<None, None, None, Loop<ComplexImag>>{{.op = ScalarOp::kImag, .name = "imag", .result = ScalarResult::kPart}},
+    Row<None, None, None, Loop<ComplexConj>>{{.op = ScalarOp::kConj, .name = "conj"}},
+    Row<Calls<ThroughDouble<log_gamma>::Of>>{{.op = ScalarOp::kLgamma, .name = "lgamma", .cost = 40}},
+    Row<Calls<ThroughDouble<digamma>::Of>>{{.op = ScalarOp::kDigamma, .name = "digamma", .cost = 40}},
+    Row<Loop<Add>, Loop<IntAdd>, Loop<IntOr>, Loop<ComplexAdd>>{
+        {.op = ScalarOp::kAdd, .name = "add", .operands = 2, .identity = Identity::kSum, .bfloat16_loop = true}},
+    Row<Loop<Subtract>, Loop<IntSubtract>, None, Loop<ComplexSubtract>>{
+        {.op = ScalarOp::kSubtract, .name = "subtract", .operands = 2, .bfloat16_loop = true}},
+    Row<Loop<Multiply>, Loop<IntMultiply>, Loop<IntAnd>, Loop<ComplexMultiply>>{{.op = ScalarOp::kMultiply,
+                                                                                 .name = "multiply",
+                                                                                 .operands = 2,
+                                                                                 .identity = Identity::kOne,
+                                                                                 .bfloat16_loop = true}},
+    Row<Loop<Divide>, Calls<IntDivide>, None, Calls<ComplexDivide>>{
+        {.op = ScalarOp::kDivide, .name = "divide", .operands = 2, .cost = 4, .bfloat16_loop = true}},
+    Row<Calls<Remainder>, Calls<IntRemainder>>{
+        {.op = ScalarOp::kRemainder, .name = "remainder", .operands = 2, .cost = 4}},
+    Row<Loop<Power>, Calls<IntPower>, None, Calls<ComplexPower>>{
+        {.op = ScalarOp::kPower, .name = "power", .operands = 2, .cost = 10}},
+    Row<Loop<Maximum>, Loop<IntMaximum>, Loop<IntOr>>{{.op = ScalarOp::kMaximum,
+                                                       .name = "maximum",
+                                                       .operands = 2,
+                                                       .identity = Identity::kLowest,
+                                                       .is_idempotent = true,
+                                                       .bfloat16_loop = true}},
+    Row<Loop<Minimum>, Loop<IntMinimum>, Loop<IntAnd>>{{.op = ScalarOp::kMinimum,
+                                                        .name = "minimum",
+                                                        .operands = 2,
+                                                        .identity = Identity::kHighest,
+                                                        .is_idempotent = true,
+                                                        .bfloat16_loop = true}},
+    Row<None, Loop<IntAnd>, Loop<IntAnd>>{
+        {.op = ScalarOp::kAnd, .name = "and", .operands = 2, .identity = Identity::kOnes, .is_idempotent = true}},
+    Row<None, Loop<IntOr>, Loop<IntOr>>{
+        {.op = ScalarOp::kOr, .name = "or", .operands = 2, .identity = Identity::kZero, .is_idempotent = true}},
+    Row<None, Loop<IntXor>, Loop<IntXor>>{
+        {.op = ScalarOp::kXor, .name = "xor", .operands = 2, .identity = Identity::kZero}},
+    Row<None, Loop<ShiftLeft>>{{.op = ScalarOp::kShiftLeft, .name = "shift_left", .operands = 2}},
+    Row<None, Loop<ShiftRightLogical>>{{.op = ScalarOp::kShiftRightLogical,
+                                        .name = "shift_right_logical",
+                                        .operands = 2,
+                                        .narrow = NarrowCarrier::kUnsigned}},
+    Row<Loop<MakeComplex>>{
+        {.op = ScalarOp::kComplex, .name = "complex", .operands = 2, .result = ScalarResult::kComplex}},
+    Row<Loop<NextAfter>>{{.op = ScalarOp::kNextAfter, .name = "next_after", .operands = 2}},
+    Row<Loop<CompareEq>, Loop<CompareEq>, Loop<CompareEq>, Loop<ComplexEq>>{{.op = ScalarOp::kCompareEq,
+                                                                             .name = "compare EQ",
+                                                                             .operands = 2,
+                                                                             .result = ScalarResult::kBool,
+                                                                             .bfloat16_loop = true}},
+    Row<Loop<CompareNe>, Loop<CompareNe>, Loop<CompareNe>, Loop<ComplexNe>>{{.op = ScalarOp::kCompareNe,
+                                                                             .name = "compare NE",
+                                                                             .operands = 2,
+                                                                             .result = ScalarResult::kBool,
+                                                                             .bfloat16_loop = true}},
+    Row<Loop<CompareLt>, Loop<CompareLt>, Loop<CompareLt>>{{.op = ScalarOp::kCompareLt,
+                                                            .name = "compare LT",
+                                                            .operands = 2,
+                                                            .result = ScalarResult::kBool,
+                                                            .bfloat16_loop = true}},
+    Row<Loop<CompareLe>, Loop<CompareLe>, Loop<CompareLe>>{{.op = ScalarOp::kCompareLe,
+                                                            .name = "compare LE",
+                                                            .operands = 2,
+                                                            .result = ScalarResult::kBool,
+                                                            .bfloat16_loop = true}},
+    Row<Loop<CompareGt>, Loop<CompareGt>, Loop<CompareGt>>{{.op = ScalarOp::kCompareGt,
+                                                            .name = "compare GT",
+                                                            .operands = 2,
+                                                            .result = ScalarResult::kBool,
+                                                            .bfloat16_loop = true}},
+    Row<Loop<CompareGe>, Loop<CompareGe>, Loop<CompareGe>>{{.op = ScalarOp::kCompareGe,
+                                                            .name = "compare GE",
+                                                            .operands = 2,
+                                                            .result = ScalarResult::kBool,
+                                                            .bfloat16_loop = true}},
+    Row<Loop<Total<CompareEq>::Of>, Loop<CompareEq>, Loop<CompareEq>>{
+        {.op = ScalarOp::kTotalEq, .name = "compare EQ TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<Loop<Total<CompareNe>::Of>, Loop<CompareNe>, Loop<CompareNe>>{
+        {.op = ScalarOp::kTotalNe, .name = "compare NE TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<Loop<Total<CompareLt>::Of>, Loop<CompareLt>, Loop<CompareLt>>{
+        {.op = ScalarOp::kTotalLt, .name = "compare LT TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<Loop<Total<CompareLe>::Of>, Loop<CompareLe>, Loop<CompareLe>>{
+        {.op = ScalarOp::kTotalLe, .name = "compare LE TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<Loop<Total<CompareGt>::Of>, Loop<CompareGt>, Loop<CompareGt>>{
+        {.op = ScalarOp::kTotalGt, .name = "compare GT TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<Loop<Total<CompareGe>::Of>, Loop<CompareGe>, Loop<CompareGe>>{
+        {.op = ScalarOp::kTotalGe, .name = "compare GE TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
+    Row<>{{.op = ScalarOp::kSelect, .name = "select", .operands = 3}},
+    Row<Loop<Clamp>, Loop<IntClamp>, Loop<IntClamp>>{{.op = ScalarOp::kClamp, .name = "clamp", .operands = 3}},
+    Row<Loop<Sign>, Loop<IntSign>, None, Calls<ComplexSign>>{{.name = "sign"}},
+    Row<Loop<Expm1>, None, None, Calls<ThroughComplex<complex_expm1>::Of>>{
+        {.name = "exponential_minus_one", .cost = 10}},
+    Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{{.name = "log", .cost = 10}},
+    Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{{.name = "log_plus_one", .cost = 10}},
+    Row<Loop<Sqrt>, None, None, Calls<ThroughComplex<std::sqrt<double>>::Of>>{
+        {.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
+    Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{{.name = "rsqrt", .cost = 4}},
+    Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{{.name = "cbrt", .cost = 10}},
+    Row<Loop<Sin>, None, None, Calls<ThroughComplex<std::sin<double>>::Of>>{{.name = "sine", .cost = 10}},
+    Row<Loop<Cos>, None, None, Calls<ThroughComplex<std::cos<double>>::Of>>{{.name = "cosine", .cost = 10}},
+    Row<Loop<Tan>, None, None, Calls<ThroughComplex<std::tan<double>>::Of>>{{.name = "tan", .cost = 10}},
+    Row<Loop<Tanh>, None, None, Calls<ThroughComplex<std::tanh<double>>::Of>>{{.name = "tanh", .cost = 10}},
+    Row<Loop<Logistic>, None, None, Calls<ThroughComplex<complex_logistic>::Of>>{{.name = "logistic", .cost = 10}},
+    Row<Loop<Ceil>>{{.name = "ceil"}},
+    Row<Loop<RoundAway>>{{.name = "round_nearest_afz"}},
+    Row<Loop<RoundEven>>{{.name = "round_nearest_even"}},
+    Row<None, Loop<IntNot>, Loop<BoolNot>>{{.name = "not"}},
+    Row<None, Loop<PopulationCount>>{{.name = "popcnt", .narrow = NarrowCarrier::kUnsigned}},
+    Row<None, Loop<CountLeadingZeros>>{
+        {.name = "count_leading_zeros", .narrow = NarrowCarrier::kUnsigned, .counts_width = true}},
+    Row<Loop<IsFinite>>{{.name = "is_finite", .result = ScalarResult::kBool}},
+    Row<Loop<Erf>>{{.name = "erf", .cost = 40}},
+    Row<Loop<Erfc>>{{.name = "erfc", .cost = 40}},
+    Row<Calls<ThroughDouble<erf_inv>::Of>>{{.name = "erf_inv", .cost = 40}},
+    Row<Loop<Asin>, None, None, Calls<ThroughComplex<std::asin<double>>::Of>>{{.name = "asin", .cost = 40}},
+    Row<Loop<Acos>, None, None, Calls<ThroughComplex<std::acos<double>>::Of>>{{.name = "acos", .cost = 40}},
+    Row<Loop<Atan>, None, None, Calls<ThroughComplex<std::atan<double>>::Of>>{{.name = "atan", .cost = 40}},
+    Row<Loop<Sinh>, None, None, Calls<ThroughComplex<std::sinh<double>>::Of>>{{.name = "sinh", .cost = 40}},
+    Row<Loop<Cosh>, None, None, Calls<ThroughComplex<std::cosh<double>>::Of>>{{.name = "cosh", .cost = 40}},
+    Row<Loop<Asinh>, None, None, Calls<ThroughComplex<std::asinh<double>>::Of>>{{.name = "asinh", .cost = 40}},
+    Row<Loop<Acosh>, None, None, Calls<ThroughComplex<std::acosh<double>>::Of>>{{.name = "acosh", .cost = 40}},
+    Row<Loop<Atanh>, None, None, Calls<ThroughComplex<std::atanh<double>>::Of>>{{.name = "atanh", .cost = 40}},
+    Row<Calls<ThroughDouble<bessel_i0e>::Of>>{{.name = "bessel_i0e", .cost = 40}},
+    Row<Calls<ThroughDouble<bessel_i1e>::Of>>{{.name = "bessel_i1e", .cost = 40}},
+    Row<Loop<Square>, Loop<IntSquare>, None, Loop<ComplexSquare>>{{.name = "square", .bfloat16_loop = true}},
+    Row<Loop<Atan2>>{{.name = "atan2", .operands = 2, .cost = 10}},
+    Row<None, Loop<ShiftRightArithmetic>>{
+        {.name = "shift_right_arithmetic", .operands = 2, .narrow = NarrowCarrier::kSigned}},
+    Row<Calls<TwoThroughDouble<zeta>::Of>>{{.name = "zeta", .operands = 2}},
+    Row<Calls<TwoThroughDouble<polygamma>::Of>>{{.name = "polygamma", .operands = 2}}};
+
+inline constexpr size_t kScalarOpCount = std::tuple_size_v<decltype(kScalarTable)>;
+template <size_t kNumber>
+using ScalarRow = std::tuple_element_t<kNumber, decltype(kScalarTable)>;
+template <size_t kNumber>
+inline constexpr ScalarFacts kFactsOf = std::get<kNumber>(kScalarTable).facts;
+
+// --- kernels of a column ---
+
+template <class Column>
+inline constexpr bool kIsCall = Column::kIsCall;
+template <>
+inline constexpr bool kIsCall<None> = false;
+
+/// What an operation on `Operand` gives; `Part` is a complex operand's part, else the operand's type itself.
+template <ScalarResult kResult, class Part, class Operand>
+using ResultOf = std::conditional_t<
+    kResult == ScalarResult::kBool, uint8_t,
+    std::conditional_t<kResult == ScalarResult::kPart, Part,
+                       std::conditional_t<kResult == ScalarResult::kComplex, ComplexPair<Part>, Operand>>>;
+
+template <bool kCalls, class F, class Result, class... Operands>
+ScalarKernel loop_of() {
+  if constexpr (kCalls) {
+    return call_kernel<F, Result, Operands...>();
+  } else {
+    return vector_kernel<F, Result, Operands...>();
+  }
+}
+
+/// The kernel of one row in one family; null where it has none.
+template <class Column, class Part, class Operand, size_t kNumber>
+ScalarKernel column_kernel() {
+  if constexpr (std::is_same_v<Column, None>) {
+    return nullptr;
+  } else {
+    using F = typename Column::template Of<Part>;
+    using Result = ResultOf<kFactsOf<kNumber>.result, Part, Operand>;
+    constexpr int kOperands = kFactsOf<kNumber>.operands;
+    if constexpr (kOperands == 1) {
+      return loop_of<Column::kIsCall, F, Result, Operand>();
+    } else if constexpr (kOperands == 2) {
+      return loop_of<Column::kIsCall, F, Result, Operand, Operand>();
+    } else {
+      return loop_of<Column::kIsCall, F, Result, Operand, Operand, Operand>();
+    }
+  }
+}
+
+struct FloatFamily {
+  template <size_t kNumber>
+  using Column = typename ScalarRow<kNumber>::Floats;
+};
+struct IntegerFamily {
+  template <size_t kNumber>
+  using Column = typename ScalarRow<kNumber>::Integers;
+};
+struct BoolFamily {
+  template <size_t kNumber>
+  using Column = typename ScalarRow<kNumber>::Bools;
+};
+struct ComplexFamily {
+  template <size_t kNumber>
+  using Column = typename ScalarRow<kNumber>::Complexes;
+};
+
+/// The kernel of an operation in a family, for operands of `Operand`; null where there is none.
+template <class Family, class Part, class Operand = Part>
+ScalarKernel find_in_family(ScalarOp op) {
+  return []<size_t... kNumber>(ScalarOp wanted, std::index_sequence<kNumber...>) {
+    using Maker = ScalarKernel (*)();
+    static constexpr std::array<Maker, kScalarOpCount> kMakers = {
+        column_kernel<typename Family::template Column<kNumber>, Part, Operand, kNumber>...};
+    return kMakers[static_cast<size_t>(wanted)]();
+  }
+  (op, std::make_index_sequence<kScalarOpCount>{});
+}
+
+}  // namespace meshd::kernels

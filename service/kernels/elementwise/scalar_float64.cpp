@@ -1,7 +1,0 @@
-#include "service/kernels/elementwise/scalar_table.h"
-
-namespace meshd::kernels {
-
-ScalarKernel find_float64_kernel(ScalarOp op) { return find_in_family<FloatFamily, double>(op); }
-
-}  // namespace meshd::kernels
