@@ -106,7 +106,10 @@ std::vector<Route> webhook_routes(Services& services) {
        [&services](Request& request) { return create(request, services); }},
       {"GET", "/v1/webhooks", "listWebhooks", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         const std::string session(request.query.get("session").value_or(""));
+         std::string session;
+         // One that the caller does not see has no webhooks for it, as an unknown one.
+         if (const auto asked = request.query.get("session"))
+           session = services.sessions.get(*asked, request.principal).id;
          const auto found = services.webhooks.list(request.principal, session, page_of(request, {"session"}));
          Page<WebhookDocument> page;
          for (const storage::WebhookRow& row : found.items) page.items.push_back({row});

@@ -58,6 +58,8 @@ MEANINGS = re.compile("|".join([
     # An argument of a model is an input, a stored array or a value; one schema has the fields of all.
     r"^/arguments/\d+(?:/[a-z0-9]+)?: (?:is an input|array excludes|is a|has)",
     r"^the path, decoded, has a control character",
+    # Hosts, ports and addresses of a receiver; how many bytes base64 has.
+    r"^/url: ", r"^/secret: expected whsec_",
     r"^stages: ",  # words joined by commas, and of the answer in JSON alone
 ]))
 MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}

@@ -179,6 +179,7 @@ def mistakes_are_said(server):
     made = ok(server.ask("POST", "/v1/webhooks", {"session": session, "url": url}, {"Idempotency-Key": "once"}), 201)
     assert ok(server.ask("POST", "/v1/webhooks", {"session": session, "url": url}, {"Idempotency-Key": "once"}), 201) == made
     assert [row["id"] for row in ok(server.ask("GET", f"/v1/webhooks?session={session}"))["items"]] == [made["id"]]
+    assert server.ask("GET", "/v1/webhooks?session=ses_00000000-0000-7000-8000-000000000000")[0] == 404
     stranger = {"Authorization": "Bearer another"}
     refused(server.ask("GET", f"/v1/webhooks/{made['id']}", headers=stranger), 404, "not_found")
     refused(server.ask("DELETE", f"/v1/webhooks/{made['id']}", headers=stranger), 404, "not_found")
