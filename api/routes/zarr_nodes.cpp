@@ -142,7 +142,8 @@ Response get_committed(Request& request, Services& services, const ZarrKey& key,
     return std::move(*response);
   }
   const bool is_of_groups = key.kind != Kind::kArray2 && key.kind != Kind::kChunk;
-  const auto group = is_of_groups ? services.zarr.find_group(key.node, request.principal) : std::nullopt;
+  const auto group =
+      is_of_groups ? services.zarr.find_group(key.node, request.principal, request.memory) : std::nullopt;
   const std::string text = group ? group_document(*group, key, base) : std::string();
   if (text.empty()) throw none_there(request);
   request.memory.grow(static_cast<int64_t>(text.size()));
