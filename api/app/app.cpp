@@ -250,8 +250,9 @@ struct App::Parts {
                    [this](const std::string& webhook, const std::string& reason) {
                      log.error("webhook_not_delivered", {{"webhook", webhook}, {"reason", reason}});
                    }),
-        webhooks(store.catalog(), clock, posts.guard(),
-                 [this](const storage::WebhookRow& row) { deliveries.changed(row); }),
+        webhooks(
+            store.catalog(), clock, posts.guard(), [this](const storage::WebhookRow& row) { deliveries.changed(row); },
+            [this](const std::string& id) { deliveries.removed(id); }),
         services{clock,
                  memory,
                  *pool,

@@ -10,8 +10,9 @@
 namespace meshd::api {
 namespace {
 
-constexpr size_t kQueued = 4'096;    // spans; more are dropped
-constexpr size_t kExported = 1'024;  // spans of one post
+constexpr size_t kQueued = 4'096;       // spans; more are dropped
+constexpr size_t kExported = 1'024;     // spans of one post
+constexpr size_t kLongestPath = 2'048;  // of a span: what is not routed may be as long as a head
 constexpr int kSpanBytes = 8;
 constexpr int kTraceBytes = 16;
 constexpr int kKindInternal = 1, kKindServer = 2;  // enum SpanKind of trace.proto
@@ -97,7 +98,7 @@ std::vector<Span> spans_of(const AccessRecord& record, core::WallTime now) {
             .end = now};
   span.texts = {{"http.request.method", record.method},
                 {"http.route", record.route},
-                {"url.path", record.target.substr(0, record.target.find('?'))},
+                {"url.path", record.target.substr(0, std::min(record.target.find('?'), kLongestPath))},
                 {"client.address", record.peer_address},
                 {"enduser.id", record.principal},
                 {"error.type", record.error_code},

@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "api/client/terminal_text.h"
+
 namespace meshd::client {
 namespace {
 
@@ -44,8 +46,16 @@ Output::Output(std::string path) : path_(std::move(path)) {
     const bool exists = ::stat(path_.c_str(), &status) == 0;
     const bool is_special = exists && !S_ISREG(status.st_mode);
     partial_ = is_special ? "" : fmt::format("{}.{}.part", path_, ::getpid());
-    // As a shell's redirection would make it.
-    descriptor_ = ::open((is_special ? path_ : partial_).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (is_special) {
+      descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+      // In a folder that others may write to, nobody has put a link there that leads elsewhere. A process of the same
+      // number may have left its part.
+      ::unlink(partial_.c_str());
+      descriptor_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      // What was there for its owner alone stays so.
+      if (descriptor_ >= 0 && exists) ::fchmod(descriptor_, status.st_mode & 0777);
+    }
   }
   if (descriptor_ < 0) {
     partial_.clear();
@@ -123,7 +133,7 @@ Answer download(Connection& connection, Ask ask, Output& output, ProgressBar& ba
 }
 
 void print(std::string_view text) {
-  if (write_all(STDOUT_FILENO, text)) return;
+  if (write_all(STDOUT_FILENO, text_for(STDOUT_FILENO, text))) return;
   if (errno == EPIPE) _exit(kDone);
   throw Failure(kOutputFailed, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
 }

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "api/client/terminal_text.h"
+
 namespace meshd::client {
 namespace {
 
@@ -62,7 +64,7 @@ void ProgressBar::show(double percent, const std::string& text) {
     const int full = std::clamp(static_cast<int>(percent * kBarWidth / 100), 0, kBarWidth);
     line += fmt::format("[{:#>{}}{: >{}}] {:3.0f}%  ", "", full, "", kBarWidth - full, percent);
   }
-  line += text;
+  line += terminal_text(text);
   const auto width = static_cast<size_t>(terminal_width() - 1);
   if (line.size() > width) line.resize(width);
   std::fprintf(stderr, "\r%s\033[K", line.c_str());

@@ -1,10 +1,13 @@
 #include "api/client/run_client.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 
 #include "api/client/failure.h"
 #include "api/client/json.h"
+#include "api/client/terminal_text.h"
 
 namespace meshd::client {
 
@@ -18,7 +21,7 @@ int run_client(const CommonOptions& server, const char* name, const std::functio
       const Json own = {{"detail", failure.what()}, {"exit_code", static_cast<int>(failure.code())}};
       std::fprintf(stderr, "%s\n", failure.document().empty() ? own.dump().c_str() : failure.document().c_str());
     } else {
-      std::fprintf(stderr, "meshd %s: %s\n", name, failure.what());
+      std::fprintf(stderr, "meshd %s: %s\n", name, text_for(STDERR_FILENO, failure.what()).c_str());
     }
     return failure.code();
   } catch (const Json::exception& error) {

@@ -13,6 +13,7 @@
 #include "api/client/output_format.h"
 #include "api/client/place_document.h"
 #include "api/client/program_source.h"
+#include "api/client/terminal_text.h"
 #include "api/client/value_text.h"
 #include "service/core/ids.h"
 
@@ -73,7 +74,7 @@ Json run_request(Connection& connection, Form& form, const RunOptions& options) 
 
 void print_effects(const Json& answer) {
   for (const Json& effect : answer.value("effects", Json::array())) {
-    std::fprintf(stderr, "%s\n", effect_text(effect).c_str());
+    std::fprintf(stderr, "%s\n", text_for(STDERR_FILENO, effect_text(effect)).c_str());
   }
   for (const Json& warning : answer.value("warnings", Json::array())) {
     std::fprintf(stderr, "warning: %s\n", warning.get<std::string>().c_str());

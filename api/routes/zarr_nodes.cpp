@@ -142,7 +142,8 @@ Response get_committed(Request& request, Services& services, const ZarrKey& key,
     return std::move(*response);
   }
   const bool is_of_groups = key.kind != Kind::kArray2 && key.kind != Kind::kChunk;
-  const auto group = is_of_groups ? services.zarr.find_group(key.node, request.principal) : std::nullopt;
+  const auto group =
+      is_of_groups ? services.zarr.find_group(key.node, request.principal, request.memory) : std::nullopt;
   const std::string text = group ? group_document(*group, key, base) : std::string();
   if (text.empty()) throw none_there(request);
   request.memory.grow(static_cast<int64_t>(text.size()));
@@ -151,16 +152,17 @@ Response get_committed(Request& request, Services& services, const ZarrKey& key,
 
 std::string document_of(Request& request) { return request.body().read_all(kMostBody, request.memory); }
 
-ZarrMetadata read_metadata(Kind kind, const std::string& text, tensor::BufferPool& pool) {
+ZarrMetadata read_metadata(Kind kind, const std::string& text, tensor::BufferPool& pool,
+                           core::MemoryReservation* memory) {
   switch (kind) {
     case Kind::kNode3:
-      return read_zarr3(text, pool);
+      return read_zarr3(text, pool, memory);
     case Kind::kArray2:
-      return read_zarr2_array(text, pool);
+      return read_zarr2_array(text, pool, memory);
     case Kind::kGroup2:
-      return read_zarr2_group(text);
+      return read_zarr2_group(text, memory);
     default:
-      return read_zarr2_attributes(text);
+      return read_zarr2_attributes(text, memory);
   }
 }
 
@@ -192,7 +194,7 @@ Response put_document(Request& request, Services& services, const ZarrKey& key) 
     throw core::Error("invalid_request", fmt::format("'{}' is no path of a Zarr node: its segments are not empty, and "
                                                      "begin with no '__'",
                                                      key.node));
-  ZarrMetadata read = read_metadata(key.kind, document_of(request), services.pool);
+  ZarrMetadata read = read_metadata(key.kind, document_of(request), services.pool, &request.memory);
   if (key.kind == Kind::kConsolidated2) return no_content();
   if (read.text.size() > kMostKept) {
     throw core::Error("body_too_large",
@@ -221,8 +223,9 @@ Response put_chunk(Request& request, Services& services, const ZarrKey& key) {
     throw core::Error("malformed_body",
                       fmt::format("the body has {} bytes; a chunk of this array has {}", *length, chunk_bytes));
   }
-  hold_chunk(request, array->grid(), chunk);
+  // What a client that sends slowly, or nothing, does not need yet is not held.
   const std::string bytes = request.body().read_all(most, request.memory);
+  hold_chunk(request, array->grid(), chunk);
   std::vector<std::byte> plain(static_cast<size_t>(chunk_bytes));
   zarr::decode_chunk(encoding, std::as_bytes(std::span<const char>(bytes)), plain);
   clean_elements(array->array()->info().type.dtype, plain);

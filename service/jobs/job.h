@@ -65,6 +65,7 @@ struct JobRunner::Job {
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   quotas::ArrayCharge charge;                                            ///< of what the request keeps on the disk
   core::MemoryReservation waiting;                                       ///< while it waits: job_memory.cpp
+  std::shared_ptr<core::MemoryReservation> text_memory;  ///< for its row, of results that its client gets as a file
   bool leaves_memory = false;  ///< there was no room for its request: in the row alone until it starts
   std::vector<tensor::TensorType> argument_types;  ///< that it is lowered for
   ResultEncoder encode;                            ///< makes the document that the row keeps
@@ -115,5 +116,8 @@ struct JobRunner::Job {
     if (waiter != nullptr) waiter->notify();
   }
 };
+
+/// Of a result that is sent as it is: whoever has a shard of it holds the memory of the answer.
+void hold_results(const JobRequest& request, JobResult& result);
 
 }  // namespace meshd::jobs

@@ -174,7 +174,7 @@ struct JobResult {
   int64_t planned_peak_bytes = 0;
   device::RunStats stats;
   compile::PlanRef plan;
-  std::shared_ptr<core::MemoryReservation> answer_memory;  ///< for its text, if that is large
+  std::shared_ptr<core::MemoryReservation> answer_memory;  ///< for its text or results, if large
   kernels::MachineRates machine;                           ///< of a run with a profile: the limits of its steps
   /// Took some microseconds and waits for nothing, and so will every run of the same request, if it need not be
   /// compiled again.

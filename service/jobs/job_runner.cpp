@@ -31,6 +31,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       callbacks_(callbacks),
       clock_(clock),
       options_(std::move(options)),
+      unsent_(options_.memory != nullptr ? core::MemoryLedger::create(options_.memory->limit_bytes()) : nullptr),
       machine_limits_(store.catalog(), engine.threads()),
       environment_(environment_id(store.catalog(), environment_text(options_.build, compiler.settings()))),
       places_(options_.queue),

@@ -309,6 +309,7 @@ class JobRunner {
   effects::CallbackStore& callbacks_;
   const core::Clock& clock_;
   const RunnerOptions options_;
+  const core::MemoryLedgerRef unsent_;  ///< of results that are sent as they are, apart from all other answers
   MachineLimits machine_limits_;
   const int64_t environment_;         ///< of this process, for the rows of its jobs
   std::optional<Recovery> recovery_;  ///< what rows are read with; written by recover()

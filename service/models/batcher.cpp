@@ -353,6 +353,7 @@ std::vector<InferOutput> Batcher::run(std::vector<DenseValue> inputs, const core
     }
   }
   request.donate.emplace();
+  request.form.is_file = true;  // outputs are sent as they are: they hold the memory that they take until then
   jobs::JobResult result = services_.runner.run(
       std::move(request), [](const jobs::JobResult&) { return std::string(); }, waiter);
   std::vector<InferOutput> out;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds kMemoryWait{1};  // between tries to load a model whose memory others hold
 constexpr const char* kOurFault = "it could not be loaded on our side";
-constexpr int kThreads = 2;  // batches wait for the engine on fibers; threads join and divide rows
+constexpr int64_t kPartOfPrincipal = 4;  // of the bytes that documents of all models may have
+constexpr int kThreads = 2;              // batches wait for the engine on fibers; threads join and divide rows
 
 core::Error no_model(std::string_view name, std::optional<int64_t> version) {
   return {"not_found", version ? fmt::format("Request for unknown model: '{}' version {} is not found", name, *version)
@@ -124,6 +125,30 @@ ModelStore::Page ModelStore::list(std::string_view principal, const storage::Pag
   return out;
 }
 
+void ModelStore::require_room(const ModelSpec& spec) const {
+  if (services_.memory == nullptr) return;
+  const int64_t most = services_.memory->limit_bytes();
+  auto all = static_cast<int64_t>(spec.document.size());
+  int64_t own = all;
+  table_.with([&](const Table& table) {
+    for (const auto& [key, versions] : table.models) {
+      for (const auto& [number, model] : versions) {
+        const auto bytes = static_cast<int64_t>(model->spec().document.size());
+        all += bytes;
+        if (key.first == spec.principal) own += bytes;
+      }
+    }
+  });
+  if (own > most / kPartOfPrincipal) {
+    throw core::Error("limit_reached",
+                      fmt::format("documents of your models would have {} bytes, at most {} are kept: bind arrays in "
+                                  "place of large values, or delete versions",
+                                  own, most / kPartOfPrincipal));
+  }
+  if (all > most)
+    throw core::Error("overloaded", "documents of models fill the memory that there is for them").with_retry_after(60);
+}
+
 void ModelStore::claim_name(const ModelSpec& spec) {
   table_.with([&](Table& table) {
     if (!spec.is_shared) return;
@@ -181,6 +206,7 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec given, const core::WaiterRef
     const ModelRef& last = known.rbegin()->second;
     if (last->spec().document == given.document && last->spec().program_id == given.program_id) return {last, false};
   }
+  require_room(given);
   given.created = clock_.wall();
   // Nobody but this knows of it until it is inserted: only then its version is known.
   const auto shared_spec = std::make_shared<ModelSpec>(std::move(given));

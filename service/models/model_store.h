@@ -73,8 +73,8 @@ class ModelStore {
 
   /// Registers the next version of a model, holding the arrays that it binds: they are neither replaced nor deleted
   /// while a version names them. Warms it up before it is shown. The same document and program as the last version's
-  /// give that one, and false. Throws limit_reached, name_taken (a shared name of another principal's), invalid_request
-  /// for arrays that a restart would lose, and what warming up throws.
+  /// give that one, and false. Throws limit_reached, overloaded, name_taken (a shared name of another principal's),
+  /// invalid_request for arrays that a restart would lose, and what warming up throws.
   std::pair<ModelRef, bool> put(ModelSpec spec, const core::WaiterRef& waiter);
   /// The principal's own model, or else the shared versions of another's; without a version the latest. Throws
   /// not_found.
@@ -135,6 +135,8 @@ class ModelStore {
   /// The same for what changes them. Throws not_found; forbidden for another's shared ones.
   Versions versions_to_change(std::string_view name, std::optional<int64_t> version, std::string_view principal) const;
   static std::vector<arrays::ArrayRef> bound_arrays(const ModelSpec& spec);
+  /// Documents, and the values in them, stay in memory. Throws limit_reached, overloaded.
+  void require_room(const ModelSpec& spec) const;
   /// For a put: until end_claim() no other principal can share a version of this name. Throws name_taken.
   void claim_name(const ModelSpec& spec);
   void end_claim(const ModelSpec& spec);

@@ -40,7 +40,8 @@ std::optional<std::string> part_of(CURLU* url, CURLUPart part) {
 std::optional<std::string> mistake_of_url(const std::string& text, const AddressGuard& guard) {
   const Url url(curl_url(), &curl_url_cleanup);
   if (!url) throw std::bad_alloc();
-  if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+  if (text.find('\0') != std::string::npos ||
+      curl_url_set(url.get(), CURLUPART_URL, text.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
     return "expected a URL such as https://example.org/hook";
   const std::string scheme = part_of(url.get(), CURLUPART_SCHEME).value_or("");
   if (scheme != "https" && scheme != "http") return "expected https:// or http://, got " + scheme + "://";
@@ -106,6 +107,9 @@ struct PostPool::Impl {
       set(CURLOPT_HTTPHEADER, fields.get());
       set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connecting.count()));
       set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole.count()));
+      // A name that nobody resolves ends with its request. Without this, libcurl waits for the thread that asks for it,
+      // as long as the system's resolver tries, and every other request waits as well.
+      set(CURLOPT_QUICK_EXIT, 1L);
       set(CURLOPT_OPENSOCKETFUNCTION, &Post::open_socket);
       set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
       set(CURLOPT_WRITEFUNCTION, &Post::receive);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/webhooks/signature.h"
@@ -75,27 +77,37 @@ void Dispatcher::changed(const storage::WebhookRow& row) {
 }
 
 void Dispatcher::enter(const storage::WebhookRow& row) {
-  auto subscription = log_.subscribe(row.session, [door = door_, session = row.session] {
+  auto subscription = log_.subscribe(row.session, [door = door_, id = row.id] {
     const std::lock_guard held(door->mutex);
-    if (door->dispatcher != nullptr) door->dispatcher->wake(session);
+    if (door->dispatcher != nullptr) door->dispatcher->wake(id);
   });
   const std::lock_guard held(mutex_);
   Entry& entry = entries_[row.id];
-  entry.session = row.session;
+  entry.principal = row.principal;
   entry.subscription.swap(subscription);
-  entry.has_news = true;
+  entry.has_news = entry.is_renewed = true;
   entry.due = {};
 }
 
-void Dispatcher::wake(const std::string& session) {
-  bool is_news = false;
+void Dispatcher::removed(const std::string& id) {
+  effects::EffectLog::Subscription subscription;
+  const std::lock_guard held(mutex_);
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) return;
+  entry->second.has_news = true;
+  // What is under way is forgotten when it ends.
+  if (entry->second.is_under_way) return;
+  subscription.swap(entry->second.subscription);
+  entries_.erase(entry);
+}
+
+void Dispatcher::wake(const std::string& id) {
   {
     const std::lock_guard held(mutex_);
-    for (auto& [id, entry] : entries_) {
-      if (entry.session == session) entry.has_news = is_news = true;
-    }
+    const auto entry = entries_.find(id);
+    if (entry == entries_.end() || std::exchange(entry->second.has_news, true)) return;
   }
-  if (is_news) news_.notify_all();
+  news_.notify_all();
 }
 
 DispatcherCounters Dispatcher::counters() const {
@@ -106,19 +118,30 @@ DispatcherCounters Dispatcher::counters() const {
 }
 
 std::string Dispatcher::due_now(Time now, Time& next) {
-  if (counters_.under_way >= static_cast<int64_t>(options_.most_under_way)) return {};
-  for (auto& [id, entry] : entries_) {
+  if (counters_.under_way >= options_.most_under_way) return {};
+  std::map<std::string_view, int64_t> under_way;  // by principal
+  for (const auto& [id, entry] : entries_) {
+    if (entry.is_under_way) ++under_way[entry.principal];
+  }
+  auto found = entries_.end();
+  for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+    const Entry& entry = at->second;
     if (!entry.has_news || entry.is_under_way) continue;
     if (entry.due > now) {
       next = std::min(next, entry.due);
       continue;
     }
-    entry.has_news = false;  // what comes from now on is news again
-    entry.is_under_way = true;
-    ++counters_.under_way;
-    return id;
+    const auto own = under_way.find(entry.principal);
+    if (own != under_way.end() && own->second >= options_.most_of_principal) continue;
+    if (found == entries_.end() || entry.looked_at < found->second.looked_at) found = at;
   }
-  return {};
+  if (found == entries_.end()) return {};
+  Entry& entry = found->second;
+  entry.has_news = entry.is_renewed = false;  // what comes from now on is news again
+  entry.is_under_way = true;
+  entry.looked_at = now;
+  ++counters_.under_way;
+  return found->first;
 }
 
 void Dispatcher::run() {
@@ -157,7 +180,8 @@ void Dispatcher::forget(const std::string& id) {
   const std::lock_guard held(mutex_);
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return;
-  if (entry->second.is_under_way) --counters_.under_way;
+  if (std::exchange(entry->second.is_under_way, false)) --counters_.under_way;
+  if (entry->second.is_renewed) return;
   subscription.swap(entry->second.subscription);
   entries_.erase(entry);
 }

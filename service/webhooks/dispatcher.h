@@ -46,7 +46,8 @@ struct DispatcherOptions {
   std::chrono::milliseconds first_wait{1'000};  ///< after the first attempt that failed; doubled after each next one
   std::chrono::milliseconds longest_wait{600'000};
   std::chrono::seconds gives_up_after = std::chrono::hours(72);  ///< of failing: the webhook is disabled
-  size_t most_under_way = 32;
+  int64_t most_under_way = 32;
+  int64_t most_of_principal = 8;  ///< under way: receivers that take their time do not keep those of others waiting
   int64_t text_bytes_per_stored_byte = 6;  ///< of what the encoder makes, at most
 };
 
@@ -74,17 +75,21 @@ class Dispatcher {
   void start();
   /// A webhook was made or resumed: it is looked at now.
   void changed(const storage::WebhookRow& row);
+  /// A webhook was deleted. A delivery under way may still arrive.
+  void removed(const std::string& id);
   [[nodiscard]] DispatcherCounters counters() const;
 
  private:
   using Time = core::SteadyTime;
   /// A webhook as the dispatcher knows it.
   struct Entry {
-    std::string session;
+    std::string principal;
     effects::EffectLog::Subscription subscription;
     bool has_news = true;  ///< something may have to be delivered
     bool is_under_way = false;
-    Time due{};  ///< no attempt before
+    bool is_renewed = false;  ///< made or resumed since it was last looked at
+    Time due{};               ///< no attempt before
+    Time looked_at{};
   };
   /// What subscriptions hold: they may be told while the dispatcher is being destroyed.
   struct Door {
@@ -102,16 +107,18 @@ class Dispatcher {
   };
 
   void run();
-  void wake(const std::string& session);
+  void wake(const std::string& id);
   void enter(const storage::WebhookRow& row);
   void load();
-  /// The webhook that is to be looked at now; empty: none is, until `next`.
+  /// The webhook that is to be looked at now, of those that may be the one that was not looked at for the longest time;
+  /// empty: none is, until `next`.
   std::string due_now(Time now, Time& next);
   void look_at(const std::string& id);
   std::optional<Delivery> next_delivery(const std::string& id);
   std::optional<Delivery> effects_delivery(storage::WebhookRow row);
   void post(std::shared_ptr<Delivery> delivery);
   void end(const Ended& ended);
+  /// Of one that is deleted or disabled. Where it was resumed meanwhile, it is looked at again.
   void forget(const std::string& id);
   void try_again(const std::string& id, std::chrono::milliseconds wait);
   std::chrono::milliseconds wait_after(int64_t failures, const outbound::PostOutcome& outcome);

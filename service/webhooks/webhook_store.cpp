@@ -83,6 +83,7 @@ void WebhookStore::remove(std::string_view id, std::string_view principal) {
         transaction.delete_webhook(id);
       },
       storage::Space::kFrees);
+  removed_(std::string(id));
 }
 
 storage::WebhookRow WebhookStore::resume(std::string_view id, std::string_view principal) {

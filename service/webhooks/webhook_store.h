@@ -27,10 +27,14 @@ struct WebhookRequest {
 /// Any thread. Waits for the disk.
 class WebhookStore {
  public:
-  /// `changed` is told the id of each webhook that is made or resumed.
+  /// `changed` is told each webhook that is made or resumed, `removed` the id of each that is deleted.
   WebhookStore(storage::Catalog& catalog, const core::Clock& clock, outbound::AddressGuard guard,
-               std::function<void(const storage::WebhookRow&)> changed)
-      : catalog_(catalog), clock_(clock), guard_(std::move(guard)), changed_(std::move(changed)) {}
+               std::function<void(const storage::WebhookRow&)> changed, std::function<void(const std::string&)> removed)
+      : catalog_(catalog),
+        clock_(clock),
+        guard_(std::move(guard)),
+        changed_(std::move(changed)),
+        removed_(std::move(removed)) {}
 
   /// Throws not_found for a session of others, invalid_request for a URL, secret or `after` that cannot be,
   /// limit_reached.
@@ -50,6 +54,7 @@ class WebhookStore {
   const core::Clock& clock_;
   const outbound::AddressGuard guard_;
   const std::function<void(const storage::WebhookRow&)> changed_;
+  const std::function<void(const std::string&)> removed_;
 };
 
 }  // namespace meshd::webhooks

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "service/arrays/assembly.h"
 #include "service/core/error.h"
+#include "service/zarr/blob_runs.h"
 
 namespace meshd::zarr {
 namespace {
+
+constexpr size_t kFilledAtOnce = size_t{64} << 10;  // bytes, about
+constexpr int64_t kNarrow = 512;                    // bytes of a row of a chunk
 
 bool is_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
@@ -43,7 +48,7 @@ ChunkedArray::ChunkedArray(arrays::ArrayStore& store, arrays::ArrayRef array, Ch
 }
 
 ChunkedArray::~ChunkedArray() {
-  if (is_done_ || is_gone()) return;
+  if (is_gone()) return;
   undo_commit();
   try {
     store_.remove(array_);
@@ -53,7 +58,7 @@ ChunkedArray::~ChunkedArray() {
 }
 
 bool ChunkedArray::is_gone() const {
-  return array_->state().with([](const arrays::Array::State& state) { return state.deleted; });
+  return is_done_ || array_->state().with([](const arrays::Array::State& state) { return state.deleted; });
 }
 
 void ChunkedArray::note_progress() {
@@ -77,33 +82,47 @@ void ChunkedArray::note(int64_t chunk, bool has_come) {
 }
 
 template <typename Visit>
-void ChunkedArray::each_run(int64_t chunk, const Visit& visit) const {
+void ChunkedArray::each_run(const Region& region, const Visit& visit) const {
   const auto element_bytes = static_cast<int64_t>(type_.fill.size());
-  arrays::for_each_run(array_->layout(), grid_.region(chunk),
-                       [&](int64_t element, int64_t shard, int64_t place, int64_t run) {
-                         visit(static_cast<size_t>(element * element_bytes), static_cast<size_t>(shard),
-                               place * element_bytes, static_cast<size_t>(run * element_bytes));
-                       });
+  arrays::for_each_run(array_->layout(), region, [&](int64_t element, int64_t shard, int64_t place, int64_t run) {
+    visit(static_cast<size_t>(element * element_bytes), static_cast<size_t>(shard), place * element_bytes,
+          static_cast<size_t>(run * element_bytes));
+  });
 }
 
 void ChunkedArray::put(int64_t chunk, std::span<const std::byte> region) {
-  each_run(chunk, [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
-    if (shards_.blobs) {
-      shards_.blobs->write(shard, in_shard, region.subspan(in_region, bytes));
-    } else {
+  if (!shards_.blobs) {
+    return each_run(grid_.region(chunk), [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
       std::memcpy(shards_.memory[shard]->data() + in_shard, region.data() + in_region, bytes);
-    }
+    });
+  }
+  BlobRuns runs(*shards_.blobs, array_->shard_bytes() / array_->layout().shard_count);
+  each_run(grid_.region(chunk), [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
+    runs.write(shard, in_shard, region.subspan(in_region, bytes));
   });
+  runs.finish();
 }
 
 void ChunkedArray::get(int64_t chunk, std::span<std::byte> region) {
-  each_run(chunk, [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
-    if (shards_.blobs) {
-      shards_.blobs->read(shard, in_shard, region.subspan(in_region, bytes));
-    } else {
+  if (!shards_.blobs) {
+    return each_run(grid_.region(chunk), [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
       std::memcpy(region.data() + in_region, shards_.memory[shard]->data() + in_shard, bytes);
-    }
+    });
+  }
+  BlobRuns runs(*shards_.blobs, array_->shard_bytes() / array_->layout().shard_count);
+  each_run(grid_.region(chunk), [&](size_t in_region, size_t shard, int64_t in_shard, size_t bytes) {
+    runs.read(shard, in_shard, region.subspan(in_region, bytes));
   });
+}
+
+bool ChunkedArray::has_narrow_chunks() const {
+  const tensor::Dims& dims = array_->info().type.dims;
+  auto row = static_cast<int64_t>(type_.fill.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    row *= std::min(dims[d], type_.chunk_dims[d]);
+    if (type_.chunk_dims[d] < dims[d]) return row < kNarrow;
+  }
+  return false;
 }
 
 void ChunkedArray::write(int64_t chunk, std::span<const std::byte> bytes) {
@@ -117,17 +136,24 @@ void ChunkedArray::write(int64_t chunk, std::span<const std::byte> bytes) {
   }
   const std::lock_guard lock(mutex_);
   if (is_ending_) throw core::Error("conflict", "array '" + array_->info().id + "' is being committed");
+  // Of narrow chunks those that never come would be filled row by row, in the worst case byte by byte.
+  if (shards_.blobs && !is_filled_ && !is_zero(type_.fill) && has_narrow_chunks()) {
+    fill(arrays::full_slices(array_->info().type.dims));
+    is_filled_ = true;
+  }
   put(chunk, bytes);
   note(chunk, true);
 }
 
 bool ChunkedArray::read(int64_t chunk, std::span<std::byte> bytes) {
-  std::vector<std::byte> region(static_cast<size_t>(grid_.region_bytes(chunk)));
+  const auto region_bytes = static_cast<size_t>(grid_.region_bytes(chunk));
+  std::vector<std::byte> region(region_bytes == bytes.size() ? 0 : region_bytes);
   {
     const std::lock_guard lock(mutex_);
     if (!has_come_[static_cast<size_t>(chunk)] || is_ending_) return false;
-    get(chunk, region);
+    get(chunk, region.empty() ? bytes : region);
   }
+  if (region.empty()) return true;
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
   grid_.pad(chunk, region, bytes);
   return true;
@@ -137,7 +163,7 @@ void ChunkedArray::forget(int64_t chunk) {
   const arrays::PartOnItsWay on_its_way(store_, array_);
   const std::lock_guard lock(mutex_);
   if (is_ending_) throw core::Error("conflict", "array '" + array_->info().id + "' is being committed");
-  if (has_come_[static_cast<size_t>(chunk)]) fill(chunk);
+  if (has_come_[static_cast<size_t>(chunk)]) fill(grid_.region(chunk));
   note(chunk, false);
 }
 
@@ -156,20 +182,36 @@ void ChunkedArray::undo_commit() {
   is_ending_ = false;
 }
 
-void ChunkedArray::fill(int64_t chunk) {
-  const auto bytes = static_cast<size_t>(grid_.region_bytes(chunk));
-  std::vector<std::byte> region(bytes);
-  for (size_t at = 0; at < bytes; at += type_.fill.size())
-    std::memcpy(region.data() + at, type_.fill.data(), type_.fill.size());
-  put(chunk, region);
+void ChunkedArray::fill(const Region& region) {
+  const size_t element_bytes = type_.fill.size();
+  std::vector<std::byte> pattern(kFilledAtOnce / element_bytes * element_bytes);
+  for (size_t at = 0; at < pattern.size(); at += element_bytes)
+    std::memcpy(pattern.data() + at, type_.fill.data(), element_bytes);
+  std::optional<BlobRuns> runs;
+  if (shards_.blobs) runs.emplace(*shards_.blobs, array_->shard_bytes() / array_->layout().shard_count);
+  each_run(region, [&](size_t, size_t shard, int64_t in_shard, size_t bytes) {
+    while (bytes > 0) {
+      const std::span<const std::byte> piece = std::span(pattern).first(std::min(bytes, pattern.size()));
+      if (runs) {
+        runs->write(shard, in_shard, piece);
+      } else {
+        std::memcpy(shards_.memory[shard]->data() + in_shard, piece.data(), piece.size());
+      }
+      in_shard += static_cast<int64_t>(piece.size());
+      bytes -= piece.size();
+    }
+  });
+  if (runs) runs->finish();
 }
 
 arrays::NewShards ChunkedArray::take_shards() {
   const std::lock_guard lock(mutex_);
   // Blobs are zero where nothing was written; what forget() took back has the fill value already.
-  const bool is_filled = shards_.blobs && is_zero(type_.fill);
-  for (int64_t chunk = 0; chunk < grid_.count() && !is_filled; ++chunk) {
-    if (!has_come_[static_cast<size_t>(chunk)]) fill(chunk);
+  const bool is_filled = is_filled_ || (shards_.blobs && is_zero(type_.fill));
+  const bool has_any = std::find(has_come_.begin(), has_come_.end(), true) != has_come_.end();
+  if (!is_filled && !has_any) fill(arrays::full_slices(array_->info().type.dims));
+  for (int64_t chunk = 0; chunk < grid_.count() && !is_filled && has_any; ++chunk) {
+    if (!has_come_[static_cast<size_t>(chunk)]) fill(grid_.region(chunk));
   }
   open_files_ = 0;
   return std::move(shards_);

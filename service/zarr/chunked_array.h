@@ -42,7 +42,7 @@ class ChunkedArray {
   [[nodiscard]] const arrays::ArrayRef& array() const { return array_; }
   [[nodiscard]] const ChunkedType& type() const { return type_; }
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
-  /// Its time is over, or it was deleted.
+  /// Its time is over, it was deleted, or it is committed.
   [[nodiscard]] bool is_gone() const;
   /// Files that it holds open.
   [[nodiscard]] int64_t open_files() const { return open_files_; }
@@ -70,12 +70,16 @@ class ChunkedArray {
   void end_commit();
 
  private:
-  /// visit(offset in the region, shard, offset in the shard, bytes) for each run of a chunk's region.
+  using Region = std::vector<arrays::Slice>;
+  /// visit(offset in the region, shard, offset in the shard, bytes) for each run of a region.
   template <typename Visit>
-  void each_run(int64_t chunk, const Visit& visit) const;
+  void each_run(const Region& region, const Visit& visit) const;
   void put(int64_t chunk, std::span<const std::byte> region);
   void get(int64_t chunk, std::span<std::byte> region);
-  void fill(int64_t chunk);
+  /// The fill value in all of a region.
+  void fill(const Region& region);
+  /// A chunk is much narrower than the array: its rows are far apart in the shards.
+  [[nodiscard]] bool has_narrow_chunks() const;
   /// Notes whether it has come.
   void note(int64_t chunk, bool has_come);
 
@@ -87,6 +91,8 @@ class ChunkedArray {
   arrays::NewShards shards_;    ///< behind the lock
   std::vector<bool> has_come_;  ///< by chunk; behind the lock
   bool is_ending_ = false;      ///< begin_commit() was called; behind the lock
+  /// Where no chunk has come, the blobs have the fill value; behind the lock.
+  bool is_filled_ = false;
   std::atomic<bool> is_done_{false};
   std::atomic<int64_t> open_files_{0};
 };

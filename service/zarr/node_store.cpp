@@ -15,6 +15,11 @@ namespace {
 constexpr int kRetrySeconds = 5;
 constexpr int64_t kPartForFiles = 8;  // of the process's descriptors
 constexpr std::chrono::seconds kTouchEvery{1};
+constexpr int64_t kPartOfPrincipal = 4;  // of the bytes of pending documents
+// A document of what is below a group, while it is made: of each node, and of each byte of attributes as JSON values.
+constexpr int64_t kNodeBytes = 8 * 1024;
+constexpr int64_t kOfAttributeByte = 24;
+constexpr int64_t kPartOfRequest = 2;  // of the memory that all requests may take together
 
 NodeLimits completed(NodeLimits limits) {
   rlimit files{};
@@ -101,10 +106,13 @@ void NodeStore::require_files(int64_t more) {
 void NodeStore::put(const std::string& principal, const std::string& path, int format, NodeDocument document) {
   std::shared_ptr<ChunkedArray> before;  // ends without the lock
   table_.with([&](Table& table) {
-    int64_t nodes = 0, bytes = 0;
+    int64_t nodes = 0, bytes = 0, own_bytes = 0;
     for (const auto& [name, entry] : table) {
-      if (name.first == principal) ++nodes;
-      bytes += bytes_of(entry.node);
+      const int64_t more = bytes_of(entry.node);
+      bytes += more;
+      if (name.first != principal) continue;
+      ++nodes;
+      own_bytes += more;
     }
     const auto found = table.find({principal, path});
     if (found != table.end()) require_not_committing(found->second.is_committing, path);
@@ -114,7 +122,14 @@ void NodeStore::put(const std::string& principal, const std::string& path, int f
                                                      nodes))
           .with_retry_after(kRetrySeconds);
     }
-    if (bytes + static_cast<int64_t>(document.text.size()) > limits_.most_document_bytes) {
+    const auto more = static_cast<int64_t>(document.text.size());
+    if (own_bytes + more > limits_.most_document_bytes / kPartOfPrincipal) {
+      throw core::Error("limit_reached", fmt::format("documents of pending Zarr groups and arrays have {} bytes, which "
+                                                     "is all that one principal's may have; commit them",
+                                                     own_bytes))
+          .with_retry_after(kRetrySeconds);
+    }
+    if (bytes + more > limits_.most_document_bytes) {
       throw core::Error("overloaded", "documents of pending Zarr nodes fill the memory that there is for them")
           .with_retry_after(kRetrySeconds);
     }
@@ -277,6 +292,12 @@ std::vector<arrays::ArrayRef> NodeStore::commit(const std::string& principal, co
     arrays_.publish(std::move(published), replaced, {}, [&](storage::Transaction& transaction) {
       for (const std::string& at : gone_groups) transaction.delete_zarr_group(principal, at);
       for (const storage::ZarrGroupRow& row : groups) transaction.put_zarr_group(principal, row, limits_.most_groups);
+      if (const int64_t bytes = transaction.zarr_attribute_bytes(principal); bytes > limits_.most_attribute_bytes) {
+        throw core::Error("limit_reached",
+                          fmt::format("attributes of Zarr groups and arrays would have {} bytes, one principal's may "
+                                      "have {}; delete some",
+                                      bytes, limits_.most_attribute_bytes));
+      }
       transaction.claim_key(claimed);
     });
   } catch (...) {
@@ -316,19 +337,40 @@ arrays::ArrayRef NodeStore::find_array(std::string_view path, std::string_view p
   return found != nullptr && !found->is_pending() ? found : nullptr;
 }
 
-std::optional<Group> NodeStore::find_group(const std::string& path, std::string_view principal) {
+std::optional<Group> NodeStore::find_group(const std::string& path, std::string_view principal,
+                                           core::MemoryReservation& memory) {
   const std::string prefix = path.empty() ? "" : path + "/";
   Group out;
   constexpr int64_t kMost = arrays::ArrayStore::kMostWithPrefix;
-  const bool is_listed = store_.catalog().read([&](storage::Reader& reader) {
-    out.groups = reader.zarr_groups(principal, path, limits_.most_groups);
+  int64_t attribute_bytes = 0;
+  bool is_listed = store_.catalog().read([&](storage::Reader& reader) {
+    attribute_bytes = reader.zarr_group_bytes(principal, path);
     return static_cast<int64_t>(reader.arrays_with_prefix(principal, prefix, kMost + 1).size()) <= kMost;
   });
-  if (is_listed) out.arrays = arrays_.find_prefix(prefix, principal, arrays::ArrayStore::OfAName::kAddressed);
+  if (is_listed) {
+    out.arrays = arrays_.find_prefix(prefix, principal, arrays::ArrayStore::OfAName::kAddressed);
+    for (const arrays::ArrayRef& array : *out.arrays) {
+      attribute_bytes += array->state().with(
+          [](const arrays::Array::State& state) { return static_cast<int64_t>(state.attributes.size()); });
+    }
+    const int64_t bytes =
+        kNodeBytes * static_cast<int64_t>(out.arrays->size() + 1) + kOfAttributeByte * attribute_bytes;
+    is_listed = bytes <= memory.limit_bytes() / kPartOfRequest;
+    if (is_listed) memory.grow(bytes);
+    if (!is_listed && !out.arrays->empty()) out.arrays.reset();
+  }
+  out.groups = store_.catalog().read([&](storage::Reader& reader) {
+    // The group itself comes first.
+    return reader.zarr_groups(principal, path, is_listed ? limits_.most_groups : 1);
+  });
   if (!path.empty() && out.groups.empty() && out.arrays && out.arrays->empty()) return std::nullopt;
   if (!out.groups.empty() && out.groups.front().path == path) {
     out.attributes = out.groups.front().attributes;
     out.groups.erase(out.groups.begin());
+  }
+  if (!is_listed) {
+    out.arrays.reset();
+    out.groups.clear();
   }
   return out;
 }

@@ -22,6 +22,7 @@
 #include "service/arrays/array_store.h"
 #include "service/core/clock.h"
 #include "service/core/locked.h"
+#include "service/core/memory_ledger.h"
 #include "service/zarr/chunked_array.h"
 
 namespace meshd::zarr {
@@ -29,8 +30,10 @@ namespace meshd::zarr {
 struct NodeLimits {
   int64_t most_nodes = 4096;                        ///< pending ones of one principal
   int64_t most_groups = 10'000;                     ///< committed ones of one principal
-  int64_t most_document_bytes = int64_t{64} << 20;  ///< of all pending nodes
-  int64_t most_open_files = 0;                      ///< of pending arrays; 0: a part of what the process may open
+  int64_t most_document_bytes = int64_t{64} << 20;  ///< of all pending nodes; one principal's have a quarter
+  /// Of all committed groups and arrays of one principal: those of arrays are in memory.
+  int64_t most_attribute_bytes = int64_t{16} << 20;
+  int64_t most_open_files = 0;  ///< of pending arrays; 0: a part of what the process may open
 };
 
 enum class NodeKind : uint8_t {
@@ -59,7 +62,8 @@ struct NodeDocument {
 /// A committed group.
 struct Group {
   std::string attributes;  ///< JSON; empty: none
-  /// The arrays and described groups below, by path; nothing: there are more than kMostWithPrefix.
+  /// The arrays and described groups below, by path; nothing: there are more than kMostWithPrefix, or a document of
+  /// them takes more memory than one request should.
   std::optional<std::vector<arrays::ArrayRef>> arrays;
   std::vector<storage::ZarrGroupRow> groups;
 };
@@ -93,7 +97,8 @@ class NodeStore {
   /// The principal's array of this name that has data; null: there is none.
   arrays::ArrayRef find_array(std::string_view path, std::string_view principal);
   /// The committed group; nothing: there is none. The root is there always.
-  std::optional<Group> find_group(const std::string& path, std::string_view principal);
+  /// `memory` grows by what a document of it takes. Throws memory_full.
+  std::optional<Group> find_group(const std::string& path, std::string_view principal, core::MemoryReservation& memory);
   /// False when no client has described it.
   bool delete_group(std::string_view path, std::string_view principal);
 

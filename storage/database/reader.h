@@ -92,6 +92,10 @@ class Reader {
                                                            int64_t limit);
   /// Zarr groups at `path` and below (empty: all), by path; at most `limit`.
   [[nodiscard]] std::vector<ZarrGroupRow> zarr_groups(std::string_view principal, std::string_view path, int64_t limit);
+  /// Bytes of their paths and attributes.
+  int64_t zarr_group_bytes(std::string_view principal, std::string_view path);
+  /// Bytes of the attributes of all of the principal's Zarr groups and arrays.
+  int64_t zarr_attribute_bytes(std::string_view principal);
   /// Throws name_taken, naming the array, when one that has data holds the name, or has it and `is_unique`; but for
   /// those in `leaving`.
   void require_free_name(std::string_view principal, std::string_view name, bool is_unique,

@@ -18,6 +18,22 @@ std::vector<ZarrGroupRow> Reader::zarr_groups(std::string_view principal, std::s
   return out;
 }
 
+int64_t Reader::zarr_group_bytes(std::string_view principal, std::string_view path) {
+  Statement row = connection_->statement(
+      "SELECT coalesce(sum(length(CAST(path AS BLOB)) + length(CAST(attributes AS BLOB))), 0) FROM zarr_groups "
+      "WHERE principal = ?1 AND (?2 = '' OR path = ?2 OR (path > ?2 || '/' AND path < ?2 || '0'))");
+  row.bind(principal, path).step();
+  return row.integer(0);
+}
+
+int64_t Reader::zarr_attribute_bytes(std::string_view principal) {
+  Statement row = connection_->statement(
+      "SELECT (SELECT coalesce(sum(length(CAST(attributes AS BLOB))), 0) FROM zarr_groups WHERE principal = ?1) + "
+      "(SELECT coalesce(sum(length(CAST(attributes AS BLOB))), 0) FROM arrays WHERE principal = ?1)");
+  row.bind(principal).step();
+  return row.integer(0);
+}
+
 void Transaction::put_zarr_group(std::string_view principal, const ZarrGroupRow& row, int64_t most) {
   Statement others = connection_->statement("SELECT count(*) FROM zarr_groups WHERE principal = ?1 AND path != ?2");
   if (others.bind(principal, row.path).step() && others.integer(0) >= most) {

@@ -76,6 +76,9 @@ class Client(unittest.TestCase):
         self.meshd("get", name, "-o", "out.npy")
         np.testing.assert_array_equal(np.load(self.folder / "out.npy"), rows)
         self.assertEqual(sorted(os.listdir(self.folder)), ["digits.npy", "out.npy"])  # nothing partial is left
+        os.chmod(self.folder / "out.npy", 0o600)
+        self.meshd("get", name, "-o", "out.npy")
+        self.assertEqual((self.folder / "out.npy").stat().st_mode & 0o777, 0o600, "what was for its owner alone stays so")
         self.assertEqual(self.text("get", name, "--slice", "0:2,0:3"), "[[0.0 1.0 2.0]\n [6.0 7.0 8.0]]\n")
         self.assertEqual(self.json("get", name, "--slice", "0:2,0:3")["data"], [[0, 1, 2], [6, 7, 8]])
         self.assertEqual(self.meshd("get", name, "-o", "-", "--format", "raw"), rows.tobytes())
@@ -310,12 +313,11 @@ class Client(unittest.TestCase):
         self.assertIn("--url", self.meshd("ls", url="http://127.0.0.1:1", code=69))
         self.assertIn("no address", self.meshd("ls", url="http://", code=64))
 
-    def test_progress_is_shown_on_a_terminal_alone(self):
-        self.save("x.npy", np.zeros(4_000_000, np.float32))
-        self.assertEqual(self.run_binary("put", "x.npy", "--name", self.prefix + "x").stderr, b"")
+    def on_terminal(self, *arguments, shown):
+        """What it prints to a terminal that is its `shown`, "stdout" or "stderr"."""
         leader, follower = pty.openpty()
-        process = subprocess.Popen([BINARY, "put", "x.npy", "--name", self.prefix + "x"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=follower,
-                                   env={**CLEAN, "MESHD_URL": self.server.url})
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, shown: follower}
+        process = subprocess.Popen([BINARY, *arguments], cwd=self.folder, env={**CLEAN, "MESHD_URL": self.server.url}, **streams)
         os.close(follower)
         said = b""
         while True:
@@ -328,6 +330,18 @@ class Client(unittest.TestCase):
             said += piece
         os.close(leader)
         self.assertEqual(process.wait(60), 0)
+        return said
+
+    def test_texts_of_the_server_do_not_rule_a_terminal(self):
+        name = self.prefix + "x\u009b2J"
+        self.save("x.npy", np.zeros(2, np.float32))
+        self.meshd("put", "x.npy", "--name", name)
+        self.assertIn(rb"x\u009b2J", self.on_terminal("ls", self.prefix, shown="stdout"))
+
+    def test_progress_is_shown_on_a_terminal_alone(self):
+        self.save("x.npy", np.zeros(4_000_000, np.float32))
+        self.assertEqual(self.run_binary("put", "x.npy", "--name", self.prefix + "x").stderr, b"")
+        said = self.on_terminal("put", "x.npy", "--name", self.prefix + "x", shown="stderr")
         self.assertRegex(said, rb"x\.npy  \[#* *\] +\d+%  [\d.]+ \w+/15\.3 MiB  ")
         self.assertTrue(said.endswith(b"\r\x1b[K"), said[-100:])  # erased
 

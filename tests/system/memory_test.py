@@ -1,5 +1,6 @@
 """A server with 1 GiB of memory, in a control group of that size where one can be made: whatever clients send at once, the kernel kills
 nothing, what cannot be held is refused with memory_full, and everybody else is served."""
+import base64
 import contextlib
 import gzip
 import http.client
@@ -266,6 +267,51 @@ def results_as_text(server):
     ok(server.ask("DELETE", f"/v1/sessions/{session}"), 204)
 
 
+def results_that_nobody_reads(server):
+    """Files of results and outputs of models, three quarters of a gigabyte of each, for clients that do not read them: what there is no memory for is refused."""
+    zeros = "def f(x):\n  return jnp.zeros((x.shape[0], 8000000), jnp.float32) + x.sum()"
+    model = {"program": {"format": "numpy", "text": zeros}, "arguments": [{"input": "x", "dtype": "float32", "shape": [-1, 1]}], "max_batch_size": 1}
+    ok(server.ask("PUT", "/v1/models/zeros", model), 201)
+    for path, accept, document in (
+            ("/v1/run", "application/x-npy", {"program": {"format": "numpy", "text": zeros}, "arguments": [[[1.0]]]}),
+            ("/v2/models/zeros/infer", "*/*", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1]}], "parameters": {"binary_data_output": True}})):
+        body = json.dumps(document).encode()
+        waiting, statuses = [], []
+        try:
+            for _ in range(24):
+                client = socket.socket()
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.settimeout(120)
+                client.connect(("127.0.0.1", server.port))
+                waiting.append(client)
+                client.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                statuses.append(client.recv(12, socket.MSG_WAITALL)[-3:])
+            assert set(statuses) == {b"200", b"503"}, (path, statuses)
+            ok(server.ask("GET", "/v1/arrays?limit=1000"))
+            assert ok(server.ask("POST", "/v1/run", SMALL))["results"][0]["data"] == [2.0, 4.0]
+        finally:
+            for client in waiting:
+                client.close()
+        until(lambda: server.ask("POST", path, document, {"Accept": accept})[0] == 200, "their memory is free again")
+    ok(server.ask("DELETE", "/v1/models/zeros"), 204)
+
+
+def values_of_models(server):
+    """Models of four megabytes of values each, until there is no room for more."""
+    values = base64.b64encode(bytes(2_800_000)).decode()
+    arguments = [{"input": "x", "dtype": "float32", "shape": [-1, 1]}, {"dtype": "float32", "shape": [700_000], "base64": values}]
+    model = {"program": {"format": "numpy", "text": "def f(x, w): return x * w[0]"}, "arguments": arguments, "max_batch_size": 1, "warm_up": False}
+    for count in range(64):
+        status, _, document = server.ask("PUT", f"/v1/models/large{count}", model)
+        if status != 201:
+            break
+    assert (status, document.get("code")) == (429, "limit_reached") and count > 4, (status, document, count)
+    for i in range(count):
+        ok(server.ask("DELETE", f"/v1/models/large{i}"), 204)
+    ok(server.ask("PUT", "/v1/models/large", model), 201)
+    ok(server.ask("DELETE", "/v1/models/large"), 204)
+
+
 def effects_of_one_run(server):
     """A run that logs two gigabytes: refused where its effects are kept until its end, done where they are streamed."""
     count = 1 << 19
@@ -429,7 +475,8 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, many_programs,
-                           downloads_that_nobody_reads, results_as_text, effects_of_one_run, jobs_that_wait,
+                           downloads_that_nobody_reads, results_as_text, results_that_nobody_reads, values_of_models,
+                           effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()
                 attack(server)

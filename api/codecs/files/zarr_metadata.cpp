@@ -26,7 +26,7 @@ constexpr std::string_view kCodecs = "bytes as they are, gzip, zstd and blosc";
 // A document, read twice: `checked` refuses what is no I-JSON, and has numbers as they were written.
 class Document {
  public:
-  explicit Document(const std::string& text) : checked_(Json::parse(text, kInlineLimits)) {
+  Document(const std::string& text, core::MemoryReservation* memory) : checked_(parse(text, memory)) {
     if (checked_.as<JsonObject>() == nullptr)
       throw core::Error("invalid_request", fmt::format("expected an object, got {}", checked_.kind_name()));
     json_ = ordered_json::parse(text);
@@ -72,6 +72,16 @@ class Document {
   }
 
  private:
+  // Holds memory for both, and for a copy of the second.
+  static Json parse(const std::string& text, core::MemoryReservation* memory) {
+    constexpr int64_t kOthers = 2;
+    const int64_t before = memory != nullptr ? memory->bytes() : 0;
+    if (memory != nullptr) memory->grow(static_cast<int64_t>(text.size()));
+    Json out = Json::parse(text, kInlineLimits, memory);
+    if (memory != nullptr) memory->grow(kOthers * (memory->bytes() - before));
+    return out;
+  }
+
   Json checked_;
   ordered_json json_;
   core::Diagnostics wrong_;
@@ -285,8 +295,8 @@ ZarrMetadata read_array3(Document& document, tensor::BufferPool& pool) {
 
 }  // namespace
 
-ZarrMetadata read_zarr3(const std::string& text, tensor::BufferPool& pool) {
-  Document document(text);
+ZarrMetadata read_zarr3(const std::string& text, tensor::BufferPool& pool, core::MemoryReservation* memory) {
+  Document document(text, memory);
   document.need_value("zarr_format", 3);
   const ordered_json* type = document.need("node_type");
   if (type != nullptr && *type != "array" && *type != "group")
@@ -309,8 +319,8 @@ ZarrMetadata read_zarr3(const std::string& text, tensor::BufferPool& pool) {
   return out;
 }
 
-ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool) {
-  Document document(text);
+ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool, core::MemoryReservation* memory) {
+  Document document(text, memory);
   ZarrMetadata out;
   out.kind = zarr::NodeKind::kArray;
   out.text = text;
@@ -335,8 +345,8 @@ ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool)
   return out;
 }
 
-ZarrMetadata read_zarr2_group(const std::string& text) {
-  Document document(text);
+ZarrMetadata read_zarr2_group(const std::string& text, core::MemoryReservation* memory) {
+  Document document(text, memory);
   document.need_value("zarr_format", 2);
   document.throw_if_any();
   ZarrMetadata out;
@@ -345,8 +355,8 @@ ZarrMetadata read_zarr2_group(const std::string& text) {
   return out;
 }
 
-ZarrMetadata read_zarr2_attributes(const std::string& text) {
-  const Document document(text);
+ZarrMetadata read_zarr2_attributes(const std::string& text, core::MemoryReservation* memory) {
+  const Document document(text, memory);
   ZarrMetadata out;
   out.text = text;
   ordered_json attributes = document.json(), names;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "service/core/memory_ledger.h"
 #include "service/tensor/buffer.h"
 #include "service/tensor/shape.h"
 #include "service/zarr/chunked_array.h"
@@ -26,12 +27,13 @@ struct ZarrMetadata {
   std::string text;  ///< the document, without consolidated metadata, which follows from what there is
 };
 
-/// zarr.json of an array or a group. Throws malformed_json, invalid_request with every mistake, unsupported_dtype,
-/// unsupported_format, invalid_array (sizes).
-ZarrMetadata read_zarr3(const std::string& text, tensor::BufferPool& pool);
+/// zarr.json of an array or a group. `memory` grows by what reading takes. Throws malformed_json, invalid_request with
+/// every mistake, unsupported_dtype, unsupported_format, invalid_array (sizes), memory_full, body_too_large.
+ZarrMetadata read_zarr3(const std::string& text, tensor::BufferPool& pool, core::MemoryReservation* memory = nullptr);
 /// .zarray, .zgroup, .zattrs. Throws the same.
-ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool);
-ZarrMetadata read_zarr2_group(const std::string& text);
-ZarrMetadata read_zarr2_attributes(const std::string& text);
+ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool,
+                              core::MemoryReservation* memory = nullptr);
+ZarrMetadata read_zarr2_group(const std::string& text, core::MemoryReservation* memory = nullptr);
+ZarrMetadata read_zarr2_attributes(const std::string& text, core::MemoryReservation* memory = nullptr);
 
 }  // namespace meshd::api

@@ -11,7 +11,21 @@ namespace meshd::api {
 namespace {
 
 constexpr std::string_view kHeadLength = "Inference-Header-Content-Length";
+constexpr int64_t kTextBytes = 6;             // of a byte of an output, at most
 constexpr size_t kCopied = size_t{64} << 10;  // shorter answers are one text: one write, and a length for every coding
+
+// Memory for outputs as text, while it is made. Throws memory_full.
+core::MemoryReservation hold_text(Services& services, const DecodedInference& request,
+                                  const std::vector<models::InferOutput>& outputs) {
+  core::MemoryReservation out(services.memory, core::MemoryAccount::kAnswers);
+  int64_t bytes = 0;
+  for (const WantedOutput& wanted : request.outputs) {
+    if (!wanted.is_binary) bytes += kTextBytes * static_cast<int64_t>(outputs[wanted.number].bytes.size());
+  }
+  if (bytes <= static_cast<int64_t>(kCopied) || out.try_grow_beyond(bytes)) return out;
+  throw core::Error("memory_full", "other answers hold the memory that this one needs as text; ask for binary outputs")
+      .with_retry_after(1);
+}
 
 bool is_ready(Services& services, const ProcessFacts& facts) {
   return !facts.is_draining() && facts.storage().health.writable && services.models.is_settled();
@@ -27,6 +41,7 @@ Response infer(Request& request, Services& services) {
   models::InferRequest wanted = std::move(decoded.request);
   auto outputs =
       std::make_shared<std::vector<models::InferOutput>>(model->batcher().infer(std::move(wanted), request.waiter));
+  const core::MemoryReservation held_text = hold_text(services, decoded, *outputs);
   EncodedInference encoded = encode_inference(model->spec(), decoded, *outputs);
   if (!encoded.has_binary) return json(200, std::move(encoded.head));
   const std::string length = std::to_string(encoded.head.size());

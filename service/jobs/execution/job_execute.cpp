@@ -260,6 +260,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   }
   hold_answer(*job, result, *waiter);
   commit(*job, outcome, result, *waiter);
+  hold_results(job->request, result);
   return result;
 }
 

@@ -2,7 +2,8 @@
 // ledger have room:
 //   queued      its request and its program. Without room they leave memory, and are read again from its row in time
 //   not next    its results, until the jobs before it in the session are over. Without room it does not begin before
-//   answered    the text of its answer. Without room a job of a request is refused, one in the background waits
+//   answered    the text of its answer, or, in an account apart, results that are sent as they are. Without room a job
+//               of a request is refused, one in the background waits
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,6 +48,18 @@ int64_t answer_bytes(const JobRequest& request, const compile::Plan& plan, const
     for (const tensor::DenseValue& value : one.effect.values) add(value.type, request.form.base64);
   }
   return bytes;
+}
+
+int64_t result_bytes(const compile::Plan& plan) {
+  int64_t bytes = 0;
+  for (const compile::PlanParameter& one : plan.results)
+    bytes = core::checked_add(bytes, tensor::byte_count(one.parameter.global_type));
+  return bytes;
+}
+
+// In a file, or as outputs of a model.
+bool are_sent_as_they_are(const JobRequest& request) {
+  return request.form.is_file && request.results == ResultMode::kInline;
 }
 
 }  // namespace
@@ -120,28 +133,52 @@ bool JobRunner::try_hold_results(Job& job) const {
 }
 
 void JobRunner::hold_answer(Job& job, JobResult& result, core::Waiter& waiter) {
+  if (job.encode == nullptr) return;
   const JobRequest& request = job.request;
-  if (job.encode == nullptr || (request.form.is_file && !job.has_row)) return;
-  const int64_t bytes = answer_bytes(request, *job.lowered->plan, result);
-  if (bytes <= kSmallAnswer) return;
-  auto memory = std::make_shared<core::MemoryReservation>(options_.memory, core::MemoryAccount::kAnswers);
+  const compile::Plan& plan = *job.lowered->plan;
+  const auto hold = [&](const core::MemoryLedgerRef& ledger, int64_t bytes) {
+    auto memory = std::make_shared<core::MemoryReservation>(ledger, core::MemoryAccount::kAnswers);
+    if (bytes <= kSmallAnswer) return std::shared_ptr<core::MemoryReservation>();
+    while (!memory->try_grow_beyond(bytes)) {
+      if (!job.in_background)
+        throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
+      if (auto end = end_of(job, waiter)) throw std::move(*end);
+      waiter.wait(std::min(job.deadline, clock_.steady() + kLookAgain));
+    }
+    return memory;
+  };
+  // The memory of results that are sent as they are is that of no running job any more, and clients may take long to
+  // read them. They have an account of their own, as large as that of other answers: who reads a large file slowly
+  // keeps nobody else waiting.
+  if (are_sent_as_they_are(request)) result.answer_memory = hold(unsent_, result_bytes(plan));
+  if (request.form.is_file && !job.has_row) return;
+  const int64_t bytes = answer_bytes(request, plan, result);
   // Most texts are shorter than they may be: one at a time may go beyond what all may have together.
-  const int64_t limit = memory->limit_bytes();
+  const int64_t limit = core::MemoryReservation(options_.memory, core::MemoryAccount::kAnswers).limit_bytes();
   const int64_t most = limit > INT64_MAX / 2 ? INT64_MAX : 2 * limit;
-  if (bytes > most) {
+  if (bytes > std::max(most, kSmallAnswer)) {
     throw core::Error(
         "memory_exceeded",
         fmt::format("the answer may take {} bytes as text, more than the {} that this server has for one; send "
                     "\"results\": {{\"encoding\": \"array\"}} and read the arrays, or accept a file of results",
                     bytes, most));
   }
-  while (!memory->try_grow_beyond(bytes)) {
-    if (!job.in_background)
-      throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
-    if (auto end = end_of(job, waiter)) throw std::move(*end);
-    waiter.wait(std::min(job.deadline, clock_.steady() + kLookAgain));
+  (are_sent_as_they_are(request) ? job.text_memory : result.answer_memory) = hold(options_.memory, bytes);
+}
+
+void hold_results(const JobRequest& request, JobResult& result) {
+  if (result.answer_memory == nullptr || !are_sent_as_they_are(request)) return;
+  struct Held {
+    tensor::BufferRef buffer;
+    std::shared_ptr<core::MemoryReservation> memory;
+  };
+  for (JobValue& one : result.results) {
+    for (tensor::BufferRef& shard : one.shards) {
+      if (shard == nullptr) continue;
+      const auto held = std::make_shared<Held>(Held{shard, result.answer_memory});
+      shard = tensor::BufferRef(held, held->buffer.get());
+    }
   }
-  result.answer_memory = std::move(memory);
 }
 
 }  // namespace meshd::jobs

@@ -91,6 +91,7 @@ TEST(Urls, those_that_cannot_be_posted_to_are_said) {
         "http://169.254.169.254/latest", "http://0x7f000001/", "http://2130706433/", "http://0177.0.0.1/",
         "http://127.1/", "http://[::ffff:127.0.0.1]/", "http://exa mple.org/", "https://example.org\r\nX: y"})
     EXPECT_TRUE(mistake_of_url(url, guard)) << url;
+  EXPECT_TRUE(mistake_of_url(std::string("http://example.org/a\0b", 22), guard)) << "libcurl would read the first half";
   EXPECT_EQ(mistake_of_url("http://127.0.0.1/", AddressGuard({parse_network("127.0.0.0/8").value()})), std::nullopt);
 }
 

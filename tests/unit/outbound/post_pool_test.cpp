@@ -2,14 +2,29 @@
 #include "service/outbound/post_pool.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
+
+// Names of *.silent are asked for until a test has seen what it wanted to see: their server does not answer.
+static std::promise<void>* silent_answers = nullptr;
+
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** out) {
+  if (name != nullptr && std::string_view(name).ends_with(".silent")) {
+    silent_answers->get_future().wait();
+    return EAI_AGAIN;
+  }
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(name, service, hints, out);
+}
 
 namespace meshd::outbound {
 namespace {
@@ -117,6 +132,18 @@ TEST(PostPool, a_receiver_that_never_answers_is_given_up) {
   const PostOutcome outcome = post(pool, receiver.url());
   EXPECT_EQ(outcome.status, 0);
   EXPECT_FALSE(outcome.error.empty());
+}
+
+TEST(PostPool, a_name_that_nobody_resolves_does_not_keep_others_waiting) {
+  std::promise<void> answers;
+  silent_answers = &answers;
+  PostLimits limits;
+  limits.connecting = limits.whole = std::chrono::milliseconds(100);
+  PostPool pool(kLoopback, limits);
+  EXPECT_EQ(post(pool, "http://name.silent/hook").status, 0);
+  Receiver receiver("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(post(pool, receiver.url()).status, 204);
+  answers.set_value();
 }
 
 TEST(PostPool, stopping_ends_what_is_under_way_and_what_comes_later) {

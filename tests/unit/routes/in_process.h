@@ -185,7 +185,8 @@ class InProcess {
                                    memory_,
                                    {api::encode_effects_delivery, api::encode_job_delivery},
                                    [](const std::string&, const std::string&) {}};
-  webhooks::WebhookStore webhooks_{store_->catalog(), clock_, posts_.guard(), [](const storage::WebhookRow&) {}};
+  webhooks::WebhookStore webhooks_{store_->catalog(), clock_, posts_.guard(), [](const storage::WebhookRow&) {},
+                                   [](const std::string&) {}};
   api::Services services_{clock_,   memory_,    *pool_,    compiler_,
                           warmup_,  engine_,    arrays_,   uploads_,
                           meshes_,  programs_,  sessions_, log_,

@@ -19,7 +19,8 @@ class NodeStore : public ::testing::Test {
       : store_(folder_.path()),
         arrays_(*store_, tensor::BufferPool::create(0), clock_, int64_t{1} << 30, int64_t{1} << 40,
                 {.timeout = std::chrono::seconds(60), .most_of_principal = 3, .most_bytes = 1000}),
-        nodes_(*store_, arrays_, clock_, {.most_nodes = 4, .most_groups = 2, .most_document_bytes = 100}) {}
+        nodes_(*store_, arrays_, clock_,
+               {.most_nodes = 4, .most_groups = 2, .most_document_bytes = 100, .most_attribute_bytes = 500}) {}
 
   /// uint8[2] in chunks of 1, fill value 9.
   void put_array(const std::string& path) {
@@ -79,7 +80,8 @@ TEST_F(NodeStore, chunks_keep_all_of_their_tree_and_nothing_else) {
   const auto made = commit("a");
   ASSERT_EQ(made.size(), 2U);
   EXPECT_EQ(values(made[0]), (std::vector<int>{9, 1}));
-  EXPECT_TRUE(nodes_.find_group("a", "ann"));
+  core::MemoryReservation memory;
+  EXPECT_TRUE(nodes_.find_group("a", "ann", memory));
 }
 
 TEST_F(NodeStore, a_part_that_is_gone_is_not_passed_over) {
@@ -110,8 +112,53 @@ TEST_F(NodeStore, limits_are_of_nodes_documents_and_groups) {
   for (const char* path : {"a", "b", "c", "d"}) put_group(path);
   EXPECT_EQ(code_of([&] { put_group("e"); }), "limit_reached");
   EXPECT_EQ(code_of([&] { put_group("a", std::string(200, ' ')); }), "");
-  EXPECT_EQ(code_of([&] { put_group("b"); }), "overloaded");
+  EXPECT_EQ(code_of([&] { put_group("b"); }), "limit_reached") << "of documents";
   EXPECT_EQ(code_of([&] { commit(""); }), "limit_reached") << "of committed groups";
+}
+
+TEST_F(NodeStore, documents_of_one_principal_leave_room_for_others) {
+  put_group("a", std::string(30, ' '));
+  EXPECT_EQ(code_of([&] { put_group("b"); }), "limit_reached");
+  nodes_.put("ben", "a", 3, {"zarr.json", "{}", zarr::NodeKind::kGroup, "{}", nullptr});
+}
+
+TEST_F(NodeStore, attributes_of_a_principal_are_limited) {
+  for (const char* path : {"a", "b"}) {
+    put_group(path, std::string(200, ' '));
+    commit(path);
+  }
+  put_group("a", std::string(400, ' '));
+  EXPECT_EQ(code_of([&] { commit("a"); }), "limit_reached");
+  core::MemoryReservation memory;
+  EXPECT_EQ(nodes_.find_group("a", "ann", memory)->attributes.size(), 200U);
+}
+
+TEST_F(NodeStore, what_is_below_a_group_is_listed_as_far_as_there_is_memory) {
+  put_group("a", "{}");
+  put_group("a/b", std::string(300, ' '));
+  commit("a");
+  core::MemoryReservation enough(core::MemoryLedger::create(int64_t{1} << 20), core::MemoryAccount::kRequests);
+  const auto listed = nodes_.find_group("a", "ann", enough);
+  ASSERT_TRUE(listed && listed->arrays);
+  EXPECT_EQ(listed->groups.size(), 1U);
+  EXPECT_GT(enough.bytes(), 300);
+  core::MemoryReservation little(core::MemoryLedger::create(int64_t{16} << 10), core::MemoryAccount::kRequests);
+  const auto alone = nodes_.find_group("a", "ann", little);
+  ASSERT_TRUE(alone);
+  EXPECT_FALSE(alone->arrays);
+  EXPECT_EQ(alone->attributes, "{}");
+  EXPECT_TRUE(alone->groups.empty());
+  EXPECT_EQ(little.bytes(), 0);
+}
+
+TEST_F(NodeStore, a_document_that_comes_behind_its_commit_is_pending_no_more) {
+  put_array("a");
+  const auto array = nodes_.find_pending("ann", "a", 3)->array;
+  commit("a");
+  nodes_.put("ann", "a", 3, {"zarr.json", "{}", zarr::NodeKind::kArray, "{}", array});
+  EXPECT_TRUE(array->is_gone());
+  nodes_.expire();
+  EXPECT_FALSE(nodes_.find_pending("ann", "a", 3));
 }
 
 TEST_F(NodeStore, a_pending_array_counts_until_it_ends) {

@@ -1,0 +1,99 @@
+// Which webhooks are delivered when there are many, and which are forgotten.
+#include "service/webhooks/dispatcher.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "service/webhooks/webhook_store.h"
+#include "tests/support/eventually.h"
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+/// A port that takes connections and never answers.
+class SilentReceiver {
+ public:
+  SilentReceiver() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(fd_, 128), 0);
+    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentReceiver() { ::close(fd_); }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+  void wait_for_connection() const { ::close(::accept(fd_, nullptr, nullptr)); }
+
+ private:
+  int fd_;
+  uint16_t port_ = 0;
+};
+
+class Dispatcher : public ::testing::Test {
+ protected:
+  Dispatcher() { deliveries_.start(); }
+
+  std::string session_of(const std::string& principal) {
+    auto row = session_row("ses_" + principal, principal);
+    store_->catalog().write([&](storage::Transaction& transaction) {
+      transaction.insert_session(row);
+      std::vector<storage::EffectRow> effects = {effect_row("job", 1, "")};
+      transaction.append_effects(row.id, effects);
+    });
+    return row.id;
+  }
+  storage::WebhookRow add(const std::string& principal, const std::string& session, const std::string& url,
+                          int64_t after = 0) {
+    webhooks::WebhookRequest request;
+    request.session = session;
+    request.url = url;
+    request.after = after;
+    return webhooks_.create(principal, request, std::nullopt);
+  }
+
+  TempFolder folder_{TempFolder::Where::kMemory};
+  OpenStore store_{folder_.path()};
+  core::SystemClock clock_;
+  effects::EffectLog log_{store_->catalog()};
+  SilentReceiver silent_, other_;
+  outbound::PostPool posts_{outbound::AddressGuard({*outbound::parse_network("127.0.0.0/8")}),
+                            {std::chrono::minutes(10), std::chrono::minutes(10)}};
+  webhooks::Dispatcher deliveries_{store_->catalog(),
+                                   log_,
+                                   posts_,
+                                   clock_,
+                                   core::MemoryLedger::create(int64_t{1} << 30),
+                                   {[](const storage::WebhookRow&, std::vector<storage::EffectRow>) { return "{}"; },
+                                    [](const storage::WebhookRow&, const storage::JobRow&) { return "{}"; }},
+                                   [](const std::string&, const std::string&) {}};
+  webhooks::WebhookStore webhooks_{store_->catalog(), clock_, posts_.guard(),
+                                   [this](const storage::WebhookRow& row) { deliveries_.changed(row); },
+                                   [this](const std::string& id) { deliveries_.removed(id); }};
+};
+
+// Receivers that take their time, as many as may be under way at all, leave room for one of another principal.
+TEST_F(Dispatcher, slow_receivers_of_one_principal_do_not_keep_those_of_others_waiting) {
+  const std::string mine = session_of("ann"), theirs = session_of("ben");
+  for (int i = 0; i < 40; ++i) add("ann", mine, silent_.url());
+  ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 8; }));
+  add("ben", theirs, other_.url());
+  ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 9; }));
+  ASSERT_EQ(deliveries_.counters().under_way, 9);
+  other_.wait_for_connection();
+}
+
+TEST_F(Dispatcher, deleted_webhooks_are_forgotten) {
+  const std::string session = session_of("ann");
+  for (int i = 0; i < 20; ++i) webhooks_.remove(add("ann", session, silent_.url(), 1).id, "ann");
+  EXPECT_TRUE(eventually([&] { return deliveries_.counters().active == 0; }));
+}
+
+}  // namespace
+}  // namespace meshd::testing
