@@ -20,7 +20,9 @@ Bits reduced(Bits code, int exponent_bits, int mantissa_bits) {
   uint64_t bits = code;
   const uint64_t sign = bits & kSign;
   bits &= ~kSign;
-  // A format without a mantissa has no NaN.
+  // A format without a mantissa has no NaN: it becomes infinity, as in XLA's evaluator of constants (which drops the
+  // sign, too). XLA's compiled code for CPUs keeps NaN, whatever the bits; of numbers and infinities both give the
+  // same.
   if (bits > kInfinity) return mantissa_bits == 0 ? static_cast<Bits>(kInfinity) : code;
   if (mantissa_bits < kMantissa) {
     const int dropped = kMantissa - mantissa_bits;

@@ -101,6 +101,17 @@ template <class Op, class Acc, class Value>
       }
     }
   }
+  if constexpr (std::is_same_v<Op, Add<double>> && std::is_same_v<Value, double>) {
+    // Eight values in a tree become one: a chain of sums that is an eighth as long loses fewer digits.
+    for (; i + 8 * kLanes <= count; i += 8 * kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        const Value* const eight = from + i + j;
+        const Value first = (eight[0] + eight[kLanes]) + (eight[2 * kLanes] + eight[3 * kLanes]);
+        const Value second = (eight[4 * kLanes] + eight[5 * kLanes]) + (eight[6 * kLanes] + eight[7 * kLanes]);
+        lanes[static_cast<size_t>(j)] += first + second;
+      }
+    }
+  }
   for (; i + kLanes <= count; i += kLanes) {
     for (int64_t j = 0; j < kLanes; ++j) {
       Acc& lane = lanes[static_cast<size_t>(j)];

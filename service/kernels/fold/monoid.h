@@ -72,6 +72,8 @@ class Monoid {
   [[nodiscard]] int64_t lane_bytes() const;
   /// Elements in memory are accumulators already.
   [[nodiscard]] bool elements_are_sums() const { return elements_are_sums_; }
+  /// Each combination rounds: long chains of them lose digits.
+  [[nodiscard]] bool rounds() const { return !fold_ || fold_->rounds; }
   /// Fewer lanes than these cost as much as so many.
   static constexpr int64_t kCheapLanes = 64;
   /// Work of one combination, for estimates.

@@ -12,6 +12,7 @@ namespace {
 
 /// Windows of more rows than these are worth blocks.
 constexpr int64_t kFewElements = 6;
+constexpr int64_t kRunRows = 8;  ///< of a block, where each combination rounds
 
 int64_t ceil_div_any(int64_t a, int64_t b) { return -core::floor_div(-a, b); }
 
@@ -225,21 +226,41 @@ void WindowPass::run_blocks(const Monoid& monoid, Monoid::Worker& worker, const 
                             const Rows& spare, int64_t lanes) const {
   const int64_t step = dim_.window_dilation;
   const int64_t size = dim_.size;
+  // Where each combination rounds, runs of a block are combined by themselves and then get what is beyond them, so that
+  // no row comes from a chain as long as the block.
+  const int64_t run = monoid.rounds() ? std::min(block_, kRunRows) : block_;
+  const auto in_block = [&](int64_t row) { return row / step % block_; };
   for (int64_t row = 0; needs_begins_ && row < size; row += step) {
     const int64_t some = std::min(step, size - row) * lanes;
     const Rows to = advanced_to(monoid, spare, row * lanes);
-    if (row / step % block_ == 0) {
+    if (in_block(row) % run == 0) {
       copy_rows(monoid, advanced(monoid, rows, row * lanes), to, some);
     } else {
       worker.combine(advanced(monoid, spare, (row - step) * lanes), advanced(monoid, rows, row * lanes), to, some);
     }
   }
+  for (int64_t row = 0; needs_begins_ && run < block_ && row < size; row += step) {
+    if (in_block(row) < run) continue;
+    const int64_t before = row - (in_block(row) % run + 1) * step;
+    const Rows to = advanced_to(monoid, spare, row * lanes);
+    worker.combine(advanced(monoid, spare, before * lanes), advanced(monoid, to, 0), to,
+                   std::min(step, size - row) * lanes);
+  }
   if (needs_ends_ && size > step) {
-    for (int64_t row = (size - 1) / step * step - step; row >= 0; row -= step) {
-      if (row / step % block_ == block_ - 1) continue;
+    const int64_t last = (size - 1) / step * step - step;
+    for (int64_t row = last; row >= 0; row -= step) {
+      if (in_block(row) == block_ - 1 || in_block(row) % run == run - 1) continue;
       const int64_t some = std::min(step, size - row - step) * lanes;
       const Rows to = advanced_to(monoid, rows, row * lanes);
       worker.combine(advanced(monoid, to, 0), advanced(monoid, rows, (row + step) * lanes), to, some);
+    }
+    for (int64_t row = last; run < block_ && row >= 0; row -= step) {
+      const int64_t ahead = run - in_block(row) % run;
+      const int64_t after = row + ahead * step;
+      if (in_block(row) + ahead >= block_ || after >= size) continue;
+      const Rows to = advanced_to(monoid, rows, row * lanes);
+      worker.combine(advanced(monoid, to, 0), advanced(monoid, rows, after * lanes), to,
+                     std::min(step, size - after) * lanes);
     }
   }
   for (const Piece& piece : pieces_) {

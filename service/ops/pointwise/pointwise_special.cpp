@@ -316,7 +316,8 @@ OpDef real_row() {
 
 OpDef reduce_precision_row() {
   OpDef def = pointwise<"stablehlo.reduce_precision", 1, kFloats, Gives::kSame>(
-      "rounds to fewer exponent and mantissa bits and keeps the type", {.emit = emit_reduce_precision});
+      "rounds to fewer exponent and mantissa bits and keeps the type; without mantissa bits NaN becomes infinity",
+      {.emit = emit_reduce_precision});
   def.text.fields = {{"format", FieldKind::kFormat}};
   def.infer = infer_reduce_precision;
   def.quantized = kQuantizedMath;

@@ -1,5 +1,6 @@
 // Elementwise functions of complex numbers as types with a static apply. Arithmetic is written out, part by part, as
-// XLA does it; complex64 functions go through double, which makes them right to the last place but one.
+// XLA does it; complex64 functions go through double, which makes them right to the last place but one, and so do
+// quotients, powers and some functions of complex128 through long double.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace meshd::kernels {
 
@@ -23,6 +25,18 @@ std::complex<double> to_double(ComplexPair<T> z) {
 }
 template <class T>
 ComplexPair<T> from_double(const std::complex<double>& z) {
+  return {static_cast<T>(z.real()), static_cast<T>(z.imag())};
+}
+
+/// The real type that functions of complex<T> go through.
+template <class T>
+using WideReal = std::conditional_t<sizeof(T) == sizeof(float), double, long double>;
+template <class T>
+std::complex<WideReal<T>> to_wide(ComplexPair<T> z) {
+  return {static_cast<WideReal<T>>(z.re), static_cast<WideReal<T>>(z.im)};
+}
+template <class T>
+ComplexPair<T> from_wide(const std::complex<WideReal<T>>& z) {
   return {static_cast<T>(z.real()), static_cast<T>(z.imag())};
 }
 
@@ -100,9 +114,7 @@ struct ComplexSign {
 };
 template <class T>
 struct ComplexDivide {
-  static ComplexPair<T> apply(ComplexPair<T> a, ComplexPair<T> b) {
-    return from_double<T>(to_double(a) / to_double(b));
-  }
+  static ComplexPair<T> apply(ComplexPair<T> a, ComplexPair<T> b) { return from_wide<T>(to_wide(a) / to_wide(b)); }
 };
 
 // --- functions of one complex<double>, which the C library has ---
@@ -112,10 +124,39 @@ inline std::complex<double> complex_logistic(const std::complex<double>& z) { re
 inline std::complex<double> complex_cbrt(const std::complex<double>& z) {
   return z == 0.0 ? z : std::pow(z, std::complex<double>(1.0 / 3.0));
 }
+/// cosh y and sinh y of a moderate y from one exponential, with digits to spare.
+struct HyperbolicPair {
+  long double cosh;
+  long double sinh;
+};
+inline HyperbolicPair hyperbolic_pair(double y) {
+  const long double e = std::exp(static_cast<long double>(y));
+  const bool cancels = std::abs(y) < 0.5;
+  return {(e + 1 / e) / 2, cancels ? std::sinh(static_cast<long double>(y)) : (e - 1 / e) / 2};
+}
+inline bool has_hyperbolic_pair(const std::complex<long double>& z) {
+  constexpr long double kModerate = 700;
+  return std::isfinite(z.real()) && std::abs(z.imag()) < kModerate;
+}
+/// sin z and cos z of parts that are doubles: the library's sines of double are within 0.55 units, its cosh and sinh
+/// are not.
+inline std::complex<long double> complex_sin(const std::complex<long double>& z) {
+  if (!has_hyperbolic_pair(z)) return std::sin(z);
+  const auto x = static_cast<double>(z.real());
+  const HyperbolicPair y = hyperbolic_pair(static_cast<double>(z.imag()));
+  return {std::sin(x) * y.cosh, std::cos(x) * y.sinh};
+}
+inline std::complex<long double> complex_cos(const std::complex<long double>& z) {
+  if (!has_hyperbolic_pair(z)) return std::cos(z);
+  const auto x = static_cast<double>(z.real());
+  const HyperbolicPair y = hyperbolic_pair(static_cast<double>(z.imag()));
+  return {std::cos(x) * y.cosh, -(std::sin(x) * y.sinh)};
+}
 /// exp(z) - 1 without cancellation near zero.
-inline std::complex<double> complex_expm1(const std::complex<double>& z) {
+template <class Real>
+std::complex<Real> complex_expm1(const std::complex<Real>& z) {
   if (z.imag() == 0) return {std::expm1(z.real()), z.imag()};
-  const double half_sine = std::sin(0.5 * z.imag());
+  const Real half_sine = std::sin(z.imag() / 2);
   return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half_sine * half_sine, std::exp(z).imag()};
 }
 /// log(1 + z) without cancellation near zero: |1 + z|^2 - 1 is summed exactly enough with fma.
@@ -140,16 +181,17 @@ inline std::complex<double> complex_log1p(const std::complex<double>& z) {
   if (sum < -0.5) return {std::log(std::hypot(1 + x, y)), angle};
   return {0.5 * std::log1p(sum + error), angle};
 }
-inline std::complex<double> complex_power(const std::complex<double>& a, const std::complex<double>& b) {
-  if (b == 0.0) return 1.0;
-  if (a == 0.0 && b.real() > 0 && b.imag() == 0) return 0.0;
+template <class Real>
+std::complex<Real> complex_power(const std::complex<Real>& a, const std::complex<Real>& b) {
+  if (b == Real{0}) return Real{1};
+  if (a == Real{0} && b.real() > 0 && b.imag() == 0) return Real{0};
   return std::pow(a, b);
 }
 
 template <class T>
 struct ComplexPower {
   static ComplexPair<T> apply(ComplexPair<T> a, ComplexPair<T> b) {
-    return from_double<T>(complex_power(to_double(a), to_double(b)));
+    return from_wide<T>(complex_power(to_wide(a), to_wide(b)));
   }
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "service/kernels/elementwise/functors/double_functions.h"
 #include "service/kernels/elementwise/functors/float_polynomials.h"
 #include "service/kernels/elementwise/functors/vector_math.h"
 
@@ -177,7 +178,8 @@ struct TotalCompare {
 
 // Functors with apply_fma are compiled to it where the processor has FMA (lane_loop.h). Functions of float whose vector
 // form in the library is further from the exact value than XLA's go through double: then they are the nearest float,
-// but where the exact value is all but half way between two.
+// but where the exact value is all but half way between two. Functors with apply_library answer NaN from apply_fma
+// where their recipe does not reach, and loops call the library there.
 
 template <class T>
 struct Exp {
@@ -194,6 +196,12 @@ struct Log {
   static T apply(T x) { return std::log(x); }
 };
 template <>
+struct Log<double> {
+  static double apply(double x) { return std::log(x); }
+  static double apply_fma(double x) { return log_of_double(x); }
+  static double apply_library(double x) { return library_log(x); }
+};
+template <>
 struct Log<float> {
   static float apply(float x) { return log_of<false>(x); }
   static float apply_fma(float x) { return log_of<true>(x); }
@@ -201,6 +209,11 @@ struct Log<float> {
 template <class T>
 struct Rsqrt {
   static T apply(T x) { return static_cast<T>(1 / std::sqrt(double{x})); }
+};
+template <>
+struct Rsqrt<double> {
+  static double apply(double x) { return 1 / std::sqrt(x); }
+  static double apply_fma(double x) { return rsqrt_of_double(x); }
 };
 template <class T>
 struct Cbrt {
@@ -210,13 +223,31 @@ template <class T>
 struct Sin {
   static T apply(T x) { return static_cast<T>(std::sin(double{x})); }
 };
+template <>
+struct Sin<double> {
+  static double apply(double x) { return std::sin(x); }
+  static double apply_fma(double x) { return sin_of_double(x); }
+  static double apply_library(double x) { return library_sin(x); }
+};
 template <class T>
 struct Cos {
   static T apply(T x) { return static_cast<T>(std::cos(double{x})); }
 };
+template <>
+struct Cos<double> {
+  static double apply(double x) { return std::cos(x); }
+  static double apply_fma(double x) { return cos_of_double(x); }
+  static double apply_library(double x) { return library_cos(x); }
+};
 template <class T>
 struct Tan {
   static T apply(T x) { return static_cast<T>(std::tan(double{x})); }
+};
+template <>
+struct Tan<double> {
+  static double apply(double x) { return std::tan(x); }
+  static double apply_fma(double x) { return tan_of_double(x); }
+  static double apply_library(double x) { return library_tan(x); }
 };
 template <class T>
 struct Erf {
@@ -227,21 +258,51 @@ struct Erf<float> {
   static float apply(float x) { return erf_of<false>(x); }
   static float apply_fma(float x) { return erf_of<true>(x); }
 };
+template <>
+struct Erf<double> {
+  static double apply(double x) { return std::erf(x); }
+  static double apply_fma(double x) { return erf_of_double(x); }
+  static double apply_library(double x) { return library_erf(x); }
+};
 template <class T>
 struct Asin {
   static T apply(T x) { return static_cast<T>(std::asin(double{x})); }
+};
+template <>
+struct Asin<double> {
+  static double apply(double x) { return std::asin(x); }
+  static double apply_fma(double x) { return asin_of_double(x); }
+  static double apply_library(double x) { return library_asin(x); }
 };
 template <class T>
 struct Acos {
   static T apply(T x) { return static_cast<T>(std::acos(double{x})); }
 };
+template <>
+struct Acos<double> {
+  static double apply(double x) { return std::acos(x); }
+  static double apply_fma(double x) { return acos_of_double(x); }
+  static double apply_library(double x) { return library_acos(x); }
+};
 template <class T>
 struct Atan {
   static T apply(T x) { return static_cast<T>(std::atan(double{x})); }
 };
+template <>
+struct Atan<double> {
+  static double apply(double x) { return std::atan(x); }
+  static double apply_fma(double x) { return atan_of_double(x); }
+  static double apply_library(double x) { return library_atan(x); }
+};
 template <class T>
 struct Power {
   static T apply(T a, T b) { return std::pow(a, b); }
+};
+template <>
+struct Power<double> {
+  static double apply(double a, double b) { return std::pow(a, b); }
+  static double apply_fma(double a, double b) { return power_of_double(a, b); }
+  static double apply_library(double a, double b) { return library_pow(a, b); }
 };
 template <>
 struct Power<float> {
@@ -251,6 +312,12 @@ struct Power<float> {
 template <class T>
 struct Atan2 {
   static T apply(T a, T b) { return static_cast<T>(std::atan2(double{a}, double{b})); }
+};
+template <>
+struct Atan2<double> {
+  static double apply(double a, double b) { return std::atan2(a, b); }
+  static double apply_fma(double a, double b) { return atan2_of_double(a, b); }
+  static double apply_library(double a, double b) { return library_atan2(a, b); }
 };
 template <class T>
 struct Expm1 {

@@ -108,17 +108,18 @@ constexpr std::array<double, 23> kI1Large = {
     -0.000110588938762623716, -0.00976109749136146841,  0.77857623501828012,
 };
 
-/// Clenshaw's sum of a Chebyshev series; the lowest coefficient counts half.
-double chebyshev(std::span<const double> coefficients, double t) {
-  double b0 = 0;
-  double b1 = 0;
-  double b2 = 0;
+/// Clenshaw's sum of a Chebyshev series; the lowest coefficient counts half. In long double: the sum cancels near its
+/// ends.
+long double chebyshev(std::span<const double> coefficients, long double t) {
+  long double b0 = 0;
+  long double b1 = 0;
+  long double b2 = 0;
   for (const double coefficient : coefficients) {
     b2 = b1;
     b1 = b0;
     b0 = 2 * t * b1 - b2 + coefficient;
   }
-  return 0.5 * (b0 - b2);
+  return (b0 - b2) / 2;
 }
 
 constexpr double kBesselSplit = 8;
@@ -166,15 +167,15 @@ double digamma(double x) {
 }
 
 double bessel_i0e(double x) {
-  x = std::fabs(x);
-  if (x <= kBesselSplit) return chebyshev(kI0Small, x / 4 - 1);
-  return chebyshev(kI0Large, 16 / x - 1) / std::sqrt(x);
+  const long double magnitude = std::fabs(x);
+  if (magnitude <= kBesselSplit) return static_cast<double>(chebyshev(kI0Small, magnitude / 4 - 1));
+  return static_cast<double>(chebyshev(kI0Large, 16 / magnitude - 1) / std::sqrt(magnitude));
 }
 
 double bessel_i1e(double x) {
-  const double magnitude = std::fabs(x);
-  if (magnitude <= kBesselSplit) return chebyshev(kI1Small, magnitude / 4 - 1) * x;
-  return std::copysign(chebyshev(kI1Large, 16 / magnitude - 1) / std::sqrt(magnitude), x);
+  const long double magnitude = std::fabs(x);
+  if (magnitude <= kBesselSplit) return static_cast<double>(chebyshev(kI1Small, magnitude / 4 - 1) * x);
+  return std::copysign(static_cast<double>(chebyshev(kI1Large, 16 / magnitude - 1) / std::sqrt(magnitude)), x);
 }
 
 double zeta(double x, double q) {

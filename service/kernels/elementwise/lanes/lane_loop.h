@@ -26,10 +26,33 @@ template <class Op, bool kFma, class... A>
   }
 }
 
+/// Whether an op's recipe with FMA leaves some lanes, those it answers NaN for, to Op::apply_library.
+template <class Op, class... A>
+concept LeavesLanes = requires(A... values) {
+  Op::apply_library(values...);
+};
+
 /// The operands' addresses as parameters: read from the array in the loop, a result of bytes (bool, int8) could
 /// overwrite them, and the loop would stay scalar.
 template <class Op, bool kFma, class R, class... A>
 [[gnu::always_inline]] inline void block_of(R* out, const A*... operands) {
+  if constexpr (kFma && LeavesLanes<Op, A...>) {
+    // The result may be an operand's memory, which the lanes that are left need.
+    alignas(64) R lanes[kBlockLanes];
+    uint64_t left = 0;
+    for (int64_t j = 0; j < kBlockLanes; ++j) {
+      const R value = Op::apply_fma(operands[j]...);
+      lanes[j] = value;
+      left |= value != value ? ~uint64_t{0} : uint64_t{0};
+    }
+    if (left != 0) {
+      for (int64_t j = 0; j < kBlockLanes; ++j) {
+        if (lanes[j] != lanes[j]) lanes[j] = Op::apply_library(operands[j]...);
+      }
+    }
+    for (int64_t j = 0; j < kBlockLanes; ++j) out[j] = lanes[j];
+    return;
+  }
   // The result may be an operand's own memory, lane for lane; that is no dependency between lanes.
 #pragma GCC ivdep
   for (int64_t j = 0; j < kBlockLanes; ++j) out[j] = apply_at_level<Op, kFma>(operands[j]...);

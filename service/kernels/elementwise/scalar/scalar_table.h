@@ -58,6 +58,21 @@ struct ThroughComplex {
     static ComplexPair<T> apply(ComplexPair<T> z) { return from_double<T>(F(to_double(z))); }
   };
 };
+/// A function that the complex functions of the C library lose digits of: complex128 goes through long double, too.
+template <std::complex<double> (*F)(const std::complex<double>&),
+          std::complex<long double> (*Wider)(const std::complex<long double>&)>
+struct ThroughWider {
+  template <class T>
+  struct Of {
+    static ComplexPair<T> apply(ComplexPair<T> z) {
+      if constexpr (sizeof(T) == sizeof(float)) {
+        return from_wide<T>(F(to_wide(z)));
+      } else {
+        return from_wide<T>(Wider(to_wide(z)));
+      }
+    }
+  };
+};
 /// A comparison in the order -NaN < -inf < ... < inf < NaN.
 template <template <class> class Compare>
 struct Total {
@@ -180,7 +195,7 @@ inline constexpr std::tuple kScalarTable{
     Row<>{{.op = ScalarOp::kSelect, .name = "select", .operands = 3}},
     Row<Loop<Clamp>, Loop<IntClamp>, Loop<IntClamp>>{{.op = ScalarOp::kClamp, .name = "clamp", .operands = 3}},
     Row<Loop<Sign>, Loop<IntSign>, None, Calls<ComplexSign>>{{.name = "sign"}},
-    Row<Loop<Expm1>, None, None, Calls<ThroughComplex<complex_expm1>::Of>>{
+    Row<Loop<Expm1>, None, None, Calls<ThroughWider<complex_expm1<double>, complex_expm1<long double>>::Of>>{
         {.name = "exponential_minus_one", .cost = 10}},
     Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{{.name = "log", .cost = 10}},
     Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{{.name = "log_plus_one", .cost = 10}},
@@ -188,10 +203,12 @@ inline constexpr std::tuple kScalarTable{
         {.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
     Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{{.name = "rsqrt", .cost = 4}},
     Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{{.name = "cbrt", .cost = 10}},
-    Row<Loop<Sin>, None, None, Calls<ThroughComplex<std::sin<double>>::Of>>{{.name = "sine", .cost = 10}},
-    Row<Loop<Cos>, None, None, Calls<ThroughComplex<std::cos<double>>::Of>>{{.name = "cosine", .cost = 10}},
-    Row<Loop<Tan>, None, None, Calls<ThroughComplex<std::tan<double>>::Of>>{{.name = "tan", .cost = 10}},
-    Row<Loop<Tanh>, None, None, Calls<ThroughComplex<std::tanh<double>>::Of>>{{.name = "tanh", .cost = 10}},
+    Row<Loop<Sin>, None, None, Calls<ThroughWider<std::sin<double>, complex_sin>::Of>>{{.name = "sine", .cost = 10}},
+    Row<Loop<Cos>, None, None, Calls<ThroughWider<std::cos<double>, complex_cos>::Of>>{{.name = "cosine", .cost = 10}},
+    Row<Loop<Tan>, None, None, Calls<ThroughWider<std::tan<double>, std::tan<long double>>::Of>>{
+        {.name = "tan", .cost = 10}},
+    Row<Loop<Tanh>, None, None, Calls<ThroughWider<std::tanh<double>, std::tanh<long double>>::Of>>{
+        {.name = "tanh", .cost = 10}},
     Row<Loop<Logistic>, None, None, Calls<ThroughComplex<complex_logistic>::Of>>{{.name = "logistic", .cost = 10}},
     Row<Loop<Ceil>>{{.name = "ceil"}},
     Row<Loop<RoundAway>>{{.name = "round_nearest_afz"}},
@@ -206,12 +223,14 @@ inline constexpr std::tuple kScalarTable{
     Row<Calls<ThroughDouble<erf_inv>::Of>>{{.name = "erf_inv", .cost = 40}},
     Row<Loop<Asin>, None, None, Calls<ThroughComplex<std::asin<double>>::Of>>{{.name = "asin", .cost = 40}},
     Row<Loop<Acos>, None, None, Calls<ThroughComplex<std::acos<double>>::Of>>{{.name = "acos", .cost = 40}},
-    Row<Loop<Atan>, None, None, Calls<ThroughComplex<std::atan<double>>::Of>>{{.name = "atan", .cost = 40}},
+    Row<Loop<Atan>, None, None, Calls<ThroughWider<std::atan<double>, std::atan<long double>>::Of>>{
+        {.name = "atan", .cost = 40}},
     Row<Loop<Sinh>, None, None, Calls<ThroughComplex<std::sinh<double>>::Of>>{{.name = "sinh", .cost = 40}},
     Row<Loop<Cosh>, None, None, Calls<ThroughComplex<std::cosh<double>>::Of>>{{.name = "cosh", .cost = 40}},
     Row<Loop<Asinh>, None, None, Calls<ThroughComplex<std::asinh<double>>::Of>>{{.name = "asinh", .cost = 40}},
     Row<Loop<Acosh>, None, None, Calls<ThroughComplex<std::acosh<double>>::Of>>{{.name = "acosh", .cost = 40}},
-    Row<Loop<Atanh>, None, None, Calls<ThroughComplex<std::atanh<double>>::Of>>{{.name = "atanh", .cost = 40}},
+    Row<Loop<Atanh>, None, None, Calls<ThroughWider<std::atanh<double>, std::atanh<long double>>::Of>>{
+        {.name = "atanh", .cost = 40}},
     Row<Calls<ThroughDouble<bessel_i0e>::Of>>{{.name = "bessel_i0e", .cost = 40}},
     Row<Calls<ThroughDouble<bessel_i1e>::Of>>{{.name = "bessel_i1e", .cost = 40}},
     Row<Loop<Square>, Loop<IntSquare>, None, Loop<ComplexSquare>>{{.name = "square", .bfloat16_loop = true}},

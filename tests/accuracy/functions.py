@@ -1,26 +1,28 @@
-#!/usr/bin/env python3
-"""How far meshd's and XLA's functions are from the exact value: accuracy.py URL [WORD].
+"""Functions of one number or two against mpmath with 200 bits, in units in the last place.
 
-For each function and element type the largest and mean error in units in the last place, against mpmath with 200 bits, over
-1,500 arguments where the function has its range and its difficult places. Rows where XLA is closer end with "XLA". Needs jax and
-mpmath; a function that JAX writes as several ops is the sum of their errors on both sides.
+Arguments are those of the conformance cases of the op and type, and 1,500 where the function has its range and its difficult places.
+A function that JAX writes as several ops is the sum of their errors on both sides.
 """
-import base64
 import json
-import sys
-import urllib.request
+import pathlib
 
 import jax
+import ml_dtypes
 import mpmath as mp
 import numpy as np
+from compared import Table, decoded, meshd
 from jax import lax
 
-jax.config.update("jax_enable_x64", True)
+CONFORMANCE = pathlib.Path(__file__).resolve().parent.parent / "conformance" / "ops"
 mp.mp.prec = 200
 COUNT = 1500
-CLOSER = 1.05  # of two errors that are this near to one another neither is the larger
 RANDOM = np.random.RandomState(5)
 PART = {"complex64": np.float32, "complex128": np.float64}
+TYPES = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+# Where XLA is closer, with the reason.
+KNOWN = {
+    "bessel_i0e": "JAX writes it as a chain of products and sums, which XLA computes with one rounding for two",
+}
 
 
 def spread(low, high, count):
@@ -71,30 +73,28 @@ FUNCTIONS = {
 }
 
 
-def meshd(url, text, args):
-    body = {"program": {"format": "stablehlo", "text": text}, "results": {"encoding": "base64"},
-            "arguments": [{"dtype": str(x.dtype), "shape": list(x.shape), "base64": base64.b64encode(x.tobytes()).decode()} for x in args]}
-    request = urllib.request.Request(url + "/v1/run", json.dumps(body).encode(), {"Content-Type": "application/json"})
-    result = json.load(urllib.request.urlopen(request))["results"][0]
-    return np.frombuffer(base64.b64decode(result["base64"]), result["dtype"]).reshape(result["shape"])
-
-
 def exact(x):
     return mp.mpc(float(x.real), float(x.imag)) if np.iscomplexobj(x) else mp.mpf(float(x))
 
 
+def limits_of(dtype):
+    part = np.dtype(PART.get(dtype.name, dtype))
+    return ml_dtypes.finfo(part) if part.name in ("bfloat16", "float16") else np.finfo(part)
+
+
 def errors(got, wanted, dtype):
-    """Largest and mean; of complex numbers relative to their magnitude. Results out of range are left out."""
-    limits = np.finfo(PART.get(dtype.name, dtype))
+    """Value by value; of complex numbers relative to their magnitude. Results out of range are left out."""
+    limits = limits_of(dtype)
     eps, tiny, largest = (mp.mpf(float(x)) for x in (limits.eps, limits.tiny, limits.max))
     out = []
     for g, w in zip(got, wanted):
-        if not np.isfinite(g) or abs(w) > largest / 2:
+        if not mp.isfinite(w) or abs(w) > largest / 2:
             continue
         size = max(abs(w), tiny)
         unit = eps * (size if dtype.name in PART else mp.mpf(2) ** mp.floor(mp.log(size, 2)))
-        out.append(float(abs(exact(g) - w) / unit))
-    return max(out), sum(out) / len(out)
+        # A result that is not finite where the exact one is in range is as wrong as can be.
+        out.append(float(abs(exact(g) - w) / unit) if np.isfinite(g) else 1e30)
+    return out
 
 
 def sample(kind, dtype):
@@ -102,24 +102,42 @@ def sample(kind, dtype):
     return (x + 1j * RANDOM.permutation(arguments(kind)) if dtype.name in PART else x).astype(dtype)
 
 
-def row(url, name, dtype):
+def conformance_arguments(name, dtype, count):
+    """Arguments of all cases of the op that have `count` of this type, one behind the other."""
+    columns = [[] for _ in range(count)]
+    for path in sorted((CONFORMANCE / name).glob("*.json")):
+        values = json.loads(path.read_text())["arguments"]
+        if len(values) != count or any(v["dtype"] != dtype.name for v in values):
+            continue
+        for column, value in zip(columns, np.broadcast_arrays(*map(decoded, values))):
+            column.append(value.reshape(-1))
+    return [np.concatenate(column) if column else np.zeros(0, dtype) for column in columns]
+
+
+def value_of(truth, args):
+    try:
+        return truth(*args)
+    except (ValueError, ZeroDivisionError, OverflowError, mp.libmp.NoConvergence):
+        return mp.nan  # no finite number, or outside of the domain
+
+
+def row(url, table, name, dtype):
     function, truth, kinds, _ = FUNCTIONS[name]
-    args = [sample(kind, dtype) for kind in kinds]
+    args = [np.concatenate(pair) for pair in zip([sample(kind, dtype) for kind in kinds], conformance_arguments(name, dtype, len(kinds)))]
     jitted = jax.jit(function)
-    theirs, ours = np.asarray(jitted(*args)), meshd(url, jitted.lower(*args).as_text(), args)
-    wanted = [truth(*map(exact, values)) for values in zip(*args)]
-    (our_max, our_mean), (their_max, their_mean) = errors(ours, wanted, dtype), errors(theirs, wanted, dtype)
-    closer = "XLA" if our_max > CLOSER * their_max or our_mean > CLOSER * their_mean else ""
-    print(f"{name:11} {dtype.name:11} {our_max:9.3g} {our_mean:8.3g} {their_max:9.3g} {their_mean:8.3g}  {closer}", flush=True)
-    return closer == ""
+    theirs, ours = np.asarray(jitted(*args)), meshd(url, jitted.lower(*args).as_text(), args)[0]
+    finite = np.logical_and.reduce([np.isfinite(x.astype(complex)) for x in args])
+    wanted = [value_of(truth, tuple(map(exact, values))) if ok else mp.nan for ok, *values in zip(finite, *args)]
+    real = dtype.name not in PART
+    wanted = [mp.nan if real and isinstance(w, mp.mpc) else w for w in wanted]
+    table.add(name, dtype.name, errors(ours, wanted, dtype), errors(theirs, wanted, dtype))
 
 
-def main():
-    url, word = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    print(f"{'function':11} {'type':11} {'meshd max':>9} {'mean':>8} {'XLA max':>9} {'mean':>8}")
-    good = [row(url, name, np.dtype(dtype)) for name, spec in FUNCTIONS.items() if word in name
-            for dtype in ("float32", "float64", "complex64", "complex128") if spec[3] or dtype not in PART]
-    print(f"at most XLA's in {sum(good)} of {len(good)} rows")
-
-
-main()
+def check(url, word):
+    table = Table("units in the last place", KNOWN)
+    for name, spec in FUNCTIONS.items():
+        if word in name:
+            for dtype in TYPES:
+                if spec[3] or dtype not in PART:
+                    row(url, table, name, np.dtype(getattr(ml_dtypes, dtype, None) or dtype))
+    return table.finish()
