@@ -50,6 +50,10 @@ const Schema<ir::Parameter>& schema() {
       {{"dtype", [](const Doc& doc) { return doc.type.dtype(); }},
        {"quantized", [](const Doc& doc) { return unless_empty(doc.quantized); }},
        {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims(); }},
+       {"bounds",
+        [](const Doc& doc) {
+          return doc.type.is_bounded() ? std::optional(std::span<const int64_t>(doc.type.bounds)) : std::nullopt;
+        }},
        {"sharding",
         [](const Doc& doc) {
           return doc.sharding ? std::optional(sharding_document(doc.sharding, doc.type.rank(), true)) : std::nullopt;

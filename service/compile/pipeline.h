@@ -57,6 +57,10 @@ struct ParsedProgram {
   [[nodiscard]] bool needs_trace() const { return numpy != nullptr && !is_traced; }
   /// @main with the signature that requests are held to.
   [[nodiscard]] const ir::Function& signature() const { return (is_specialised ? flat : module)->main(); }
+  /// A result has a size that depends on data. Known of what has no dynamic arguments.
+  [[nodiscard]] bool has_bounded_results() const {
+    return !flat->main().results.empty() && flat->main().results.back().is_sizes;
+  }
   [[nodiscard]] const ir::Parameter& argument(size_t i) const { return signature().arguments[arguments[i]]; }
   [[nodiscard]] const ir::Parameter& result(size_t i) const { return signature().results[results[i]]; }
 };

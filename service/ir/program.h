@@ -67,7 +67,11 @@ struct Parameter {
   bool is_token = false;                  ///< !stablehlo.token, or i1[0] with jax.token
   std::string result_info;                ///< jax.result_info
   std::string quantized;                  ///< the quantised element type of the text; `type` is of its storage integers
-  AttributeList attributes;               ///< all of them, as written
+  /// Of a result whose size depends on data, in what specialise() made: for each dimension the place of its size among
+  /// the elements of the last result, -1 where `type` says it. `type` has the bounds.
+  std::vector<int64_t> size_places;
+  bool is_sizes = false;     ///< the last result: the sizes of other results, for nobody else
+  AttributeList attributes;  ///< all of them, as written
   Location location;
 };
 

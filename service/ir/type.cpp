@@ -8,11 +8,22 @@
 namespace meshd::ir {
 namespace {
 
+std::string dim_text(int64_t size) { return size == tensor::kDynamicDim ? "?" : std::to_string(size); }
+
+/// ", #stablehlo.bounds<8, ?>", or nothing.
+std::string bounds_text(const tensor::Dims& bounds) {
+  if (bounds.empty()) return {};
+  std::string out = ", #stablehlo.bounds<";
+  for (size_t i = 0; i < bounds.size(); ++i) out += (i == 0 ? "" : ", ") + dim_text(bounds[i]);
+  return out + ">";
+}
+
 std::string tensor_text(const Type& type) {
-  if (!type.is_quantized()) return fmt::format("tensor<{}>", tensor::to_string(type.tensor));
+  if (!type.is_quantized())
+    return fmt::format("tensor<{}{}>", tensor::to_string(type.tensor), bounds_text(type.bounds));
   std::string out = "tensor<";
-  for (const int64_t size : type.dims()) out += (size == tensor::kDynamicDim ? "?" : std::to_string(size)) + "x";
-  return fmt::format("{}{}>", out, to_string(*type.quantization));
+  for (const int64_t size : type.dims()) out += dim_text(size) + "x";
+  return fmt::format("{}{}{}>", out, to_string(*type.quantization), bounds_text(type.bounds));
 }
 
 }  // namespace
@@ -24,7 +35,10 @@ Type storage_type(Type type) {
 }
 
 Type expressed_type(const Type& type) {
-  return type.is_quantized() ? Type::of({type.quantization->expressed, type.dims()}) : type;
+  if (!type.is_quantized()) return type;
+  Type out = Type::of({type.quantization->expressed, type.dims()});
+  out.bounds = type.bounds;
+  return out;
 }
 
 Type scalar_of(const Type& tensor) {

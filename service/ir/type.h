@@ -18,12 +18,16 @@ struct Type {
   std::vector<Type> elements;  ///< valid for kTuple
   /// Of a tensor with quantised elements; `tensor` has the storage type then. From the parser to legalize_quantized().
   QuantizationRef quantization = {};
+  /// Of a tensor with dynamic dimensions: the most elements that each may have, kDynamicDim where nothing says so.
+  /// Empty: no dimension has a bound.
+  tensor::Dims bounds = {};
 
   static Type of(tensor::TensorType type) { return {TypeKind::kTensor, std::move(type), {}, {}}; }
   static Type token() { return {TypeKind::kToken, {}, {}, {}}; }
   [[nodiscard]] bool is_tensor() const { return kind == TypeKind::kTensor; }
   [[nodiscard]] bool is_token() const { return kind == TypeKind::kToken; }
   [[nodiscard]] bool is_tuple() const { return kind == TypeKind::kTuple; }
+  [[nodiscard]] bool is_bounded() const { return !bounds.empty(); }
   [[nodiscard]] bool is_quantized() const { return static_cast<bool>(quantization); }
   [[nodiscard]] const tensor::Dims& dims() const { return tensor.dims; }
   [[nodiscard]] tensor::DType dtype() const { return tensor.dtype; }
@@ -42,7 +46,8 @@ Type scalar_of(const Type& tensor);
 /// Whether the type is quantised, or a tuple with such an element.
 bool has_quantized(const Type& type);
 
-/// tensor<2x3xf32>, tensor<2x!quant.uniform<i8:f32, 5.0e-01>>, !stablehlo.token, tuple<...>
+/// tensor<2x3xf32>, tensor<2x!quant.uniform<i8:f32, 5.0e-01>>, tensor<?x3xf32, #stablehlo.bounds<8, ?>>,
+/// !stablehlo.token, tuple<...>
 std::string to_string(const Type& type);
 
 }  // namespace meshd::ir

@@ -213,7 +213,8 @@ class JobRunner {
   void accept(const JobRef& accepted, bool background);
   /// The sharding of a result on the job's devices; nothing: one device, unsharded.
   static std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result);
-  static arrays::NewArray result_array(const Job& job, size_t result);
+  /// `type`: of the result; one whose size depends on data has it only after the run.
+  static arrays::NewArray result_array(const Job& job, size_t result, tensor::TensorType type);
   /// Gives the arrays that the job is to make their ids, those of its row where that has them.
   void promise_results(Job& job);
   /// Of a job that ends without a commit.

@@ -265,6 +265,12 @@ compile::ParsedRef program_for(const ModelSpec& spec, const std::vector<TensorTy
 
 void check_results(const ModelSpec& spec, const compile::ParsedProgram& program,
                    const std::vector<TensorType>& inputs) {
+  if (program.has_bounded_results()) {
+    throw core::Error("unsupported_type",
+                      fmt::format("a result of the program has a size that depends on data; the outputs of '{}' have "
+                                  "sizes that follow from those of its inputs",
+                                  spec.name));
+  }
   if (program.results.size() != spec.outputs.size()) {
     throw core::Error("invalid_request", fmt::format("the program has {} results for inputs of this size, '{}' has {} "
                                                      "outputs",

@@ -116,6 +116,8 @@ struct LocalParameter {
   sharding::TensorSharding sharding;  ///< closed
   int64_t aliases = -1;               ///< argument: result (token-free number) that takes its buffer; -1: none
   bool is_donated = false;            ///< argument: the text gives it up (aliasing or donor)
+  std::vector<int64_t> size_places;   ///< result: ir::Parameter::size_places; `global_type` has the bounds
+  bool is_sizes = false;              ///< result: ir::Parameter::is_sizes
   std::string result_info;
 };
 

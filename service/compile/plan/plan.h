@@ -323,6 +323,10 @@ struct Plan {
   }
   std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
 
+  /// Whether a result has a size that depends on data: the last result has the sizes then.
+  [[nodiscard]] bool has_bounded_results() const { return !results.empty() && results.back().parameter.is_sizes; }
+  /// Results that a client sees.
+  [[nodiscard]] size_t result_count() const { return results.size() - (has_bounded_results() ? 1 : 0); }
   [[nodiscard]] const ShardTable& table(TableId id) const { return tables[static_cast<size_t>(id)]; }
   [[nodiscard]] const Slot& slot(SlotId id) const { return slots[static_cast<size_t>(id)]; }
   [[nodiscard]] const Block& block(BlockId id) const { return blocks[static_cast<size_t>(id)]; }

@@ -37,6 +37,12 @@ std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequ
                       "the derivative of a program with dynamic dimensions is not supported; post a program with "
                       "static shapes");
   }
+  if (parsed.has_bounded_results()) {
+    throw core::Error(
+        "unsupported_type",
+        "the derivative of a program whose results have sizes that depend on data is not supported; give "
+        "it results of known sizes, such as what stablehlo.dynamic_pad with a static result type makes of them");
+  }
   program::GradientRequest wanted;
   wanted.arguments = with_tokens(request.arguments, parsed.arguments, "argument");
   wanted.results = with_tokens(request.results, parsed.results, "result");

@@ -58,15 +58,21 @@ void JobRunner::check_updates(Job& job) {
       wrong.add(pointer + "/argument", "expected the position of an argument that is a whole stored array");
       continue;
     }
-    const auto& given = job.lowered->plan->results;
-    if (update.result >= given.size()) {
+    const compile::Plan& plan = *job.lowered->plan;
+    if (update.result >= plan.result_count()) {
       wrong.add(pointer + "/result",
-                fmt::format("the program has {} results, there is no {}", given.size(), update.result));
+                fmt::format("the program has {} results, there is no {}", plan.result_count(), update.result));
       continue;
     }
     const arrays::ArrayInfo& info = stored->array->info();
-    const tensor::TensorType& type = given[update.result].parameter.global_type;
-    if (type != info.type) {
+    const partition::LocalParameter& given = plan.results[update.result].parameter;
+    const tensor::TensorType& type = given.global_type;
+    if (!given.size_places.empty()) {
+      wrong.add(pointer + "/result",
+                fmt::format("has a size that depends on data: it cannot take the place of array '{}', which is "
+                            "tensor<{}>; store it as a new one",
+                            info.id, tensor::to_string(info.type)));
+    } else if (type != info.type) {
       wrong.add(pointer + "/result", fmt::format("is tensor<{}>, array '{}' is tensor<{}>", tensor::to_string(type),
                                                  info.id, tensor::to_string(info.type)));
     }
@@ -117,7 +123,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->assignment = assign_devices(wanted, engine_.options().device_count);
   job->argument_types = std::move(types);
   job->lowered = compiler_.lower(compiler_.specialise(wanted.program, job->argument_types), job->assignment.lower);
-  if (const size_t results = job->lowered->plan->results.size();
+  if (const size_t results = job->lowered->plan->result_count();
       !wanted.result_names.empty() && wanted.result_names.size() != results) {
     const std::string counts = fmt::format("{} names for {} results", wanted.result_names.size(), results);
     throw core::Error("invalid_request", counts, {{"/results/names", counts + R"(; "" is none)"}});

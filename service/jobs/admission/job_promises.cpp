@@ -21,11 +21,11 @@ std::optional<sharding::TensorSharding> JobRunner::result_sharding(const Job& jo
   return concrete;
 }
 
-arrays::NewArray JobRunner::result_array(const Job& job, size_t result) {
+arrays::NewArray JobRunner::result_array(const Job& job, size_t result, tensor::TensorType type) {
   arrays::NewArray wanted;
   wanted.principal = job.request.principal;
   wanted.session = job.request.session;
-  wanted.type = job.lowered->plan->results[result].parameter.global_type;
+  wanted.type = std::move(type);
   wanted.sharding = result_sharding(job, result);
   if (wanted.sharding) wanted.mesh_id = mesh::mesh_id(*wanted.sharding->mesh);
   wanted.durability = job.request.durability;
@@ -39,9 +39,12 @@ arrays::NewArray JobRunner::result_array(const Job& job, size_t result) {
 void JobRunner::promise_results(Job& job) {
   const JobRequest& request = job.request;
   // Devices that are chosen when the job starts are not known yet, nor are the meshes of its results.
+  const compile::Plan& plan = *job.lowered->plan;
   if (request.session.empty() || request.results != ResultMode::kArray || request.least_loaded) return;
+  // An array has a type from the beginning, and sizes that depend on data are known at the end.
+  if (plan.has_bounded_results()) return;
   std::vector<std::string> ids = job.row.result_arrays;  // of before a restart
-  ids.resize(job.lowered->plan->results.size());
+  ids.resize(plan.results.size());
   try {
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto update = std::find_if(request.updates.begin(), request.updates.end(),
@@ -50,7 +53,8 @@ void JobRunner::promise_results(Job& job) {
         job.promised.push_back(nullptr);
         ids[i] = std::get<ArrayArgument>(request.arguments[update->argument]).array->info().id;
       } else {
-        job.promised.push_back(arrays_.promise(result_array(job, i), job.row.id, ids[i]));
+        job.promised.push_back(
+            arrays_.promise(result_array(job, i, plan.results[i].parameter.global_type), job.row.id, ids[i]));
         ids[i] = job.promised.back()->info().id;
         job.uses.makes.insert(ids[i]);
       }

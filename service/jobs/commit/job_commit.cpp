@@ -12,6 +12,7 @@
 #include "service/core/error.h"
 #include "service/core/planted_bugs.h"
 #include "service/jobs/admission/job_layouts.h"
+#include "service/jobs/commit/bounded_results.h"
 #include "service/jobs/execution/binding.h"
 #include "service/jobs/job.h"
 #include "service/mesh/mesh_document.h"
@@ -56,14 +57,17 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
   Outputs outputs;
-  for (size_t i = 0; i < plan.results.size(); ++i) {
+  const std::vector<tensor::Dims> real = real_dims(plan, outcome.outputs);
+  for (size_t i = 0; i < plan.result_count(); ++i) {
     const compile::PlanParameter& given = plan.results[i];
     JobValue value;
     value.type = given.parameter.global_type;
     value.result_info = given.parameter.result_info;
     value.sharding = result_sharding(job, i);
-    sharding::Layout layout =
-        value.sharding ? sharding::make_layout(value.type.dims, *value.sharding) : one_device_layout(value.type.dims);
+    const auto layout_of = [&](const tensor::Dims& dims) {
+      return value.sharding ? sharding::make_layout(dims, *value.sharding) : one_device_layout(dims);
+    };
+    sharding::Layout layout = layout_of(value.type.dims);
     const auto update = std::find_if(request.updates.begin(), request.updates.end(),
                                      [&](const ArrayUpdate& one) { return one.result == i; });
     if (update != request.updates.end()) {
@@ -76,8 +80,17 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
     } else if (request.results != ResultMode::kNone) {
       value.shards = unbind_result(outcome.outputs[i], given, layout);
     }
+    if (value.type.dims != real[i]) {
+      sharding::Layout wanted = layout_of(real[i]);
+      if (!value.shards.empty()) {
+        value.shards =
+            without_padding(value.shards, layout, wanted, tensor::size_bytes(value.type.dtype), *engine_.pool());
+      }
+      layout = std::move(wanted);
+      value.type.dims = real[i];
+    }
     if (request.results == ResultMode::kArray && value.array == nullptr) {
-      value.array = job.promised.empty() ? arrays_.begin(result_array(job, i)) : job.promised[i];
+      value.array = job.promised.empty() ? arrays_.begin(result_array(job, i, value.type)) : job.promised[i];
       outputs.stored.emplace_back(value.array, value.shards);
     }
     value.layout = std::make_shared<const sharding::Layout>(std::move(layout));

@@ -92,7 +92,13 @@ class Parser {
   };
   /// Behind 'tensor'. `element` (null: not asked) is what its elements are.
   ir::Type tensor_body(ElementType* element);
-  [[noreturn]] void refuse_encoding();
+  /// Behind the comma of a tensor type, where `start` is: the bounds of its dynamic dimensions (Type::bounds).
+  tensor::Dims encoding(const tensor::Dims& dims, const Token& start);
+  /// <8, ?> behind #stablehlo.bounds, <bounds = [8, ?]> behind #mhlo.type_extensions.
+  tensor::Dims bounds(const tensor::Dims& dims, const Token& start);
+  tensor::Dims older_bounds(const tensor::Dims& dims, const Token& start);
+  tensor::Dims bound_list(char open, char close);
+  tensor::Dims checked_bounds(tensor::Dims bounds, const tensor::Dims& dims, const Token& start);
   ElementType element_type();
 
   // Quantised types (parser_quantized.cpp).

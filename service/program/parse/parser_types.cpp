@@ -131,16 +131,60 @@ Parser::ElementType Parser::element_type() {
            core::did_you_mean(meant ? tensor::row(*meant).stablehlo : std::string_view()));
 }
 
-void Parser::refuse_encoding() {
-  const Token start = token_;
-  if (token_.is(TokenKind::kHash) && token_.text.find('.') == std::string_view::npos) enter_alias(token_);
-  const bool bounded = token_.text == "#stablehlo.bounds" || token_.text == "#mhlo.type_extensions";
-  const bool sparse = token_.text == "#sparse_tensor.encoding";
+tensor::Dims Parser::encoding(const tensor::Dims& dims, const Token& start) {
+  if (token_.is(TokenKind::kHash) && token_.text.find('.') == std::string_view::npos)
+    return expand_alias(take(), [&] { return encoding(dims, start); });
+  const bool is_bounds = token_.text == "#stablehlo.bounds";
+  if (is_bounds || token_.text == "#mhlo.type_extensions") {
+    advance();
+    return is_bounds ? bounds(dims, start) : older_bounds(dims, start);
+  }
   fail("unsupported_type", start,
-       bounded ? "a tensor with a bounded size (" + std::string(token_.text) +
-                     ") is not supported: declare the dimension '?' and let it follow from the arguments' shapes"
-       : sparse ? "a sparse tensor (#sparse_tensor.encoding) is not supported: send it dense"
-                : "a tensor type with the encoding " + describe(token_) + " is not supported");
+       token_.text == "#sparse_tensor.encoding"
+           ? "a sparse tensor (#sparse_tensor.encoding) is not supported: send it dense"
+           : fmt::format("a tensor type with the encoding {} is not supported", describe(token_)));
+}
+
+tensor::Dims Parser::older_bounds(const tensor::Dims& dims, const Token& start) {
+  expect('<', "behind '#mhlo.type_extensions'");
+  if (!accept("bounds")) expected("'bounds = [...]'");
+  expect('=', "behind 'bounds'");
+  tensor::Dims out = bound_list('[', ']');
+  expect('>', "at the end of '#mhlo.type_extensions'");
+  return checked_bounds(std::move(out), dims, start);
+}
+
+tensor::Dims Parser::bounds(const tensor::Dims& dims, const Token& start) {
+  return checked_bounds(bound_list('<', '>'), dims, start);
+}
+
+tensor::Dims Parser::bound_list(char open, char close) {
+  tensor::Dims out;
+  list(open, close, "around the bounds of a tensor type", [&] {
+    if (accept('?')) {
+      out.push_back(tensor::kDynamicDim);
+      return;
+    }
+    const int64_t bound = signed_integer("a bound, or '?'");
+    out.push_back(bound < 0 ? tensor::kDynamicDim : bound);
+  });
+  return out;
+}
+
+tensor::Dims Parser::checked_bounds(tensor::Dims bounds, const tensor::Dims& dims, const Token& start) {
+  if (bounds.size() != dims.size()) {
+    fail("invalid_program", start,
+         fmt::format("a tensor of {} dimensions has as many bounds, got {}", dims.size(), bounds.size()));
+  }
+  bool has_bound = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (bounds[d] == tensor::kDynamicDim) continue;
+    has_bound = true;
+    if (dims[d] == tensor::kDynamicDim) continue;
+    fail("invalid_program", start,
+         fmt::format("dimension {} has {} elements, so its bound must be '?', got {}", d, dims[d], bounds[d]));
+  }
+  return has_bound ? std::move(bounds) : tensor::Dims();
 }
 
 ir::Type Parser::tensor_body(ElementType* element) {
@@ -174,9 +218,11 @@ ir::Type Parser::tensor_body(ElementType* element) {
   advance();
   ElementType read = element_type();
   out.dtype = read.dtype;
-  if (accept(',')) refuse_encoding();
+  tensor::Dims bounds;
+  if (accept(',')) bounds = encoding(out.dims, Token(token_));
   expect('>', "at the end of a tensor type");
   ir::Type type = ir::Type::of(std::move(out));
+  type.bounds = std::move(bounds);
   type.quantization = read.quantization;
   if (type.is_quantized()) check_quantized_dimension(type, start.location());
   if (element != nullptr) *element = std::move(read);

@@ -12,6 +12,7 @@
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/writer.h"
+#include "service/program/transform/bounded_ops.h"
 #include "service/program/transform/captured_values.h"
 
 namespace meshd::program {
@@ -56,7 +57,10 @@ class Specialiser {
                  fmt::format("argument {} of @main is a tuple: its elements must be arguments of their own", i));
       }
       if (parameter.is_token) continue;
-      if (next < arguments.size()) parameter.type = ir::Type::of(arguments[next]);
+      if (next < arguments.size()) {
+        check_bounds(parameter.type, arguments[next], next);
+        parameter.type = ir::Type::of(arguments[next]);
+      }
       ++next;
       set_type(main_.body.arguments[i], parameter.type);
     }
@@ -64,6 +68,7 @@ class Specialiser {
 
   ir::Module run() {
     region(main_.body);
+    return_sizes();
     const std::vector<ValueId>& returned = main_.body.ops.back().operands;
     if (returned.size() != main_.results.size()) {
       ir::fail("unsupported_type", main_.location,
@@ -80,6 +85,16 @@ class Specialiser {
   }
 
  private:
+  static void check_bounds(const ir::Type& declared, const tensor::TensorType& given, size_t position) {
+    for (size_t d = 0; d < declared.bounds.size(); ++d) {
+      if (declared.bounds[d] == tensor::kDynamicDim || given.dims.at(d) <= declared.bounds[d]) continue;
+      const std::string what = fmt::format("dimension {} has {} elements, the program takes at most {} ({})", d,
+                                           given.dims[d], declared.bounds[d], ir::to_string(declared));
+      throw core::Error("invalid_argument", fmt::format("argument {}: {}", position, what),
+                        {{fmt::format("/arguments/{}", position), what}});
+    }
+  }
+
   [[nodiscard]] const ir::Type& type(ValueId id) const { return main_.type_of(id); }
   void set_type(ValueId id, ir::Type type) { main_.values[static_cast<size_t>(id)].type = std::move(type); }
 
@@ -107,7 +122,8 @@ class Specialiser {
     std::vector<ValueId> made;
     std::vector<std::optional<sharding::TensorSharding>> kept;
     for (size_t i = 0; i < ids.size(); ++i) {
-      const std::vector<ValueId> now = all_resolved({ids[i]});
+      std::vector<ValueId> now = all_resolved({ids[i]});
+      for (ValueId& each : now) each = bounded_of(each).padded;
       made.insert(made.end(), now.begin(), now.end());
       const bool same = now.size() == 1 && i < shardings.size();
       kept.resize(made.size());
@@ -142,6 +158,237 @@ class Specialiser {
     for (ir::Op& op : old) rewrite(std::move(op), region.ops);
   }
 
+  // Sizes that depend on data
+
+  [[nodiscard]] bool is_bounded(ValueId id) const { return bounded_.contains(id); }
+  [[nodiscard]] bool is_bounded(const std::vector<ValueId>& ids) const {
+    return !bounded_.empty() && std::any_of(ids.begin(), ids.end(), [&](ValueId id) { return is_bounded(id); });
+  }
+
+  [[nodiscard]] BoundedValue bounded_of(ValueId id) const {
+    const auto found = bounded_.find(id);
+    if (found != bounded_.end()) return found->second;
+    const size_t rank = type(id).is_tensor() ? type(id).dims().size() : 0;
+    return {id, std::vector<ValueId>(rank, ir::kNoValue)};
+  }
+
+  /// Sizes, and numbers of elements, are computed in 32 bits.
+  static void check_count(const ir::Type& padded, const ir::Location& location) {
+    double count = 1;
+    for (const int64_t size : padded.dims()) count *= static_cast<double>(size);
+    if (count <= INT32_MAX) return;
+    ir::fail(
+        "unsupported_type", location,
+        fmt::format("a value whose size depends on data has at most 2147483647 elements; the bounds of this one are "
+                    "{}",
+                    ir::to_string(padded)));
+  }
+
+  /// What stands for a result of the text from here on.
+  void define_bounded(ValueId id, BoundedValue value, const ir::Location& location) {
+    if (value.is_bounded()) check_count(type(value.padded), location);
+    value.padded = resolved(value.padded);
+    for (ValueId& size : value.sizes) {
+      if (size != ir::kNoValue) size = resolved(size);
+    }
+    if (value.is_bounded()) {
+      bounded_[id] = std::move(value);
+    } else {
+      same_as_[id] = value.padded;
+    }
+  }
+
+  ops::Writer writer_into(std::vector<ir::Op>& to, const ir::Op& source) {
+    return {main_, to, source, [this](ValueId id) { return integers(id); }};
+  }
+
+  /// Rewrites ops that are written over static values.
+  void rewrite_all(std::vector<ir::Op> made, std::vector<ir::Op>& to) {
+    for (ir::Op& each : made) rewrite(std::move(each), to);
+  }
+
+  void write_bounded_op(const ir::Op& op, std::vector<ir::Op>& to) {
+    std::vector<BoundedValue> operands;
+    for (const ValueId id : op.operands) operands.push_back(bounded_of(id));
+    std::vector<ir::Op> made;
+    ops::Writer writer = writer_into(made, op);
+    const auto results = write_bounded(op, operands, writer);
+    if (!results) {
+      ir::fail(
+          "unsupported_op", op.location,
+          fmt::format("'{}' is not supported where an operand or a result has a size that depends on data ({}): give "
+                      "it a value of a known size, such as what stablehlo.dynamic_pad with a static result type "
+                      "makes of it",
+                      op.name, ir::to_string(first_bounded_type(op))));
+    }
+    // Where an op keeps its shape, its annotation goes to the padded value.
+    const ir::Attribute* sharding = ir::find(op.attributes, "sdy.sharding");
+    if (sharding != nullptr && op.results.size() == 1 && !made.empty() && made.back().results.size() == 1 &&
+        made.back().results[0] == results->at(0).padded &&
+        ir::find(made.back().attributes, "sdy.sharding") == nullptr) {
+      made.back().attributes.push_back({"sdy.sharding", *sharding});
+    }
+    rewrite_all(std::move(made), to);
+    for (size_t i = 0; i < op.results.size(); ++i) define_bounded(op.results[i], results->at(i), op.location);
+  }
+
+  [[nodiscard]] ir::Type first_bounded_type(const ir::Op& op) const {
+    for (const auto* ids : {&op.operands, &op.results}) {
+      for (const ValueId id : *ids) {
+        if (is_bounded(id) || is_dynamic(type(id))) return type(id);
+      }
+    }
+    return type(op.operands.at(0));
+  }
+
+  /// Bounds of the values that control flow carries, by value; empty: it has no size that depends on data.
+  struct Carried {
+    std::vector<tensor::Dims> bounds;
+    std::vector<ir::Type> types;  ///< of the padded values
+
+    [[nodiscard]] bool any() const {
+      return std::any_of(bounds.begin(), bounds.end(), [](const tensor::Dims& each) { return !each.empty(); });
+    }
+  };
+
+  /// By what the text declares of its results, else by the start values of a loop.
+  [[nodiscard]] Carried carried_by(const ir::Op& op, bool is_loop) const {
+    Carried out;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      ir::Type now = type(op.results[i]);
+      tensor::Dims bounds;
+      if (now.is_tensor() && is_dynamic(now)) {
+        const bool has_start = is_loop && is_bounded(op.operands[i]);
+        if (now.is_bounded() || has_start) bounds = tensor::Dims(now.dims().size(), tensor::kDynamicDim);
+        for (size_t d = 0; d < bounds.size(); ++d) {
+          if (now.dims()[d] != tensor::kDynamicDim) continue;
+          if (now.is_bounded()) bounds[d] = now.bounds[d];
+          if (bounds[d] == tensor::kDynamicDim && has_start) {
+            const BoundedValue start = bounded_of(op.operands[i]);
+            if (start.sizes[d] != ir::kNoValue) bounds[d] = type(start.padded).dims()[d];
+          }
+          if (bounds[d] != tensor::kDynamicDim) now.tensor.dims[d] = bounds[d];
+        }
+        now.bounds.clear();
+      }
+      if (bounds.empty() && is_loop && now.is_tensor() && is_dynamic(now)) now = type(op.operands[i]);
+      out.bounds.push_back(std::move(bounds));
+      out.types.push_back(std::move(now));
+    }
+    return out;
+  }
+
+  /// The values as what is carried: padded ones, then the sizes.
+  std::vector<ValueId> carry(const std::vector<ValueId>& values, const Carried& carried, const ir::Op& source,
+                             std::vector<ir::Op>& to) {
+    std::vector<ir::Op> made;
+    ops::Writer writer = writer_into(made, source);
+    BoundedWriter bounded(writer);
+    std::vector<ValueId> out, sizes;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const BoundedValue value = bounded_of(values[i]);
+      if (carried.bounds[i].empty()) {
+        out.push_back(value.padded);
+        continue;
+      }
+      const BoundedValue fitting = bounded.as_bounded(value, carried.bounds[i]);
+      out.push_back(fitting.padded);
+      for (const ValueId size : fitting.sizes) {
+        if (size != ir::kNoValue) sizes.push_back(size);
+      }
+    }
+    rewrite_all(std::move(made), to);
+    out.insert(out.end(), sizes.begin(), sizes.end());
+    for (ValueId& each : out) each = resolved(each);
+    return out;
+  }
+
+  /// New values in place of `ids`: padded ones, then the sizes.
+  std::vector<ValueId> define_carried(const std::vector<ValueId>& ids, const Carried& carried) {
+    std::vector<ValueId> out, sizes;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (carried.bounds[i].empty()) {
+        if (is_dynamic(type(ids[i]))) set_type(ids[i], carried.types[i]);
+        out.push_back(ids[i]);
+        continue;
+      }
+      BoundedValue value{main_.add_value(carried.types[i]), {}};
+      for (const int64_t bound : carried.bounds[i]) {
+        const bool has_size = bound != tensor::kDynamicDim;
+        value.sizes.push_back(has_size ? main_.add_value(ir::Type::of({tensor::DType::kInt32, {}})) : ir::kNoValue);
+        if (has_size) sizes.push_back(value.sizes.back());
+      }
+      out.push_back(value.padded);
+      bounded_[ids[i]] = std::move(value);
+    }
+    out.insert(out.end(), sizes.begin(), sizes.end());
+    return out;
+  }
+
+  /// A while, case or if that carries sizes.
+  void write_bounded_flow(ir::Op op, const Carried& carried, bool is_loop, std::vector<ir::Op>& to) {
+    for (size_t i = 0; i < carried.bounds.size(); ++i) {
+      if (!carried.bounds[i].empty()) check_count(carried.types[i], op.location);
+    }
+    if (is_loop) op.operands = carry(op.operands, carried, op, to);
+    for (size_t r = 0; r < op.regions.size(); ++r) {
+      ir::Region& nested = op.regions[r];
+      if (is_loop) nested.arguments = define_carried(nested.arguments, carried);
+      region(nested);
+      if (is_loop && r == 0) continue;  // the condition
+      ir::Op end = std::move(nested.ops.back());
+      nested.ops.pop_back();
+      end.operands = carry(end.operands, carried, end, nested.ops);
+      nested.ops.push_back(std::move(end));
+    }
+    const size_t count = op.results.size();
+    op.results = define_carried(op.results, carried);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const ValueId returned = op.regions.back().ops.back().operands.at(i);
+      if (is_dynamic(type(op.results[i]))) set_type(op.results[i], type(returned));
+    }
+    check(op, ops::op(op.code));
+    // The annotation has a sharding for each result: sizes have none.
+    for (ir::NamedAttribute& entry : op.attributes) {
+      auto* shardings = entry.name == "sdy.sharding" ? std::get_if<ir::ShardingAttr>(&entry.value.value) : nullptr;
+      if (shardings == nullptr || shardings->shardings.size() != count || count == 0) continue;
+      const sharding::TensorSharding& like = shardings->shardings[0];
+      shardings->shardings.resize(op.results.size(), sharding::fully_replicated(like.mesh_name, like.mesh, 0));
+    }
+    to.push_back(std::move(op));
+  }
+
+  /// Results of @main whose size depends on data become padded ones, and one more result has the sizes.
+  void return_sizes() {
+    if (!is_bounded(main_.body.ops.back().operands)) return;
+    ir::Op end = std::move(main_.body.ops.back());
+    main_.body.ops.pop_back();
+    std::vector<ir::Op> made;
+    ops::Writer writer = writer_into(made, end);
+    std::vector<ValueId> sizes;
+    for (size_t i = 0; i < end.operands.size(); ++i) {
+      const BoundedValue value = bounded_of(end.operands[i]);
+      if (!value.is_bounded()) continue;
+      end.operands[i] = value.padded;
+      for (size_t d = 0; d < value.sizes.size(); ++d) {
+        main_.results[i].size_places.push_back(-1);
+        if (value.sizes[d] == ir::kNoValue) continue;
+        main_.results[i].size_places.back() = static_cast<int64_t>(sizes.size());
+        sizes.push_back(writer.reshape(value.sizes[d], {1}));
+      }
+    }
+    const ValueId all =
+        sizes.size() == 1 ? sizes[0] : writer.add("stablehlo.concatenate", sizes, {{"dimension", ir::integer_attr(0)}});
+    rewrite_all(std::move(made), main_.body.ops);
+    end.operands.push_back(resolved(all));
+    ir::Parameter parameter;
+    parameter.type = type(end.operands.back());
+    parameter.is_sizes = true;
+    parameter.location = main_.location;
+    main_.results.push_back(std::move(parameter));
+    main_.body.ops.push_back(std::move(end));
+  }
+
   void rewrite(ir::Op op, std::vector<ir::Op>& to) {
     const ops::OpDef& def = ops::op(op.code);
     const auto role = role_of(def);
@@ -152,6 +399,15 @@ class Specialiser {
     if (role == Structural::kGetTupleElement) return element(op);
     op.operands = all_resolved(op.operands);
     op.results = definitions(op.results);
+    if (is_dynamic_ && role != Structural::kReturn) {
+      const bool is_loop = role == Structural::kWhile;
+      if (is_loop || role == Structural::kCase || role == Structural::kIf) {
+        const Carried carried = carried_by(op, is_loop);
+        if (carried.any()) return write_bounded_flow(std::move(op), carried, is_loop, to);
+      } else if (is_bounded(op.operands)) {
+        return write_bounded_op(op, to);
+      }
+    }
     for (ir::Region& nested : op.regions) {
       nested.arguments = definitions(nested.arguments);
       // What a loop carries has the types of its start values.
@@ -161,6 +417,11 @@ class Specialiser {
         }
       }
       region(nested);
+      if (!is_bounded(nested.ops.back().operands)) continue;
+      ir::fail("unsupported_type", nested.ops.back().location,
+               fmt::format("what a region of '{}' returns has a size that depends on data: give the types of what it "
+                           "carries a bound, such as tensor<?xf32, #stablehlo.bounds<8>>",
+                           op.name));
     }
     if (is_dynamic_) refine(op, def, role);
     if (captures_values(op)) {
@@ -174,6 +435,7 @@ class Specialiser {
     }
     if (fold(op, def)) return;
     if (expand(op, def, to)) return;
+    if (has_bounds(op)) return write_bounded_op(op, to);
     check(op, def);
     to.push_back(std::move(op));
   }
@@ -214,7 +476,9 @@ class Specialiser {
       for (size_t i = 0; i < op.results.size() && i < types.size(); ++i) {
         const ir::Type& now = type(op.results[i]);
         if (is_dynamic(now) && types[i].is_tensor() && types[i].rank() == now.rank()) {
-          set_type(op.results[i], ir::Type::of({now.dtype(), ops::merged(now.dims(), types[i].dims())}));
+          ir::Type merged = ir::Type::of({now.dtype(), ops::merged(now.dims(), types[i].dims())});
+          if (is_dynamic(merged)) merged.bounds = now.bounds;
+          set_type(op.results[i], std::move(merged));
         }
       }
     };
@@ -301,17 +565,28 @@ class Specialiser {
     return true;
   }
 
+  /// Whether a result has a size that depends on data and is bounded.
+  [[nodiscard]] bool has_bounds(const ir::Op& op) const {
+    return std::any_of(op.results.begin(), op.results.end(),
+                       [&](ValueId id) { return is_dynamic(type(id)) && type(id).is_bounded(); });
+  }
+
   /// What is left must have shapes that are known.
   void check(const ir::Op& op, const ops::OpDef& def) const {
     for (const ValueId id : op.results) {
       if (!is_dynamic(type(id))) continue;
-      ir::fail("unsupported_type", op.location,
-               fmt::format("the shape of what '{}' gives, {}, does not follow from the shapes of the arguments",
-                           op.name, ir::to_string(type(id))));
+      ir::fail(
+          "unsupported_type", op.location,
+          fmt::format("the shape of what '{}' gives, {}, does not follow from the shapes of the arguments: where it "
+                      "depends on data, give the type a bound, such as tensor<?xf32, #stablehlo.bounds<8>>",
+                      op.name, ir::to_string(type(id))));
     }
     if (def.expand != nullptr && std::holds_alternative<ops::Unsupported>(def.body)) {
-      ir::fail("unsupported_op", op.location,
-               "'" + op.name + "' is run only where its shape operands follow from the shapes of the arguments");
+      ir::fail(
+          "unsupported_op", op.location,
+          fmt::format("'{}' is run only where its shape operands follow from the shapes of the arguments, or where "
+                      "its result type has a bound, such as tensor<?xf32, #stablehlo.bounds<8>>",
+                      op.name));
     }
   }
 
@@ -321,6 +596,7 @@ class Specialiser {
   std::unordered_map<ValueId, ValueId> same_as_;
   std::unordered_map<ValueId, std::vector<ValueId>> parts_;
   std::unordered_map<ValueId, SmallValue> known_;
+  BoundedValues bounded_;  ///< values of the text whose sizes depend on data
 };
 
 }  // namespace

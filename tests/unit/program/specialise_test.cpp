@@ -77,7 +77,8 @@ TEST(Specialise, shape_from_data_is_refused_by_name) {
   }
 })"),
             "unsupported_type: line 3, column 5: the shape of what 'stablehlo.dynamic_iota' gives, tensor<?xi32>, does "
-            "not follow from the shapes of the arguments");
+            "not follow from the shapes of the arguments: where it depends on data, give the type a bound, such as "
+            "tensor<?xf32, #stablehlo.bounds<8>>");
 }
 
 TEST(Specialise, tuples_are_taken_apart_in_loops) {

@@ -44,9 +44,6 @@ TEST(Types, others_are_refused_by_name) {
   EXPECT_EQ(message("tensor<complex<i8>>"),
             "unsupported_dtype: line 1, column 36: complex numbers have parts of f32 or f64, got 'i8'");
   EXPECT_EQ(message("tensor<*xf32>"), "unsupported_type: line 1, column 27: tensors without a rank are not supported");
-  EXPECT_EQ(message("tensor<?xf32, #stablehlo.bounds<4>>"),
-            "unsupported_type: line 1, column 35: a tensor with a bounded size (#stablehlo.bounds) is not supported: "
-            "declare the dimension '?' and let it follow from the arguments' shapes");
   EXPECT_EQ(refusal("#CSR = #sparse_tensor.encoding<{map = (d0) -> (d0 : compressed)}>\n"
                     "func.func @main(%a: tensor<4xf32, #CSR>) { return }"),
             "unsupported_type: line 2, column 35: a sparse tensor (#sparse_tensor.encoding) is not supported: send it "

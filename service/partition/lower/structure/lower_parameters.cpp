@@ -78,6 +78,8 @@ void lower_results(LoweringContext& context, const std::vector<ir::ValueId>& ret
     // An unreduced value is in parts along its axes: the other parts contribute 0.
     if (builder.layout(made.value) != layout) made.sharding = layout_sharding(builder.program(), made.value);
     made.result_info = parameter.result_info;
+    made.size_places = parameter.size_places;
+    made.is_sizes = parameter.is_sizes;
     body.results.push_back(made.value);
     builder.program().results.push_back(std::move(made));
   }

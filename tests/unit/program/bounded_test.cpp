@@ -1,0 +1,106 @@
+// Bounded types: read, printed, refused, and written as padded values with their sizes.
+#include "service/ir/walk.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/transform/specialise.h"
+#include "tests/unit/program/support.h"
+
+namespace meshd::program {
+namespace {
+
+using tensor::DType;
+
+std::string type_of_argument(const std::string& type) {
+  return print(parse_unverified("func.func @main(%a: " + type + ") { return }").main().arguments.at(0).type);
+}
+
+/// @main(%x, %n) whose %0 is the first %n elements of %x.
+std::string first_elements(const std::string& body, const std::string& result) {
+  return "func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> " + result + " {\n" +
+         "  %0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<8xf32>, tensor<i32>) -> "
+         "tensor<?xf32, #stablehlo.bounds<8>>\n" +
+         body + "}\n";
+}
+
+ir::Module specialised(const std::string& text, const std::vector<tensor::TensorType>& arguments = {}) {
+  return specialise(inline_calls(*parse_stablehlo(text)), arguments);
+}
+
+std::string refused(const std::string& text, const std::vector<tensor::TensorType>& arguments = {}) {
+  try {
+    specialised(text, arguments);
+    return "none";
+  } catch (const core::Error& error) {
+    return std::string(error.code().word()) + ": " + error.detail();
+  }
+}
+
+TEST(Bounded, types_are_read_and_printed) {
+  for (const std::string type : {"tensor<?xf32, #stablehlo.bounds<8>>", "tensor<?x4x?xf32, #stablehlo.bounds<8, ?, 2>>",
+                                 "tensor<?x?xf32, #stablehlo.bounds<?, 8>>"})
+    EXPECT_EQ(type_of_argument(type), type);
+  EXPECT_EQ(type_of_argument("tensor<?x4xf32, #mhlo.type_extensions<bounds = [8, -1]>>"),
+            "tensor<?x4xf32, #stablehlo.bounds<8, ?>>");
+  EXPECT_EQ(type_of_argument("tensor<?xf32, #stablehlo.bounds<?>>"), "tensor<?xf32>") << "nothing is bounded";
+  expect_round_trip(
+      first_elements("  return %0 : tensor<?xf32, #stablehlo.bounds<8>>\n", "tensor<?xf32, #stablehlo.bounds<8>>"));
+  expect_round_trip("#b = #stablehlo.bounds<8>\nfunc.func @main(%a: tensor<?xf32, #b>) -> tensor<?xf32, #b> {\n" +
+                    std::string("  return %a : tensor<?xf32, #b>\n}\n"));
+}
+
+TEST(Bounded, types_that_break_a_rule_are_refused) {
+  const auto message = [](const std::string& type) { return refusal("func.func @main(%a: " + type + ") { return }"); };
+  EXPECT_EQ(message("tensor<?xf32, #stablehlo.bounds<8, 4>>"),
+            "invalid_program: line 1, column 35: a tensor of 1 dimensions has as many bounds, got 2");
+  EXPECT_EQ(message("tensor<4xf32, #stablehlo.bounds<8>>"),
+            "invalid_program: line 1, column 35: dimension 0 has 4 elements, so its bound must be '?', got 8");
+}
+
+TEST(Bounded, results_are_padded_and_their_sizes_are_the_last_result) {
+  const ir::Module module =
+      specialised(first_elements("  %1 = stablehlo.negate %0 : tensor<?xf32, #stablehlo.bounds<8>>\n"
+                                 "  return %1 : tensor<?xf32, #stablehlo.bounds<8>>\n",
+                                 "tensor<?xf32, #stablehlo.bounds<8>>"));
+  const std::vector<ir::Parameter>& results = module.main().results;
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(ir::to_string(results[0].type), "tensor<8xf32>");
+  EXPECT_EQ(results[0].size_places, std::vector<int64_t>{0});
+  EXPECT_FALSE(results[0].is_sizes);
+  EXPECT_EQ(ir::to_string(results[1].type), "tensor<1xi32>");
+  EXPECT_TRUE(results[1].is_sizes);
+}
+
+TEST(Bounded, a_bounded_argument_has_the_size_that_it_is_given) {
+  const std::string text =
+      R"(func.func @main(%a: tensor<?xf32, #stablehlo.bounds<4>>) -> tensor<?xf32, #stablehlo.bounds<4>> {
+  %0 = stablehlo.negate %a : tensor<?xf32, #stablehlo.bounds<4>>
+  return %0 : tensor<?xf32, #stablehlo.bounds<4>>
+})";
+  const ir::Module module = specialised(text, {{DType::kFloat32, {3}}});
+  ASSERT_EQ(module.main().results.size(), 1U);
+  EXPECT_EQ(ir::to_string(module.main().results[0].type), "tensor<3xf32>");
+  EXPECT_EQ(refused(text, {{DType::kFloat32, {5}}}),
+            "invalid_argument: argument 0: dimension 0 has 5 elements, the program takes at most 4 "
+            "(tensor<?xf32, #stablehlo.bounds<4>>)");
+}
+
+TEST(Bounded, what_has_no_bound_is_refused_and_says_what_to_write) {
+  const std::string message = refused(R"(func.func @main(%n: tensor<1xi32>) -> tensor<?xi32> {
+  %0 = stablehlo.dynamic_iota %n, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+  return %0 : tensor<?xi32>
+})");
+  EXPECT_TRUE(message.starts_with("unsupported_type: line 2, column 3: ")) << message;
+  EXPECT_NE(message.find("tensor<?xf32, #stablehlo.bounds<8>>"), std::string::npos) << message;
+}
+
+TEST(Bounded, ops_without_a_form_are_refused_by_name) {
+  const std::string message = refused(
+      first_elements("  %1 = stablehlo.fft %0, type = RFFT, length = [8] : (tensor<?xf32, #stablehlo.bounds<8>>) -> "
+                     "tensor<?xcomplex<f32>, #stablehlo.bounds<5>>\n"
+                     "  return %1 : tensor<?xcomplex<f32>, #stablehlo.bounds<5>>\n",
+                     "tensor<?xcomplex<f32>, #stablehlo.bounds<5>>"));
+  EXPECT_TRUE(message.starts_with("unsupported_op: line 3, column 3: 'stablehlo.fft' is not supported where"))
+      << message;
+}
+
+}  // namespace
+}  // namespace meshd::program
