@@ -30,6 +30,7 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
   engine.rank = 0;
   engine.transport = messages_;
   engine_ = std::make_unique<device::Engine>(std::move(engine), std::move(pool));
+  network_.start(messages_);
   const Welcome welcome{.environment = options_.environment,
                         .device_count = options_.engine.device_count,
                         .plan_threads = engine_->threads(),
@@ -37,6 +38,16 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
                         .memory_limit_bytes = options_.engine.memory_limit_bytes};
   for (int rank = 1; rank < network_.size(); ++rank)
     messages_->send(rank, static_cast<uint32_t>(Control::kWelcome), encode(welcome));
+  try {
+    wait_until_ready();
+  } catch (...) {
+    messages_->detach();
+    throw;
+  }
+  worker_ = std::thread([this] { work(); });
+}
+
+void Coordinator::wait_until_ready() {
   std::unique_lock held(mutex_);
   const auto first_with = [&](const auto& test) {
     const auto found = std::find_if(ranks_.begin() + 1, ranks_.end(), test);
@@ -53,8 +64,6 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
     throw core::Error("internal", "rank " + std::to_string(late) + " was not ready within " +
                                       std::to_string(options_.patience.count() / 1000) + " s");
   }
-  held.unlock();
-  worker_ = std::thread([this] { work(); });
 }
 
 Coordinator::~Coordinator() {
@@ -68,6 +77,11 @@ Coordinator::~Coordinator() {
   {
     std::unique_lock held(mutex_);
     heard_.wait_for(held, options_.patience, [&] { return runs_.empty(); });
+  }
+  stop();
+  messages_->detach();
+  {
+    const std::lock_guard held(mutex_);
     ending_ = true;
     wake_.notify_all();
   }
@@ -233,10 +247,10 @@ std::vector<std::chrono::nanoseconds> Coordinator::round_trips() const {
   return out;
 }
 
-bool Coordinator::stop() {
+void Coordinator::stop() {
   for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, static_cast<uint32_t>(Control::kStop), {});
   std::unique_lock held(mutex_);
-  return heard_.wait_for(held, options_.patience, [&] {
+  heard_.wait_for(held, options_.patience, [&] {
     return std::all_of(ranks_.begin() + 1, ranks_.end(), [](const Rank& rank) { return rank.has_stopped; });
   });
 }

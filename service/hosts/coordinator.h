@@ -53,7 +53,7 @@ class Coordinator final : public device::Executor {
   /// Waits until all ranks are ready. Throws internal with a line fit for a terminal when one cannot take part.
   /// `network` outlives it.
   Coordinator(Network& network, CoordinatorOptions options, std::shared_ptr<tensor::BufferPool> pool);
-  /// Ends runs that are left. Without stop() the other ranks go on.
+  /// Cancels runs that are left, and stops the other ranks.
   ~Coordinator() override;
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -75,8 +75,6 @@ class Coordinator final : public device::Executor {
   [[nodiscard]] std::optional<std::string> problem() const;
   /// The last round trip to each other rank, by rank; zero: none yet, or rank 0.
   [[nodiscard]] std::vector<std::chrono::nanoseconds> round_trips() const;
-  /// Once no run is left: the other ranks end. False when one did not answer in time.
-  bool stop();
 
  private:
   friend class SpreadRun;
@@ -90,8 +88,11 @@ class Coordinator final : public device::Executor {
 
   void on_control(int peer, uint32_t kind, std::string_view text);
   void later(std::function<void()> task);
+  void wait_until_ready();
   void work();
   void ping();
+  /// Once no run is left: the other ranks end, as far as they answer.
+  void stop();
   std::shared_ptr<SpreadRun> find(uint64_t run);
   [[nodiscard]] uint64_t oldest_live() const;
   void over(uint64_t run, const device::RunStats& stats, const std::vector<int64_t>& devices);

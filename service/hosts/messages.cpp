@@ -27,8 +27,11 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
 }  // namespace
 
 Messages::Messages(Network& network, OnControl on_control)
-    : network_(network), on_control_(std::move(on_control)), arriving_(static_cast<size_t>(network.size())) {
-  network_.start(*this);
+    : network_(network), on_control_(std::move(on_control)), arriving_(static_cast<size_t>(network.size())) {}
+
+void Messages::detach() {
+  const std::lock_guard held(control_mutex_);
+  on_control_ = nullptr;
 }
 
 void Messages::send(int peer, uint32_t kind, std::string text) {
@@ -119,7 +122,9 @@ void Messages::end(int peer, const Header& header) {
   Arriving arriving = std::exchange(arriving_[static_cast<size_t>(peer)], {});
   if (!arriving.is_block) {
     const auto* text = reinterpret_cast<const char*>(arriving.bytes.data());
-    return on_control_(peer, header.kind, {text, arriving.bytes.size()});
+    const std::lock_guard held(control_mutex_);
+    if (on_control_) on_control_(peer, header.kind, {text, arriving.bytes.size()});
+    return;
   }
   std::optional<Expected> ready = std::move(arriving.expected);
   if (!ready) {

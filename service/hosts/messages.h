@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "service/device/transport.h"
-#include "service/hosts/network.h"
+#include "service/hosts/network/network.h"
 
 namespace meshd::hosts {
 
@@ -27,9 +27,12 @@ inline constexpr uint64_t kCargo = uint64_t{1} << 63;
 class Messages final : public device::Transport, public Receiver {
  public:
   /// `on_control` gets control messages on the network's thread, those of one peer in their order. `network` outlives
-  /// it and is started here.
+  /// it and is to be started with it.
   using OnControl = std::function<void(int peer, uint32_t kind, std::string_view text)>;
   Messages(Network& network, OnControl on_control);
+
+  /// Control messages are dropped from now on; none is being taken any more when it returns.
+  void detach();
 
   /// Control: kinds from 1 on.
   void send(int peer, uint32_t kind, std::string text);
@@ -65,7 +68,8 @@ class Messages final : public device::Transport, public Receiver {
   [[nodiscard]] bool is_over(uint64_t run) const;
 
   Network& network_;
-  const OnControl on_control_;
+  std::mutex control_mutex_;  // held while one is taken
+  OnControl on_control_;
   std::vector<Arriving> arriving_;  // by peer; the network's thread alone
   mutable std::mutex mutex_;        // of what follows
   std::map<Address, std::vector<std::byte>> early_;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "service/hosts/network.h"
+#include "service/hosts/network/network.h"
 
 namespace meshd::hosts {
 

@@ -54,13 +54,18 @@ void OrderedEffects::resume() {
   hooks_.pump_soon();
 }
 
+void OrderedEffects::close() {
+  const std::lock_guard held(mutex_);
+  is_closed_ = true;
+}
+
 void OrderedEffects::pump() {
   while (true) {
     std::optional<std::pair<int, Effect>> head;
     {
       const std::lock_guard held(mutex_);
       const auto found = others_.find(next_);
-      if (found == others_.end()) return;
+      if (is_closed_ || found == others_.end()) return;
       head = found->second;
     }
     const auto& [rank, effect] = *head;
@@ -71,6 +76,7 @@ void OrderedEffects::pump() {
       for (const std::vector<std::byte>& bytes : result.results)
         reply.results.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     } catch (const core::Error& error) {
+      close();
       hooks_.fail(rank, error);
       return;
     }

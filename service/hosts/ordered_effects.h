@@ -36,6 +36,8 @@ class OrderedEffects final : public device::EffectSink {
   void pump();
   /// The sink was resumed: the effect that it had not answered is emitted again.
   void resume();
+  /// The sink gets nothing more. By the thread that pumps.
+  void close();
 
  private:
   device::EffectResult emit_for(const Effect& effect);
@@ -48,6 +50,7 @@ class OrderedEffects final : public device::EffectSink {
   std::mutex mutex_;  // of what follows
   int64_t next_ = 0;
   bool own_waits_ = false;
+  bool is_closed_ = false;
   std::map<int64_t, std::pair<int, Effect>> others_;  // by visit
 };
 

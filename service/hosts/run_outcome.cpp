@@ -30,7 +30,7 @@ void add_profile(device::RunProfile& to, const device::RunProfile& from) {
 
 }  // namespace
 
-std::optional<core::Error> error_of(const std::map<int, RankOutcome>& ranks) {
+std::optional<core::Error> first_error(const std::map<int, RankOutcome>& ranks) {
   std::optional<core::Error> own, told;
   int64_t earliest = 0;
   for (const auto& [rank, outcome] : ranks) {

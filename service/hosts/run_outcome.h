@@ -18,7 +18,7 @@ struct RankOutcome {
 
 /// The error of the run: of those that ranks made themselves, that of the earliest step, then of the lowest rank; else
 /// what it was cancelled with. Nothing: it did not fail. Pure.
-std::optional<core::Error> error_of(const std::map<int, RankOutcome>& ranks);
+std::optional<core::Error> first_error(const std::map<int, RankOutcome>& ranks);
 
 /// Steps, operations and bytes are the same on every rank; calls, messages and times of threads are added; of peaks,
 /// the times of steps and of the run the greatest counts. Events of a profile are those of the lowest member. Pure.

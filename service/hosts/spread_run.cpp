@@ -263,8 +263,9 @@ void SpreadRun::finish_if_over() {
 
 // On the coordinator's thread, as the effects of other ranks: the sink has no other caller any more.
 void SpreadRun::finish() {
+  if (effects_) effects_->close();
   device::RunOutcome outcome = std::move(own_outcome_);
-  outcome.error = error_of(outcomes_);
+  outcome.error = first_error(outcomes_);
   outcome.stats = stats_of(*plan_, outcomes_, is_member_);
   if (outcome.error) {
     outcome.outputs.clear();

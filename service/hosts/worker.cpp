@@ -128,9 +128,10 @@ Worker::Worker(Network& network, WorkerOptions options, std::shared_ptr<tensor::
     : network_(network), options_(std::move(options)), pool_(std::move(pool)) {
   messages_ = std::make_shared<Messages>(
       network_, [this](int peer, uint32_t kind, std::string_view text) { on_control(peer, kind, text); });
+  network_.start(messages_);
 }
 
-Worker::~Worker() = default;
+Worker::~Worker() { messages_->detach(); }
 
 void Worker::serve() {
   while (true) {

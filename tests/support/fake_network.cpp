@@ -38,8 +38,8 @@ class FakeNetwork final : public hosts::Network {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] int local_size() const override { return size_; }
-  void start(hosts::Receiver& receiver) override {
-    thread_ = std::thread([this, &receiver] { work(receiver); });
+  void start(std::shared_ptr<hosts::Receiver> receiver) override {
+    thread_ = std::thread([this, receiver] { work(*receiver); });
   }
   void send(int peer, const Header& header, std::span<const std::byte> bytes,
             std::shared_ptr<const void> keep) override {

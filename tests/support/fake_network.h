@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "service/hosts/network.h"
+#include "service/hosts/network/network.h"
 
 namespace meshd::testing {
 

@@ -26,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/hosts/network.h"
+#include "service/hosts/network/network.h"
 
 namespace meshd::hosts {
 namespace {
@@ -98,9 +98,9 @@ class MpiNetwork final : public Network {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] int local_size() const override { return local_size_; }
-  void start(Receiver& receiver) override {
+  void start(std::shared_ptr<Receiver> receiver) override {
     const std::lock_guard held(mutex_);
-    receiver_ = &receiver;
+    receiver_ = std::move(receiver);
     wake_.notify_all();
   }
   void send(int peer, const Header& header, std::span<const std::byte> bytes,
@@ -301,7 +301,7 @@ class MpiNetwork final : public Network {
   int rank_ = 0, size_ = 1, local_size_ = 1;  // constant once it is open
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<Peer> peers_;
-  Receiver* receiver_ = nullptr;
+  std::shared_ptr<Receiver> receiver_;  // set once, then the thread's
 
   std::mutex mutex_;  // of what follows
   std::condition_variable wake_;

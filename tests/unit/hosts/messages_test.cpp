@@ -22,12 +22,14 @@ class TwoEnds : public ::testing::Test {
  protected:
   TwoEnds() {
     const auto ignore = [](int, uint32_t, std::string_view) {};
-    first = std::make_unique<Messages>(*networks[0], ignore);
-    second = std::make_unique<Messages>(*networks[1], [this](int, uint32_t kind, std::string_view text) {
+    first = std::make_shared<Messages>(*networks[0], ignore);
+    second = std::make_shared<Messages>(*networks[1], [this](int, uint32_t kind, std::string_view text) {
       const std::lock_guard held(mutex);
       told.emplace_back(kind, text);
       there.notify_all();
     });
+    networks[0]->start(first);
+    networks[1]->start(second);
   }
   ~TwoEnds() override {
     for (auto& network : networks) network->close();
@@ -44,7 +46,7 @@ class TwoEnds : public ::testing::Test {
   std::condition_variable there;
   std::vector<std::pair<uint32_t, std::string>> told;
   size_t settled = 0;
-  std::unique_ptr<Messages> first, second;
+  std::shared_ptr<Messages> first, second;
 };
 
 TEST_F(TwoEnds, block_waits_for_its_receiver) {

@@ -42,7 +42,7 @@ class Network {
   /// Ranks on this machine, this one included.
   [[nodiscard]] virtual int local_size() const = 0;
   /// Messages are taken from now on. Once.
-  virtual void start(Receiver& receiver) = 0;
+  virtual void start(std::shared_ptr<Receiver> receiver) = 0;
   /// `keep` owns the bytes, which do not change until it is released.
   virtual void send(int peer, const Header& header, std::span<const std::byte> bytes,
                     std::shared_ptr<const void> keep) = 0;
