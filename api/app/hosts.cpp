@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -18,6 +19,10 @@
 
 namespace meshd::api {
 namespace {
+
+// Of rank 0, which pings each second until it has stopped the others.
+constexpr std::chrono::seconds kLongestSilence{5};
+constexpr std::chrono::milliseconds kLook{200};
 
 std::string folder_of_binary() {
   std::array<char, 4096> path{};
@@ -60,17 +65,20 @@ std::unique_ptr<hosts::Coordinator> make_coordinator(hosts::Network& network, co
 }
 
 void serve_rank(hosts::Network& network, const AppOptions& options, Log& log) {
-  std::thread([&log] {
-    const int signal = wait_for_end([] {});
-    log.info("signal_ignored", {{"signal", signal}, {"reason", "rank 0 drains and stops the other ranks"}});
-    _exit(128 + wait_for_end([] {}));
-  }).detach();
   const int64_t memory = options.memory_bytes > 0 ? options.memory_bytes : available_memory() / ranks_here(&network);
   const core::MemoryShares shares = core::memory_shares(memory);
   hosts::WorkerOptions worker_options;
   worker_options.threads = threads_of(options, &network);
   worker_options.environment = environment();
   hosts::Worker worker(network, worker_options, tensor::BufferPool::create(shares.recycled));
+  std::thread([&log, silence = worker.silence()] {
+    const int signal = wait_for_end([] {});
+    log.info("signal_ignored", {{"signal", signal}, {"reason", "rank 0 drains and stops the other ranks"}});
+    std::thread([] { _exit(128 + wait_for_end([] {})); }).detach();
+    // Where rank 0 is gone the signal is for this rank, too.
+    while (silence() < kLongestSilence) std::this_thread::sleep_for(kLook);
+    _exit(1);
+  }).detach();
   log.info("rank", {{"rank", network.rank()}, {"of", network.size()}, {"threads", worker_options.threads}});
   worker.serve();
   log.info("stopped", {{"rank", network.rank()}});

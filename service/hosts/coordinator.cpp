@@ -250,9 +250,11 @@ std::vector<std::chrono::nanoseconds> Coordinator::round_trips() const {
 void Coordinator::stop() {
   for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, static_cast<uint32_t>(Control::kStop), {});
   std::unique_lock held(mutex_);
-  heard_.wait_for(held, options_.patience, [&] {
-    return std::all_of(ranks_.begin() + 1, ranks_.end(), [](const Rank& rank) { return rank.has_stopped; });
-  });
+  // A rank that hangs, or is dead, is not waited for.
+  const auto has_stopped = [&](const Rank& rank) {
+    return rank.has_stopped || std::chrono::steady_clock::now() - rank.heard > options_.silence;
+  };
+  while (!std::all_of(ranks_.begin() + 1, ranks_.end(), has_stopped)) heard_.wait_for(held, options_.ping_every);
 }
 
 }  // namespace meshd::hosts

@@ -10,6 +10,8 @@
 // 5. When the run is over, it sends the shards of results that rank 0 has from it, and then how the run ended.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -43,6 +45,8 @@ class Worker {
 
   /// Until rank 0 says stop. Throws internal when it cannot take part.
   void serve();
+  /// For how long rank 0, which pings, has said nothing. Any thread; it may be called when the worker is gone.
+  [[nodiscard]] std::function<std::chrono::nanoseconds()> silence() const;
 
  private:
   class WorkerRun;
@@ -57,7 +61,8 @@ class Worker {
   const WorkerOptions options_;
   const std::shared_ptr<tensor::BufferPool> pool_;
 
-  std::mutex mutex_;  // of what follows
+  const std::shared_ptr<std::atomic<int64_t>> heard_ = std::make_shared<std::atomic<int64_t>>();  // of the steady clock
+  std::mutex mutex_;                                                                              // of what follows
   std::condition_variable wake_;
   std::deque<std::function<bool()>> work_;  // for serve(); false: it is the last
   std::map<uint64_t, compile::LoweredRef> plans_;

@@ -39,6 +39,7 @@ constexpr size_t kMostRequests = 8;    // pieces of one rank that are under way
 constexpr std::chrono::microseconds kPollFor{50};
 constexpr std::chrono::microseconds kBusySleep{20};
 constexpr std::chrono::microseconds kIdleSleep{100};
+constexpr std::chrono::seconds kPatience{10};  // for the others, at the end
 
 using Clock = std::chrono::steady_clock;
 
@@ -154,7 +155,20 @@ class MpiNetwork final : public Network {
       std::fprintf(stderr, "rank %d: %s\n", rank_, error.what());
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    if (!meets_all()) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();
+  }
+
+  // All ranks are here, within a time in which those that live are.
+  bool meets_all() {
+    MPI_Request all = MPI_REQUEST_NULL;
+    MPI_Ibarrier(comm_, &all);
+    const Clock::time_point end = Clock::now() + kPatience;
+    while (!is_complete(all)) {
+      if (Clock::now() > end) return false;
+      std::this_thread::sleep_for(kIdleSleep);
+    }
+    return true;
   }
 
   void loop() {
