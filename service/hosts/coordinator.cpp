@@ -102,7 +102,8 @@ std::shared_ptr<device::Run> Coordinator::submit(device::RunRequest request,
   if (!is_known || !is_whole || !keeps_devices(request.devices))
     return engine_->submit(std::move(request), std::move(done));
   if (request.lowered == nullptr) throw core::Error("internal", "a run of several ranks without its program");
-  if (request.plan->shares_between_devices) {
+  if (request.plan->shares_between_devices ||
+      Holders(*request.plan, request.devices, rank_of_device_).reads_elsewhere()) {
     throw core::Error("unsupported_partition",
                       "the program moves shards between meshes of other devices, which processes do not exchange yet");
   }
