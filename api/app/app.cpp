@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "api/app/auth.h"
+#include "api/app/hosts.h"
 #include "api/app/listening.h"
 #include "api/app/memory_limit.h"
 #include "api/app/periodic.h"
@@ -41,8 +42,8 @@ constexpr std::chrono::seconds kLongestExport{2};  // of the last spans, at the 
 constexpr size_t kCacheEntries = 512;
 
 /// The options with shares of memory in place of zeros.
-AppOptions with_memory(AppOptions options) {
-  if (options.memory_bytes == 0) options.memory_bytes = available_memory();
+AppOptions with_memory(AppOptions options, const hosts::Network* network) {
+  if (options.memory_bytes == 0) options.memory_bytes = available_memory() / ranks_here(network);
   const core::MemoryShares shares = core::memory_shares(options.memory_bytes);
   if (options.memory_limit_bytes == 0) options.memory_limit_bytes = shares.jobs + shares.arrays;
   if (options.array_memory_bytes == 0) options.array_memory_bytes = shares.arrays;
@@ -56,11 +57,10 @@ ServerOptions front_options(const AppOptions& options, core::MemoryLedgerRef mem
   return out;
 }
 
-device::EngineOptions engine_options(const AppOptions& options) {
+device::EngineOptions engine_options(const AppOptions& options, const hosts::Network* network) {
   device::EngineOptions out;
   out.device_count = options.devices;
-  out.threads =
-      options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  out.threads = threads_of(options, network);
   out.memory_limit_bytes = options.memory_limit_bytes;
   return out;
 }
@@ -108,7 +108,15 @@ compile::PlanSettings plan_settings(const AppOptions& options, int threads) {
   return out;
 }
 
-mesh::Processes processes_of(const AppOptions& options) {
+// Where devices have owners, the labels are those.
+mesh::Processes processes_of(const AppOptions& options, const hosts::Network* network) {
+  if (network != nullptr) {
+    if (options.processes != 1 && options.processes != network->size()) {
+      throw core::Error("internal", fmt::format("--processes: {} processes own the devices, got {}", network->size(),
+                                                options.processes));
+    }
+    return {options.devices, network->size()};
+  }
   if (options.devices % options.processes != 0) {
     throw core::Error("internal",
                       fmt::format("--processes: {} devices do not divide by {}", options.devices, options.processes));
@@ -212,7 +220,7 @@ void warn_of_open_tokens(const std::string& path, Log& log) {
 std::string version() { return MESHD_VERSION; }
 
 struct App::Parts {
-  Parts(const AppOptions& given, Log& log_lines)
+  Parts(const AppOptions& given, Log& log_lines, hosts::Network* network)
       : log(log_lines),
         memory(core::MemoryLedger::create(core::memory_shares(given.memory_bytes).accounted)),
         front(front_options(given, memory)),
@@ -223,7 +231,11 @@ struct App::Parts {
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled)),
-        engine(engine_options(given), pool),
+        coordinator(network == nullptr ? nullptr
+                                       : make_coordinator(*network, engine_options(given, network), given, pool)),
+        own_engine(network == nullptr ? std::make_unique<device::Engine>(engine_options(given, network), pool)
+                                      : nullptr),
+        engine(coordinator != nullptr ? static_cast<device::Executor&>(*coordinator) : *own_engine),
         compiler(plan_settings(given, engine.threads()), kCacheEntries,
                  memory->stats()[static_cast<size_t>(core::MemoryAccount::kPrograms)].limit_bytes,
                  {memory, core::MemoryAccount::kPrograms}),
@@ -269,7 +281,7 @@ struct App::Parts {
                  callbacks,
                  runner,
                  jobs::IdempotencyKeys(store.catalog()),
-                 processes_of(given),
+                 processes_of(given, network),
                  models,
                  webhooks,
                  deliveries,
@@ -330,6 +342,9 @@ struct App::Parts {
         const ExportCounters counters = traces.counters();
         return std::pair(counters.exported, counters.dropped);
       };
+    }
+    if (coordinator != nullptr) {
+      facts.ranks = [this] { return RankFacts{coordinator->problem(), coordinator->round_trips()}; };
     }
     facts.history = [this] { return history.samples(); };
     facts.storage = [this] { return storage_watch.sample(); };
@@ -473,7 +488,9 @@ struct App::Parts {
   std::unique_ptr<storage::FileSystem> files;
   storage::Store store;
   std::shared_ptr<tensor::BufferPool> pool;
-  device::Engine engine;
+  std::unique_ptr<hosts::Coordinator> coordinator;  ///< of several processes; else null
+  std::unique_ptr<device::Engine> own_engine;       ///< of one; else null
+  device::Executor& engine;
   compile::Compiler compiler;
   storage::EntryFolder compile_records;
   warmup::Warmup warmup;
@@ -505,7 +522,8 @@ struct App::Parts {
   std::optional<Periodic> sampler;  ///< asks the server
 };
 
-App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(with_memory(options), log)) {
+App::App(const AppOptions& options, Log& log, hosts::Network* hosts)
+    : parts_(std::make_unique<Parts>(with_memory(options, hosts), log, hosts)) {
   const storage::RecoveryReport& report = parts_->store.recovery();
   log.info("recovered", {{"clean", report.was_clean},
                          {"requeued_jobs", report.requeued_jobs},
@@ -547,6 +565,7 @@ uint16_t App::start() {
                                  {"scheme", parts_->front.tls ? "https" : "http"},
                                  {"version", version()},
                                  {"devices", parts_->engine.options().device_count},
+                                 {"processes", parts_->services.processes.count},
                                  {"threads", parts_->engine.threads()}});
   return parts_->server->port();
 }

@@ -6,13 +6,18 @@
 
 #include "api/app/options.h"
 
+namespace meshd::hosts {
+class Network;
+}
+
 namespace meshd::api {
 
 /// One server. start() and stop() from one thread.
 class App {
  public:
-  /// Opens the data folder, recovers, builds the services. Throws core::Error with a line fit for a terminal.
-  App(const AppOptions& options, Log& log);
+  /// Opens the data folder, recovers, builds the services. `hosts`: of rank 0 of several processes, null for one; it
+  /// outlives the app. Throws core::Error with a line fit for a terminal.
+  App(const AppOptions& options, Log& log, hosts::Network* hosts = nullptr);
   ~App();
 
   /// Listens. The bound port.

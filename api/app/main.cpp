@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "api/app/app.h"
 #include "api/app/command_line.h"
+#include "api/app/hosts.h"
 #include "api/app/periodic.h"
 #include "api/app/service_manager.h"
 #include "api/app/signals.h"
@@ -55,32 +57,44 @@ void keep_watchdog(std::optional<meshd::api::Periodic>& looks, const meshd::api:
 }
 
 // The first signal drains, the second ends at once with the promises of kill -9.
+void serve_http(const meshd::api::AppOptions& options, meshd::api::Log& log, meshd::hosts::Network* hosts) {
+  const meshd::api::ServiceManager manager(std::getenv("NOTIFY_SOCKET"), std::getenv("WATCHDOG_USEC"),
+                                           std::getenv("WATCHDOG_PID"));
+  const auto note = [&log](bool told, const char* what) {
+    if (!told) log.warn("service_manager_not_told", {{"what", what}});
+  };
+  meshd::api::App app(options, log, hosts);
+  const std::string status = fmt::format("serving on port {}", app.start());
+  std::optional<meshd::api::Periodic> looks;
+  keep_watchdog(looks, app, manager, log);
+  note(manager.ready(status), "ready");
+  meshd::api::wait_for_end([&] {
+    note(manager.reloading(), "reloading");
+    app.reload();
+    note(manager.ready(status), "ready");
+  });
+  std::thread([] { _exit(128 + meshd::api::wait_for_end([] {})); }).detach();
+  note(manager.stopping(2 * std::chrono::seconds(options.drain_seconds) + kStopMargin), "stopping");
+  looks.reset();
+  app.stop();
+}
+
 int serve(const meshd::api::AppOptions& options) {
   meshd::api::Log log(options.log_format, options.log_level);
+  std::unique_ptr<meshd::hosts::Network> hosts;  // null: one process
   try {
     raise_descriptor_limit();
     meshd::api::catch_signals();
-    const meshd::api::ServiceManager manager(std::getenv("NOTIFY_SOCKET"), std::getenv("WATCHDOG_USEC"),
-                                             std::getenv("WATCHDOG_PID"));
-    const auto note = [&log](bool told, const char* what) {
-      if (!told) log.warn("service_manager_not_told", {{"what", what}});
-    };
-    meshd::api::App app(options, log);
-    const std::string status = fmt::format("serving on port {}", app.start());
-    std::optional<meshd::api::Periodic> looks;
-    keep_watchdog(looks, app, manager, log);
-    note(manager.ready(status), "ready");
-    meshd::api::wait_for_end([&] {
-      note(manager.reloading(), "reloading");
-      app.reload();
-      note(manager.ready(status), "ready");
-    });
-    std::thread([] { _exit(128 + meshd::api::wait_for_end([] {})); }).detach();
-    note(manager.stopping(2 * std::chrono::seconds(options.drain_seconds) + kStopMargin), "stopping");
-    looks.reset();
-    app.stop();
+    hosts = meshd::api::open_hosts(options);
+    if (hosts != nullptr && hosts->rank() > 0) {
+      meshd::api::serve_rank(*hosts, options, log);
+    } else {
+      serve_http(options, log, hosts.get());
+    }
+    if (hosts != nullptr) hosts->close();
   } catch (const meshd::core::Error& error) {
     log.error("cannot_start", {{"reason", error.detail()}, {"detail", error.internal()}});
+    log.flush();  // with its end the network ends the other ranks, and this one
     return 1;
   }
   return 0;

@@ -30,6 +30,13 @@ void declare_devices(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_PROCESSES")
       ->check(CLI::Range(1, kMostDevices))
       ->capture_default_str();
+  serve
+      .add_option("--hosts", options.hosts,
+                  "one server of several processes, each with an equal run of the devices: mpi, off, or auto (mpi when "
+                  "a launcher such as mpirun started several)")
+      ->envname("MESHD_HOSTS")
+      ->check(CLI::IsMember({"auto", "mpi", "off"}))
+      ->capture_default_str();
   serve.add_flag("--mesh-stack,!--no-mesh-stack", options.mesh_stack, "sessions may have a current mesh")
       ->envname("MESHD_MESH_STACK")
       ->capture_default_str();

@@ -25,6 +25,12 @@ struct StorageSample {
   bool is_fresh = true;  ///< false: the disk has not responded for long
 };
 
+/// The other processes of the server, where it has several.
+struct RankFacts {
+  std::optional<std::string> problem;                 ///< why runs cannot be counted on
+  std::vector<std::chrono::nanoseconds> round_trips;  ///< by rank; zero: of rank 0, or none yet
+};
+
 /// Facts about the process for the open routes.
 struct ProcessFacts {
   std::string version;
@@ -36,6 +42,7 @@ struct ProcessFacts {
   std::function<std::pair<int64_t, int64_t>()> spans;   ///< exported to a collector of traces, and dropped; empty: off
   std::function<std::vector<HistorySample>()> history;  ///< of the last hour, oldest first; empty: there is none
   std::function<StorageSample()> storage;               ///< the last check of the disk; never waits for it
+  std::function<RankFacts()> ranks;                     ///< empty: the server is one process
 };
 
 /// What the routes of principals use beside the services.

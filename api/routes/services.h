@@ -31,7 +31,7 @@ struct Services {
   tensor::BufferPool& pool;
   compile::Compiler& compiler;
   warmup::Warmup& warmup;
-  device::Engine& engine;
+  device::Executor& engine;  ///< what runs are submitted to
   arrays::ArrayStore& arrays;
   uploads::UploadStore& uploads;
   registry::MeshRegistry& meshes;

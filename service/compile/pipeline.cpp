@@ -110,6 +110,7 @@ LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const Low
   lowered->key = key;
   lowered->id = core::digest_id("lowered", key);
   lowered->parsed = parsed;
+  lowered->request = request;
   for (const partition::LocalParameter& argument : local.arguments)
     lowered->argument_shardings.push_back(argument.sharding);
   for (const partition::LocalParameter& result : local.results) lowered->result_shardings.push_back(result.sharding);

@@ -84,6 +84,7 @@ struct LoweredProgram {
   std::string key;  ///< the cache's: program, mesh, shardings, donation
   std::string id;   ///< lowered_<digest of the key>
   ParsedRef parsed;
+  LowerRequest request;  ///< what it was lowered for
   PlanRef plan;
   /// Final shardings by token-free position, closed; mesh may be null where nothing is sharded.
   std::vector<sharding::TensorSharding> argument_shardings;

@@ -165,6 +165,8 @@ inline constexpr ErrorRow kErrorTable[] = {
      "Nothing was acknowledged and lost: free space on the server and send it again."},
     {"crashed", ErrorKind::kInternal, "The server ended too often while the job ran",
      "The job is not tried again; look into the server's log, then send it with other data."},
+    {"ranks_disagree", ErrorKind::kInternal, "The server's processes made different plans",
+     "Tell the operator: all ranks have to be the same build on processors of one kind."},
     {"storage_failed", ErrorKind::kInternal, "Storage failed", "Look into the server's log under the request's id."},
     {"internal", ErrorKind::kInternal, "Something went wrong on our side",
      "Report it with the request's id; sending it again may help."},

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,8 @@ namespace meshd::device {
 struct Ownership {
   std::vector<int> rank_of_device;
   int rank = 0;
-  bool is_alone = true;  ///< every device is ours
+  bool is_alone = true;   ///< every device is ours
+  bool is_member = true;  ///< some device is ours
 };
 
 /// One thread at a time.
@@ -40,6 +42,8 @@ class ActiveSet {
 
   /// Shards of a table that an active device of this process holds.
   std::span<const int32_t> shards(compile::TableId table);
+  /// Shards of a table that an active device of any process holds.
+  std::span<const int32_t> shards_everywhere(compile::TableId table);
   [[nodiscard]] bool is_all() const { return is_all_; }
   /// The first active device that holds a shard, of any rank; -1: none.
   [[nodiscard]] int64_t holder(compile::TableId table, int64_t shard) const;
@@ -51,7 +55,10 @@ class ActiveSet {
   const Ownership* owners_;
   std::vector<char> active_;  // by flat device
   bool is_all_ = true;
+  std::vector<int32_t> held_shards(compile::TableId table, std::optional<int> rank) const;
+
   std::map<compile::TableId, std::vector<int32_t>> shards_;
+  std::map<compile::TableId, std::vector<int32_t>> everywhere_;
 };
 
 }  // namespace meshd::device

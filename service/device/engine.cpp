@@ -100,8 +100,11 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
   if (!request.bind) check_arguments(shared.options, request);
   const auto deadline = request.deadline;
   const bool is_lent = request.on_callers_thread;
-  QueueRequest wanted{
-      .ticket = request.ticket, .devices = request.devices, .principal = request.principal, .session = request.session};
+  QueueRequest wanted{.ticket = request.ticket,
+                      .devices = request.devices,
+                      .principal = request.principal,
+                      .session = request.session,
+                      .keeps_devices = keeps_devices(request.devices)};
   const auto on_submit = std::move(request.on_submit);
   auto run = std::make_shared<RunImpl>(shared, std::move(request), std::move(done));
   const int64_t limit = shared.options.memory_limit_bytes;
@@ -151,6 +154,14 @@ std::vector<int64_t> Engine::least_loaded(int64_t count) const {
                    [&](int64_t a, int64_t b) { return queue[static_cast<size_t>(a)] < queue[static_cast<size_t>(b)]; });
   devices.resize(static_cast<size_t>(count));
   return devices;
+}
+
+bool Engine::keeps_devices(std::span<const int64_t> devices) const {
+  const EngineOptions& options = impl_->shared.options;
+  return options.transport != nullptr && !options.process_of_device.empty() &&
+         std::any_of(devices.begin(), devices.end(), [&](int64_t device) {
+           return options.process_of_device.at(static_cast<size_t>(device)) != options.rank;
+         });
 }
 
 EngineStats Engine::stats() const {

@@ -28,9 +28,14 @@
 #include "service/core/clock.h"
 #include "service/core/error.h"
 #include "service/device/effect_sink.h"
+#include "service/device/executor.h"
 #include "service/device/step_profile.h"
 #include "service/device/transport.h"
 #include "service/tensor/buffer.h"
+
+namespace meshd::compile {
+struct LoweredProgram;
+}
 
 namespace meshd::device {
 
@@ -40,7 +45,9 @@ struct EngineOptions {
   int64_t memory_limit_bytes = 0;  ///< for all running runs' planned bytes; 0: no limit
   /// Labels, by device id; empty: all 0. With a transport: the rank that owns the device.
   std::vector<int> process_of_device = {};
-  int rank = 0;                                    ///< which of them this process is
+  /// Which of them this process is. Rank 0 orders runs fairly, as one process does; the others take the order of
+  /// tickets, which rank 0 gives in the order in which its own runs begin.
+  int rank = 0;
   std::shared_ptr<Transport> transport = nullptr;  ///< null: one process, every device is ours
 };
 
@@ -65,11 +72,15 @@ struct FirstNonfinite {
   bool is_nan = false;  ///< else an infinity
   std::string op;
   ir::Location location;
-  int64_t device = 0;  ///< the first flat device that has it
+  int64_t device = 0;    ///< the first flat device that has it
+  int64_t executed = 0;  ///< steps that the run had executed before it
+  int32_t step = 0;      ///< Step::number
 };
 
 struct RunRequest {
   compile::PlanRef plan;
+  /// What the plan is of: for an executor that has other processes make the same plan. The engine does not read it.
+  std::shared_ptr<const compile::LoweredProgram> lowered = nullptr;
   std::vector<int64_t> devices;        ///< device id of each entry of the flat device list; empty: 0, 1, 2, ...
   std::vector<RunArgument> arguments;  ///< in the order of Plan::arguments
   /// In place of `arguments`: makes them once the run has its devices and its bytes, so that a queued run holds no
@@ -97,6 +108,12 @@ struct RunRequest {
   /// Called before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
   /// debuggers.
   std::function<bool(int64_t)> pause_before;
+  /// Asked when the run has its devices and its bytes; false: its arguments are still on their way, and it waits for
+  /// Run::resume(). Empty: they are there.
+  std::function<bool()> may_begin;
+  /// For a run none of whose devices are this process's: it binds its arguments, executes nothing, and waits for
+  /// Run::resume() until this is true.
+  std::function<bool()> is_over_elsewhere;
 };
 
 struct RunStats {
@@ -169,35 +186,22 @@ class Run {
   [[nodiscard]] virtual RunProgress progress() const = 0;
 };
 
-struct EngineStats {
-  int64_t queued = 0;
-  int64_t running = 0;
-  int64_t planned_bytes = 0;  ///< of running runs
-  int64_t runs_done = 0;
-  int64_t runs_failed = 0;
-  std::vector<int64_t> device_queue;  ///< runs in each device's queue, the running one included
-  std::vector<std::chrono::nanoseconds> device_busy;
-};
-
 /// Owns the pool of threads. Its destructor cancels what is left and waits for it.
-class Engine {
+class Engine final : public Executor {
  public:
   Engine(EngineOptions options, std::shared_ptr<tensor::BufferPool> pool);
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Queues a run. `done` is called once, on a thread of the pool (or in submit() with on_callers_thread); it must not
-  /// block. Throws, and then never calls `done`: invalid_argument (counts, sizes), too_few_devices (a device id out of
-  /// range), memory_exceeded (planned bytes can never fit).
-  std::shared_ptr<Run> submit(RunRequest request, std::function<void(RunOutcome)> done);
+  std::shared_ptr<Run> submit(RunRequest request, std::function<void(RunOutcome)> done) override;
 
-  [[nodiscard]] const EngineOptions& options() const;
-  [[nodiscard]] int threads() const;
-  [[nodiscard]] EngineStats stats() const;
-  /// So many devices, those with the shortest queues first, among equal ones by id. Throws too_few_devices.
-  [[nodiscard]] std::vector<int64_t> least_loaded(int64_t count) const;
-  [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const;
+  [[nodiscard]] const EngineOptions& options() const override;
+  [[nodiscard]] int threads() const override;
+  [[nodiscard]] EngineStats stats() const override;
+  [[nodiscard]] std::vector<int64_t> least_loaded(int64_t count) const override;
+  [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const override;
+  [[nodiscard]] bool keeps_devices(std::span<const int64_t> devices) const override;
 
  private:
   struct Impl;

@@ -26,9 +26,14 @@ std::span<const int32_t> RunImpl::active_shards(ActiveSet& active, compile::Tabl
   return active.shards(table);
 }
 
+size_t RunImpl::shard_count_everywhere(ActiveSet& active, compile::TableId table) {
+  return owners_.is_alone ? active_shards(active, table).size() : active.shards_everywhere(table).size();
+}
+
 RunImpl::Next RunImpl::advance() {
   while (true) {
     if (frames_.empty()) return Next::kFinished;
+    if (is_elsewhere()) return request_.is_over_elsewhere() ? Next::kFinished : Next::kSuspended;
     if (is_cancelled()) throw cancel_reason_.with([](const auto& reason) { return *reason; });
     Frame& frame = frames_.back();
     const std::vector<compile::Step>& steps = plan().block(frame.block).steps;

@@ -78,15 +78,25 @@ RunImpl::Next RunImpl::execute_effect(const compile::Step& step) {
     if (effect_cursor_ == 0 && (owners_.is_alone || rank_of(holder) == owners_.rank)) {
       if (!emit(step, 0)) return Next::kSuspended;
       effect_cursor_ = 1;
+    } else if (effect_cursor_ == 0) {
+      ++effect_visit_;  // another rank emits it
+      effect_cursor_ = 1;
     }
     if (!owners_.is_alone && !step.results.empty() && !exchange_results(step, holder)) return Next::kSuspended;
     effect_cursor_ = 0;
     return step_done(step);
   }
   // Shards are numbered by position; the log has them by device number, which is ascending in flat order.
-  const std::span<const int32_t> shards = active_shards(active, step.table);
+  // Those of other ranks are counted, so that all ranks number effects alike.
+  const std::span<const int32_t> shards =
+      owners_.is_alone ? active_shards(active, step.table) : active.shards_everywhere(step.table);
   for (; effect_cursor_ < shards.size(); ++effect_cursor_) {
-    if (!emit(step, shards[effect_cursor_])) return Next::kSuspended;
+    const int32_t shard = shards[effect_cursor_];
+    if (!owners_.is_alone && rank_of(active.holder(step.table, shard)) != owners_.rank) {
+      ++effect_visit_;
+      continue;
+    }
+    if (!emit(step, shard)) return Next::kSuspended;
   }
   effect_cursor_ = 0;
   return step_done(step);

@@ -51,8 +51,9 @@ struct EngineShared {
   EngineShared(EngineOptions engine_options, std::shared_ptr<tensor::BufferPool> pool, int thread_count)
       : options(std::move(engine_options)),
         buffers(std::move(pool)),
-        scheduler(options.device_count, options.memory_limit_bytes,
-                  options.transport == nullptr ? Scheduler::Order::kFair : Scheduler::Order::kTickets),
+        scheduler(
+            options.device_count, options.memory_limit_bytes,
+            options.transport == nullptr || options.rank == 0 ? Scheduler::Order::kFair : Scheduler::Order::kTickets),
         workers(thread_count) {}
 
   const EngineOptions options;
@@ -146,6 +147,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool goes_on_after_yield();
   void finish(std::optional<core::Error> error);
   std::vector<std::vector<tensor::BufferRef>> take_outputs();
+  /// Of the time that its threads worked, the part of each flat device: by bytes and work of the shards of ours.
+  [[nodiscard]] std::vector<std::chrono::nanoseconds> device_busy() const;
   [[nodiscard]] std::vector<int64_t> overwritten() const;
 
   // ---- time slices (run_time_slices.cpp)
@@ -217,6 +220,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   [[nodiscard]] int64_t own_shard(const compile::Step& step, const compile::PlanValue& value, int64_t shard) const;
   /// Before a step, which may overwrite them.
   void look_at_operands(const compile::Step& step, std::span<const int32_t> shards);
+  /// What came from other ranks for a collective.
+  void look_at_messages(const compile::Step& step);
   void look_at_results(const compile::Step& step);
 
   // ---- other ranks (run_messages.cpp)
@@ -227,6 +232,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool all_arrived();
   [[nodiscard]] std::vector<int> other_ranks() const;
   [[nodiscard]] int rank_of(int64_t device) const { return owners_.rank_of_device[static_cast<size_t>(device)]; }
+  /// No device of the run is this process's.
+  [[nodiscard]] bool is_elsewhere() const { return !owners_.is_member; }
 
   // ---- effects (run_effects.cpp)
   Next execute_effect(const compile::Step& step);
@@ -239,6 +246,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     return pointers_[static_cast<size_t>(ref.first + plan().slot_shard(ref, shard))];
   }
   [[nodiscard]] std::span<const int32_t> active_shards(ActiveSet& active, compile::TableId table);
+  /// How many shards active devices of any rank hold: what one process would execute.
+  [[nodiscard]] size_t shard_count_everywhere(ActiveSet& active, compile::TableId table);
   [[nodiscard]] bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
 
   EngineShared& engine_;

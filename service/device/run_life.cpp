@@ -50,6 +50,10 @@ RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(Ru
       owners_.rank_of_device[i] = options.process_of_device.empty() ? 0 : options.process_of_device[device];
       owners_.is_alone = owners_.is_alone && owners_.rank_of_device[i] == options.rank;
     }
+    owners_.is_member = std::find(owners_.rank_of_device.begin(), owners_.rank_of_device.end(), options.rank) !=
+                        owners_.rank_of_device.end();
+    if (is_elsewhere() && !request_.is_over_elsewhere)
+      throw core::Error("invalid_argument", "none of the run's devices is this process's");
   }
   planned_bytes_ = plan().peak_bytes;
   for (const compile::Slot& slot : plan().slots) {
@@ -91,7 +95,7 @@ void RunImpl::begin() {
   Frame program;
   program.active = std::make_shared<ActiveSet>(plan(), owners_);
   frames_.push_back(std::move(program));
-  allocate();
+  if (!is_elsewhere()) allocate();
   if (request_.profile) profiler_.emplace(plan().step_count, started_, process_counts(engine_.workers));
 }
 
@@ -188,8 +192,12 @@ void RunImpl::drive() {
       if (is_cancelled()) {
         error = cancel_reason_.with([](const auto& reason) { return *reason; });
       } else {
-        if (!has_begun_) begin();
-        next = advance();
+        if (!has_begun_ && request_.may_begin && !request_.may_begin()) {
+          next = Next::kSuspended;
+        } else {
+          if (!has_begun_) begin();
+          next = advance();
+        }
       }
     } catch (...) {
       error = error_of(std::current_exception());
@@ -308,12 +316,27 @@ std::vector<std::vector<tensor::BufferRef>> RunImpl::take_outputs() {
   std::vector<std::vector<tensor::BufferRef>> out;
   for (const compile::PlanParameter& result : plan().results) {
     std::vector<tensor::BufferRef> shards(static_cast<size_t>(plan().table(result.table).count()));
-    for (size_t shard = 0; shard < shards.size(); ++shard) {
+    for (size_t shard = 0; shard < shards.size() && !is_elsewhere(); ++shard) {
       const int64_t at = result.slot_ref.first + plan().slot_shard(result.slot_ref, static_cast<int64_t>(shard));
       const int32_t owner = owner_of_pointer_[static_cast<size_t>(at)];
       if (owner >= 0) shards[shard] = held_[static_cast<size_t>(owner)];
     }
     out.push_back(std::move(shards));
+  }
+  return out;
+}
+
+std::vector<std::chrono::nanoseconds> RunImpl::device_busy() const {
+  const std::vector<double>& shares = plan().device_share;
+  std::vector<std::chrono::nanoseconds> out(shares.size());
+  double ours = 0;
+  for (size_t i = 0; i < shares.size(); ++i) ours += owners_.rank_of_device[i] == owners_.rank ? shares[i] : 0;
+  // Alone, the shares of all add up to 1, but for rounding; that must not change what one process counts.
+  const double whole = owners_.is_alone ? 1 : ours;
+  for (size_t i = 0; i < shares.size() && whole > 0; ++i) {
+    if (owners_.rank_of_device[i] != owners_.rank) continue;
+    out[i] = std::chrono::nanoseconds(
+        static_cast<int64_t>(shares[i] / whole * static_cast<double>(stats_.busy_time.count())));
   }
   return out;
 }
@@ -346,10 +369,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   core::keep_trying([&] { outcome.overwritten = overwritten(); });
   try {
     if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
-    stats_.device_busy.reserve(plan().device_share.size());
-    for (const double share : plan().device_share) {
-      stats_.device_busy.emplace_back(static_cast<int64_t>(share * static_cast<double>(stats_.busy_time.count())));
-    }
+    stats_.device_busy = device_busy();
     if (!error) outcome.outputs = take_outputs();
   } catch (...) {
     if (!error) error = core::keep_trying([&] { return error_of(std::current_exception()); });

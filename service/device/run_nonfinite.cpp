@@ -46,6 +46,7 @@ kernels::Nonfinite RunImpl::find_nonfinite(const compile::PlanValue& value, int6
 
 void RunImpl::look_at_operands(const compile::Step& step, std::span<const int32_t> shards) {
   operands_are_finite_ = true;
+  if (exchange_ != nullptr) look_at_messages(step);
   const auto look = [&](const compile::PlanValue& value, int64_t shard) {
     if (is_sought(find_nonfinite(value, shard), request_.nonfinite)) operands_are_finite_ = false;
   };
@@ -53,10 +54,34 @@ void RunImpl::look_at_operands(const compile::Step& step, std::span<const int32_
     if (operand.slot < 0) continue;
     const compile::PlanValue& value = plan().values[static_cast<size_t>(operand.value)];
     if (step.collective != nullptr) {
-      for (int64_t shard = 0; shard < plan().table(value.table).count(); ++shard) look(value, shard);
+      ActiveSet& active = *frames_.back().active;
+      const int64_t count = plan().table(value.table).count();
+      for (int64_t shard = 0; shard < count; ++shard) {
+        if (owners_.is_alone || active.is_held_by(owners_.rank, value.table, shard)) look(value, shard);
+      }
     } else {
       for (const int32_t shard : shards) look(value, own_shard(step, value, shard));
     }
+  }
+}
+
+void RunImpl::look_at_messages(const compile::Step& step) {
+  const compile::Collective& collective = step.collective->get(plan());
+  for (const auto& [key, buffer] : exchange_->received) {
+    const compile::CollectiveSource& source =
+        collective.sources[static_cast<size_t>(key.first)][static_cast<size_t>(key.second)];
+    const compile::PlanValue& value =
+        plan().values[static_cast<size_t>(step.operands[static_cast<size_t>(source.operand)].value)];
+    const tensor::DType dtype = value.type.local.dtype;
+    if (!tensor::is_float(dtype) && !tensor::is_complex(dtype)) continue;
+    kernels::Nonfinite found;
+    if (source.extent.empty()) {
+      const sharding::MeshView& view = plan().views[static_cast<size_t>(value.type.layout.view)];
+      found = find_in_block(value.type.local, value.type.shard_dims(view, source.shard), buffer->data());
+    } else {
+      found = kernels::find_nonfinite(dtype, buffer->data(), buffer->size() / tensor::size_bytes(dtype));
+    }
+    if (is_sought(found, request_.nonfinite)) operands_are_finite_ = false;
   }
 }
 
@@ -79,6 +104,8 @@ void RunImpl::look_at_results(const compile::Step& step) {
           .op = step.name,
           .location = step.location,
           .device = plan().table(step.table).device_of_shard[static_cast<size_t>(shard)],
+          .executed = steps_done_.load(std::memory_order_relaxed),
+          .step = step.number,
       };
       return;
     }

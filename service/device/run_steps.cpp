@@ -116,7 +116,8 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   step.kernel->run(call);
 }
 
-// Counted before it is done: a step that would go beyond the budget is not begun.
+// Counted before it is done: a step that would go beyond the budget is not begun. The shards of other ranks count, too:
+// every rank counts what one process would, and ends at the same step.
 void RunImpl::charge(const compile::Step& step, size_t shard_count) {
   const auto count = static_cast<double>(shard_count);
   operations_ += step.flops * count;
@@ -162,7 +163,7 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
   const double of_one = step.estimated_ns / static_cast<double>(plan().table(step.table).count());
   const double estimated = of_one * static_cast<double>(shards.size());
   if (is_lent_ && estimated > kLentStepNs) return Next::kYield;
-  charge(step, shards.size());
+  charge(step, shard_count_everywhere(*frames_.back().active, step.table));
   if (seeks_nonfinite()) look_at_operands(step, shards);
   const int threads = std::min(engine_.workers.threads(), plan().threads);
   if (threads > 1 && estimated >= kWorthSharingNs) {

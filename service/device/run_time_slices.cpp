@@ -111,8 +111,9 @@ void RunImpl::attend(RunCheckpoint& thread) {
 
 void RunImpl::leave_slice(RunCheckpoint& thread) {
   throw_if_cancelled();
-  // With other ranks the order of runs on each device is fixed.
-  const bool leaves = engine_.options.transport == nullptr && slice_.with([](TimeSlice& slice) {
+  // A run of several ranks keeps its devices, and other ranks than 0 take the order of tickets.
+  const bool may_leave = engine_.options.transport == nullptr || (engine_.options.rank == 0 && owners_.is_alone);
+  const bool leaves = may_leave && slice_.with([](TimeSlice& slice) {
     if (slice.where != TimeSlice::Where::kHere) return false;
     slice.where = TimeSlice::Where::kLeft;
     return true;

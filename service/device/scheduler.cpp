@@ -39,6 +39,7 @@ std::vector<QueueEntryRef> Scheduler::add(const QueueEntryRef& entry, QueueReque
     entry->bytes_ = request.bytes;
     entry->principal_ = std::move(request.principal);
     entry->session_ = std::move(request.session);
+    entry->keeps_devices_ = request.keeps_devices;
     join(state, entry);
     return start(state);  // allocates with keep_trying: what was changed is not left half done
   });
@@ -91,7 +92,7 @@ std::vector<QueueEntryRef> Scheduler::start(State& state) const {
       const auto d = static_cast<size_t>(device);
       return state.holders[d] == nullptr && state.reserved_in[d] != state.round;
     });
-    if (is_free && !entry->has_bytes_) {
+    if ((is_free || order_ == Order::kTickets) && !entry->has_bytes_) {
       bytes_are_short = bytes_are_short || (limit_ > 0 && state.bytes + entry->bytes_ > limit_);
       if (bytes_are_short) continue;
       state.bytes += entry->bytes_;
@@ -101,7 +102,7 @@ std::vector<QueueEntryRef> Scheduler::start(State& state) const {
       const auto d = static_cast<size_t>(device);
       if (is_free) {
         state.holders[d] = entry.get();
-      } else if (state.holders[d] != nullptr && order_ == Order::kFair) {
+      } else if (state.holders[d] != nullptr && order_ == Order::kFair && !state.holders[d]->keeps_devices_) {
         state.holders[d]->attention_.fetch_or(QueueEntry::kWanted, std::memory_order_relaxed);
       }
       state.reserved_in[d] = state.round;
@@ -160,7 +161,7 @@ void Scheduler::leave(State& state, const QueueEntryRef& entry) {
 std::vector<QueueEntryRef> Scheduler::yield(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
   return state_.with([&](State& state) {
     if (entry->state_ != QueueEntry::State::kRunning) return std::vector<QueueEntryRef>();
-    if (order_ == Order::kTickets) return std::vector<QueueEntryRef>{entry};
+    if (order_ == Order::kTickets || entry->keeps_devices_) return std::vector<QueueEntryRef>{entry};
     charge(state, *entry, used);
     stop(state, *entry);
     entry->state_ = QueueEntry::State::kWaiting;

@@ -17,7 +17,9 @@
 //    one. An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.
 // 6. An entry that yields keeps its bytes and waits again. One that waits for a reply or a message steps aside: it
 //    releases its devices and, once back, precedes the runs of its session.
-// 7. With Order::kTickets no entry is charged or yields: lower tickets first, the same order on every rank.
+// 7. An entry that keeps its devices (other ranks execute the run, too) does not yield.
+// 8. With Order::kTickets no entry is charged or yields: lower tickets first, the same order on every rank. An entry
+//    gets its bytes before later ones do, whether its devices are free or not.
 //
 // Example: one device, slices of 2 ms. Principal a has run A1 in session s and A2 in session t, b has B1. In: A1, A2,
 // B1 arrive together. Virtual times of (a, b) before each slice, and who runs:
@@ -61,6 +63,7 @@ class QueueEntry {
   std::chrono::nanoseconds used_{0};  // virtual time
   std::string principal_;
   std::string session_;
+  bool keeps_devices_ = false;
   bool has_bytes_ = false;   // admitted: it keeps its bytes until it leaves
   bool comes_back_ = false;  // it stepped aside before
 };
@@ -72,6 +75,7 @@ struct QueueRequest {
   int64_t bytes = 0;
   std::string principal;
   std::string session;
+  bool keeps_devices = false;  ///< once started, it keeps them until it leaves: it neither yields nor is asked to
 };
 
 /// Any thread. Calls no code outside while it is locked: entries that may start now are returned, in order.
@@ -79,7 +83,9 @@ class Scheduler {
  public:
   enum class Order : uint8_t {
     kFair,
-    kTickets,  ///< lower tickets first, no yields: the same order on every rank
+    /// Lower tickets first, no yields, and bytes in the order of tickets, too: the same order on every rank, so that of
+    /// the runs that several ranks execute the earliest has all that it needs on each of them.
+    kTickets,
   };
   /// `memory_limit_bytes` 0: no limit.
   Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair);

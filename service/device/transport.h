@@ -1,5 +1,5 @@
-// Point-to-point messages between processes (ranks): post and complete, never wait. This is the seam for machines; the
-// one implementation there is connects ranks within a process, for tests (tests/support/loopback_transport.h).
+// Point-to-point messages between processes (ranks): post and complete, never wait. This is the seam for machines;
+// service/hosts/messages.h implements it over a network, tests/support/loopback_transport.h within a process.
 //
 // Invariant: a message has one sender, one receiver and one key, and both sides compute the key without negotiation.
 // Every rank executes the same steps in the same order, so the number of the collective names its messages.

@@ -18,7 +18,7 @@ int64_t environment_id(storage::Catalog& catalog, const std::string& text) {
 }  // namespace
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
-                     device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
+                     device::Executor& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
                      effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks, const core::Clock& clock,
                      RunnerOptions options)
     : store_(store),

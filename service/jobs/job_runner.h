@@ -118,7 +118,7 @@ struct QueueRoom {
 /// Any thread but the engine's. Calls that wait take a waiter (service/core/waiter.h): a thread's or a request fiber's.
 class JobRunner {
  public:
-  JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
+  JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Executor& engine,
             sessions::SessionStore& sessions, effects::EffectLog& log, effects::InfeedQueues& infeeds,
             effects::CallbackStore& callbacks, const core::Clock& clock, RunnerOptions options);
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
@@ -303,7 +303,7 @@ class JobRunner {
   storage::Store& store_;
   arrays::ArrayStore& arrays_;
   compile::Compiler& compiler_;
-  device::Engine& engine_;
+  device::Executor& engine_;
   sessions::SessionStore& sessions_;
   effects::EffectLog& log_;
   effects::InfeedQueues& infeeds_;

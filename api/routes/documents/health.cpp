@@ -18,27 +18,35 @@ constexpr int64_t kDiskFloorBytes = int64_t{64} << 20;
 struct Check {
   std::string name;
   bool ok = true;
+  std::optional<std::string> reason = {};
 };
 
 std::vector<Check> checks(const ProcessFacts& facts) {
   const StorageSample storage = facts.storage();
-  return {{"database", storage.health.writable},
-          {"disk", storage.is_fresh && storage.health.disk_free_bytes > kDiskFloorBytes},
-          {"recovery", true},
-          {"draining", !facts.is_draining()}};
+  std::vector<Check> out{{"database", storage.health.writable},
+                         {"disk", storage.is_fresh && storage.health.disk_free_bytes > kDiskFloorBytes},
+                         {"recovery", true},
+                         {"draining", !facts.is_draining()}};
+  if (facts.ranks) {
+    std::optional<std::string> problem = facts.ranks().problem;
+    out.push_back({"ranks", !problem, std::move(problem)});
+  }
+  return out;
 }
 
 Response readiness(Request& request, const ProcessFacts& facts) {
   const auto list = checks(facts);
   bool ready = true;
-  std::string verbose;
+  std::string verbose, reason;
   for (const Check& check : list) {
     ready = ready && check.ok;
+    if (check.reason) reason = ": " + *check.reason;
     verbose += std::string(check.ok ? "[+]" : "[-]") + check.name + (check.ok ? " ok\n" : " failed\n");
   }
-  Response response = text(ready ? 200 : 503, request.query.has("verbose") ? verbose + (ready ? "ready" : "not ready")
-                                              : ready                      ? "ok"
-                                                                           : "not ready");
+  Response response =
+      text(ready ? 200 : 503, request.query.has("verbose") ? verbose + (ready ? "ready" : "not ready" + reason)
+                              : ready                      ? "ok"
+                                                           : "not ready" + reason);
   if (!ready) response.headers.set("Retry-After", "2");
   return response;
 }
@@ -55,7 +63,8 @@ struct Health {
 
 template <>
 const Schema<Check>& schema() {
-  static const Schema<Check> kSchema{"HealthCheck", {{"name", &Check::name}, {"ok", &Check::ok}}};
+  static const Schema<Check> kSchema{"HealthCheck",
+                                     {{"name", &Check::name}, {"ok", &Check::ok}, {"reason", &Check::reason}}};
   return kSchema;
 }
 

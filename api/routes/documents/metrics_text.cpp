@@ -226,6 +226,15 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
   out.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(descriptors));
   out.counter("meshd_log_lines_dropped_total", "Log lines given up because their queue was full.",
               static_cast<double>(facts.dropped_log_lines()));
+  if (facts.ranks) {
+    out.head("meshd_rank_round_trip_seconds", "The last round trip of a message to another process of the server.",
+             "gauge");
+    const std::vector<std::chrono::nanoseconds> times = facts.ranks().round_trips;
+    for (size_t rank = 1; rank < times.size(); ++rank) {
+      out.sample("meshd_rank_round_trip_seconds", label("rank", std::to_string(rank)),
+                 std::chrono::duration<double>(times[rank]).count());
+    }
+  }
   if (facts.spans) {
     const auto [exported, dropped] = facts.spans();
     out.head("meshd_trace_spans_total", "Spans of requests and jobs, by whether the collector has taken them.",

@@ -213,8 +213,15 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     std::sort(devices.begin(), devices.end());  // positions of the mesh in the order of ids, as without the choice
     compiler_.count_binding(job->lowered, devices);
   }
+  // On several processes a run cannot step aside while it waits for the jobs before it: it begins after them.
+  if (job->queue != nullptr && !job->lowered->plan->effects.empty() && engine_.keeps_devices(job->assignment.devices)) {
+    wait_for_session(*job, *waiter, [&] {
+      return job->queue->is_next_in_order(job->row.number) && job->queue->may_log(job->row.number);
+    });
+  }
   device::RunRequest run;
   run.plan = job->lowered->plan;
+  run.lowered = job->lowered;
   run.devices = job->assignment.devices;
   std::optional<arrays::LentMemory> lent;
   run.bind = [&](core::Checkpoint& checkpoint) {

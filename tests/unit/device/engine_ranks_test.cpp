@@ -169,6 +169,7 @@ class Answers final : public device::EffectSink {
  public:
   device::EffectResult emit(const device::EffectCall& call) override {
     ++count;
+    visits.push_back(call.visit);
     std::vector<std::vector<std::byte>> results;
     for (const tensor::TensorType& type : call.results) {
       results.push_back(bytes_of(std::vector<float>(static_cast<size_t>(tensor::element_count(type)), 42)));
@@ -176,6 +177,7 @@ class Answers final : public device::EffectSink {
     return device::EffectResult::done(std::move(results));
   }
   int count = 0;
+  std::vector<int64_t> visits;
 };
 
 TEST(EngineRanks, effect_on_the_whole_happens_on_one_rank_and_all_have_its_answer) {
@@ -192,6 +194,21 @@ TEST(EngineRanks, effect_on_the_whole_happens_on_one_rank_and_all_have_its_answe
   EXPECT_EQ(two.run<float>(plan, {{{1}, {2}}}, {&first, &second})[0], (Shards{{43}, {44}}));
   EXPECT_EQ(first.count, 1);
   EXPECT_EQ(second.count, 0);
+}
+
+TEST(EngineRanks, effects_of_all_ranks_have_numbers_of_one_order) {
+  LocalBuilder b({4});
+  const LocalId x = b.argument("4xf32", {{0}});
+  b.effect({x}, {}, true);
+  b.effect({b.reshard(x, {{}})}, {}, false);
+  b.effect({x}, {}, true);
+  b.result(x);
+  TwoRanks two({0, 1, 1, 0});
+  Answers first;
+  Answers second;
+  two.run<float>(plan_of(b), {{{1}, {2}, {3}, {4}}}, {&first, &second});
+  EXPECT_EQ(first.visits, (std::vector<int64_t>{0, 3, 4, 5, 8}));
+  EXPECT_EQ(second.visits, (std::vector<int64_t>{1, 2, 6, 7}));
 }
 
 }  // namespace

@@ -120,6 +120,36 @@ TEST(EngineTimeSlices, order_of_tickets_is_kept_where_ranks_count_on_it) {
   EXPECT_EQ(scheduler.remove(running, kTurn), std::vector<QueueEntryRef>{next});
 }
 
+TEST(EngineTimeSlices, bytes_are_given_in_the_order_of_tickets_where_ranks_count_on_it) {
+  Scheduler scheduler(2, 100, Scheduler::Order::kTickets);
+  const auto add = [&](const char* name, int64_t device, uint64_t ticket, int64_t bytes) {
+    const auto entry = std::make_shared<Entry>(name);
+    device::QueueRequest request = on({device}, "a", ticket);
+    request.bytes = bytes;
+    return std::pair(entry, scheduler.add(entry, std::move(request)));
+  };
+  const auto [first, first_starts] = add("first", 0, 1, 60);
+  EXPECT_EQ(first_starts.size(), 1U);
+  const auto [second, second_starts] = add("second", 0, 2, 60);
+  EXPECT_TRUE(second_starts.empty());
+  const auto [third, third_starts] = add("third", 1, 3, 30);
+  EXPECT_TRUE(third_starts.empty()) << "it fits and its device is free, but another rank may give bytes to the second";
+  EXPECT_EQ(scheduler.remove(first, kTurn), (std::vector<QueueEntryRef>{second, third}));
+}
+
+TEST(EngineTimeSlices, entry_that_keeps_its_devices_is_not_asked_for_them) {
+  Scheduler scheduler(1, 0);
+  const auto keeper = std::make_shared<Entry>("keeper");
+  device::QueueRequest request = on({0});
+  request.keeps_devices = true;
+  scheduler.add(keeper, std::move(request));
+  const auto next = std::make_shared<Entry>("next");
+  scheduler.add(next, on({0}));
+  EXPECT_FALSE(keeper->is_wanted());
+  EXPECT_EQ(scheduler.yield(keeper, kTurn), std::vector<QueueEntryRef>{keeper});
+  EXPECT_EQ(scheduler.remove(keeper, kTurn), std::vector<QueueEntryRef>{next});
+}
+
 // Random device sets, bytes, yields and waits: no two that run share a device, bytes stay below the limit, and
 // each of them ends whatever happens.
 TEST(EngineTimeSlices, random_device_sets_never_wait_in_a_circle) {

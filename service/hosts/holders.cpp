@@ -1,0 +1,79 @@
+#include "service/hosts/holders.h"
+
+#include <set>
+#include <string>
+
+#include "service/core/error.h"
+
+namespace meshd::hosts {
+
+std::vector<int> ranks_of_devices(int64_t device_count, int rank_count) {
+  if (device_count % rank_count != 0) {
+    throw core::Error("invalid_argument", "devices are dealt to ranks in equal runs: " + std::to_string(device_count) +
+                                              " devices do not divide by " + std::to_string(rank_count) + " ranks");
+  }
+  std::vector<int> out;
+  for (int64_t device = 0; device < device_count; ++device)
+    out.push_back(static_cast<int>(device * rank_count / device_count));
+  return out;
+}
+
+Holders::Holders(const compile::Plan& plan, std::span<const int64_t> devices, const std::vector<int>& rank_of_device)
+    : plan_(plan) {
+  for (const int64_t device : devices) rank_of_.push_back(rank_of_device.at(static_cast<size_t>(device)));
+  const std::set<int> distinct(rank_of_.begin(), rank_of_.end());
+  members_.assign(distinct.begin(), distinct.end());
+}
+
+bool Holders::holds(int rank, compile::TableId table, int64_t shard) const {
+  const std::vector<int32_t>& held = plan_.table(table).shard_of_device;
+  for (size_t device = 0; device < rank_of_.size(); ++device) {
+    if (rank_of_[device] == rank && held[device] == shard) return true;
+  }
+  return false;
+}
+
+bool Holders::is_elsewhere(compile::TableId table, const compile::SlotRef& ref) const {
+  if (ref.slot < 0) return false;
+  const compile::Slot& slot = plan_.slot(ref.slot);
+  if (slot.storage == compile::Storage::kConstant) return false;
+  const std::vector<int32_t>& shards = plan_.table(table).shard_of_device;
+  const std::vector<int32_t>& held = plan_.table(slot.table).shard_of_device;
+  for (size_t device = 0; device < rank_of_.size(); ++device) {
+    if (shards[device] < 0) continue;
+    const int64_t read = plan_.slot_shard(ref, shards[device]);
+    if (held[device] != read && !holds(rank_of_[device], slot.table, read)) return true;
+  }
+  return false;
+}
+
+bool Holders::reads_elsewhere() const {
+  for (const compile::Block& block : plan_.blocks) {
+    for (const compile::Step& step : block.steps) {
+      // A collective fetches what it reads.
+      for (const compile::SlotRef& operand : step.operands) {
+        if (step.collective == nullptr && is_elsewhere(step.table, operand)) return true;
+      }
+      for (const compile::SlotRef& result : step.results) {
+        if (is_elsewhere(step.table, result)) return true;
+      }
+    }
+  }
+  for (const compile::PlanParameter& result : plan_.results) {
+    if (is_elsewhere(result.table, result.slot_ref)) return true;
+  }
+  return false;
+}
+
+std::optional<int> Holders::sender(compile::TableId table, int64_t shard) const {
+  const std::vector<int32_t>& held = plan_.table(table).shard_of_device;
+  std::optional<int> first;
+  for (size_t device = 0; device < rank_of_.size(); ++device) {
+    if (held[device] != shard) continue;
+    if (rank_of_[device] == 0) return std::nullopt;
+    if (!first) first = rank_of_[device];
+  }
+  return first;
+}
+
+}  // namespace meshd::hosts

@@ -1,0 +1,146 @@
+#include "service/hosts/messages.h"
+
+#include <cstring>
+#include <utility>
+
+#include "service/core/error.h"
+
+namespace meshd::hosts {
+namespace {
+
+constexpr uint32_t kBlock = 0;  // Header::kind of messages of runs
+
+Header header_of(const device::MessageKey& key, size_t bytes) {
+  return {.kind = kBlock, .run = key.run, .visit = key.visit, .shard = key.shard, .source = key.source, .bytes = bytes};
+}
+
+device::MessageKey key_of(const Header& header) { return {header.run, header.visit, header.shard, header.source}; }
+
+void copy(std::span<std::byte> to, std::span<const std::byte> from) {
+  if (to.size() != from.size()) {
+    throw core::Error("internal", "a block of another rank has " + std::to_string(from.size()) + " bytes, expected " +
+                                      std::to_string(to.size()));
+  }
+  if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
+}
+
+}  // namespace
+
+Messages::Messages(Network& network, OnControl on_control)
+    : network_(network), on_control_(std::move(on_control)), arriving_(static_cast<size_t>(network.size())) {}
+
+void Messages::detach() {
+  const std::lock_guard held(control_mutex_);
+  on_control_ = nullptr;
+}
+
+void Messages::send(int peer, uint32_t kind, std::string text) {
+  const auto kept = std::make_shared<const std::string>(std::move(text));
+  network_.send(peer, {.kind = kind, .bytes = kept->size()}, std::as_bytes(std::span(kept->data(), kept->size())),
+                kept);
+}
+
+void Messages::post(int peer, const device::MessageKey& key, std::span<const std::byte> bytes) {
+  const auto kept = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+  network_.send(peer, header_of(key, kept->size()), *kept, kept);
+}
+
+void Messages::post_kept(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
+                         std::shared_ptr<const void> keep) {
+  network_.send(peer, header_of(key, bytes.size()), bytes, std::move(keep));
+}
+
+void Messages::expect(int peer, const device::MessageKey& key, std::span<std::byte> buffer,
+                      std::function<void()> completion) {
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = early_.find({peer, key});
+    if (found == early_.end()) {
+      expected_[{peer, key}] = {buffer, std::move(completion)};
+      return;
+    }
+    copy(buffer, found->second);
+    early_.erase(found);
+  }
+  completion();
+}
+
+bool Messages::is_over(uint64_t run) const { return (run & ~kCargo) < first_live_ || over_.find(run) != over_.end(); }
+
+void Messages::forget(uint64_t run) {
+  std::vector<Expected> dropped;  // destroyed without the lock: they own buffers and runs
+  const std::lock_guard held(mutex_);
+  for (auto at = expected_.begin(); at != expected_.end();) {
+    if (at->first.second.run != run) {
+      ++at;
+      continue;
+    }
+    dropped.push_back(std::move(at->second));
+    at = expected_.erase(at);
+  }
+  std::erase_if(early_, [&](const auto& entry) { return entry.first.second.run == run; });
+  if (!is_over(run)) over_.insert(run);
+}
+
+void Messages::ignore_before(uint64_t run) {
+  const std::lock_guard held(mutex_);
+  if (run <= first_live_) return;
+  first_live_ = run;
+  std::erase_if(over_, [&](uint64_t over) { return (over & ~kCargo) < run; });
+  std::erase_if(early_, [&](const auto& entry) { return (entry.first.second.run & ~kCargo) < run; });
+}
+
+size_t Messages::early_count() const {
+  const std::lock_guard held(mutex_);
+  return early_.size();
+}
+
+std::span<std::byte> Messages::begin(int peer, const Header& header) {
+  Arriving& arriving = arriving_[static_cast<size_t>(peer)];
+  arriving = {};
+  arriving.is_block = header.kind == kBlock;
+  if (arriving.is_block) {
+    const std::lock_guard held(mutex_);
+    const auto found = expected_.find({peer, key_of(header)});
+    if (found != expected_.end()) {
+      arriving.expected = std::move(found->second);
+      expected_.erase(found);
+    }
+  }
+  if (arriving.expected) {
+    if (arriving.expected->buffer.size() != header.bytes) {
+      throw core::Error("internal", "a block of rank " + std::to_string(peer) + " has " + std::to_string(header.bytes) +
+                                        " bytes, expected " + std::to_string(arriving.expected->buffer.size()));
+    }
+    return arriving.expected->buffer;
+  }
+  arriving.bytes.resize(header.bytes);
+  return arriving.bytes;
+}
+
+void Messages::end(int peer, const Header& header) {
+  Arriving arriving = std::exchange(arriving_[static_cast<size_t>(peer)], {});
+  if (!arriving.is_block) {
+    const auto* text = reinterpret_cast<const char*>(arriving.bytes.data());
+    const std::lock_guard held(control_mutex_);
+    if (on_control_) on_control_(peer, header.kind, {text, arriving.bytes.size()});
+    return;
+  }
+  std::optional<Expected> ready = std::move(arriving.expected);
+  if (!ready) {
+    const Address address{peer, key_of(header)};
+    const std::lock_guard held(mutex_);
+    const auto found = expected_.find(address);
+    if (found != expected_.end()) {
+      // It is expected since it began to arrive.
+      ready = std::move(found->second);
+      expected_.erase(found);
+      copy(ready->buffer, arriving.bytes);
+    } else if (!is_over(header.run)) {
+      early_[address] = std::move(arriving.bytes);
+    }
+  }
+  if (ready) ready->completion();
+}
+
+}  // namespace meshd::hosts

@@ -1,0 +1,96 @@
+#include "service/hosts/plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "service/hosts/plan_digest.h"
+#include "service/warmup/compile_record.h"
+
+namespace meshd::hosts {
+namespace {
+
+constexpr size_t kMostPlans = 256;  // that ranks keep; more where runs use them
+
+}  // namespace
+
+Plans::Asked Plans::prepare(const compile::LoweredProgram& lowered, const std::vector<int>& members, Then then) {
+  std::unique_lock held(mutex_);
+  auto found = entries_.find(lowered.key);
+  if (found == entries_.end()) {
+    // Digest and record take their time: without the lock, and one of two is kept.
+    held.unlock();
+    PlanNumber made{.number = 0,
+                    .key = lowered.key,
+                    .digest = plan_digest(*lowered.plan),
+                    .record = warmup::encode(warmup::record_of(*lowered.parsed, lowered.request))};
+    held.lock();
+    drop_old();
+    const auto [at, is_new] = entries_.try_emplace(lowered.key);
+    found = at;
+    if (is_new) {
+      made.number = ++last_number_;
+      keys_[made.number] = lowered.key;
+      found->second.plan = std::make_shared<const PlanNumber>(std::move(made));
+    }
+  }
+  Entry& entry = found->second;
+  entry.used = ++uses_;
+  const auto waiting = std::make_shared<Waiting>();
+  waiting->then = std::move(then);
+  for (const int rank : members) {
+    if (rank == 0 || entry.ready.count(rank) > 0) continue;
+    waiting->ranks.insert(rank);
+    if (entry.asked.insert(rank).second) {
+      messages_.send(rank, static_cast<uint32_t>(Control::kPrepare),
+                     encode(Prepare{.plan = entry.plan->number, .record = entry.plan->record}));
+    }
+  }
+  if (waiting->ranks.empty()) return {entry.plan, true};
+  entry.waiting.push_back(waiting);
+  return {entry.plan, false};
+}
+
+void Plans::prepared(int rank, const Prepared& message) {
+  std::vector<std::shared_ptr<Waiting>> over;
+  {
+    const std::lock_guard held(mutex_);
+    Entry& entry = entries_.at(keys_.at(message.plan));
+    std::optional<core::Error> error = message.error;
+    if (!error && message.digest != entry.plan->digest) {
+      error = core::Error("ranks_disagree", "rank " + std::to_string(rank) +
+                                                " made another plan of the program than rank 0: they have to be the "
+                                                "same build on processors of one kind");
+    }
+    entry.asked.erase(rank);
+    if (!error) entry.ready.insert(rank);
+    for (auto at = entry.waiting.begin(); at != entry.waiting.end();) {
+      Waiting& waiting = **at;
+      if (waiting.ranks.erase(rank) > 0 && error && !waiting.error) waiting.error = error;
+      if (!waiting.ranks.empty()) {
+        ++at;
+        continue;
+      }
+      over.push_back(std::move(*at));
+      at = entry.waiting.erase(at);
+    }
+  }
+  for (const auto& waiting : over) waiting->then(waiting->error);
+}
+
+void Plans::drop_old() {
+  while (entries_.size() > kMostPlans) {
+    auto oldest = entries_.end();
+    for (auto at = entries_.begin(); at != entries_.end(); ++at) {
+      const Entry& entry = at->second;
+      if (entry.plan.use_count() > 1 || !entry.waiting.empty() || !entry.asked.empty()) continue;
+      if (oldest == entries_.end() || entry.used < oldest->second.used) oldest = at;
+    }
+    if (oldest == entries_.end()) return;
+    for (const int rank : oldest->second.ready)
+      messages_.send(rank, static_cast<uint32_t>(Control::kDropPlan), encode(Number{oldest->second.plan->number}));
+    keys_.erase(oldest->second.plan->number);
+    entries_.erase(oldest);
+  }
+}
+
+}  // namespace meshd::hosts

@@ -1,0 +1,126 @@
+// The control messages between rank 0 and the others, as values and as bytes (warmup/byte_archive.h). All ranks are the
+// same build: the first message is held to that, and there are no versions of the rest.
+//
+//   rank 0                          rank r
+//   kWelcome: settings of all   ->
+//                               <-  kReady: its environment, or why it cannot take part
+//   kPrepare: a plan's recipe   ->
+//                               <-  kPrepared: the plan's digest, or the error of the compiler
+//   kBegin: a run of a plan     ->      its arguments follow as blocks
+//                               <-  kEffect: an effect of the run
+//   kReply: its results         ->
+//   kCancel                     ->
+//                               <-  kEnded, behind the blocks of its results
+//   kPing                       ->
+//                               <-  kPong
+//   kStop                       ->
+//                               <-  kStopped
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/core/error.h"
+#include "service/device/engine.h"
+
+namespace meshd::hosts {
+
+/// Header::kind of control messages.
+enum class Control : uint32_t {
+  kWelcome = 1,
+  kReady,
+  kPrepare,
+  kPrepared,
+  kDropPlan,
+  kBegin,
+  kCancel,
+  kEffect,
+  kReply,
+  kEnded,
+  kPing,
+  kPong,
+  kStop,
+  kStopped,
+};
+
+/// What all ranks have in common, as rank 0 has it.
+struct Welcome {
+  std::string environment;  ///< build, processor, choices of kernels: ranks whose lines differ do not go together
+  int64_t device_count = 0;
+  int64_t plan_threads = 0;                  ///< compile::PlanSettings::threads
+  std::vector<std::string> disabled_passes;  ///< of compile::kPlanPasses
+  int64_t memory_limit_bytes = 0;            ///< EngineOptions::memory_limit_bytes
+};
+
+struct Ready {
+  std::string environment;
+  std::string problem;  ///< empty: it takes part
+};
+
+struct Prepare {
+  uint64_t plan = 0;   ///< its number
+  std::string record;  ///< warmup::encode
+};
+
+struct Prepared {
+  uint64_t plan = 0;
+  std::string digest;  ///< plan_digest
+  std::optional<core::Error> error;
+};
+
+struct Begin {
+  uint64_t run = 0;          ///< RunRequest::key
+  uint64_t ticket = 0;       ///< in the order in which rank 0 began its runs
+  uint64_t oldest_live = 0;  ///< no rank has a run with a lower key
+  uint64_t plan = 0;
+  std::vector<int64_t> devices;
+  int64_t step_budget = 0;
+  double operation_budget = 0;
+  double byte_budget = 0;
+  bool profile = false;
+  device::NonfiniteSearch nonfinite;
+  bool has_effects = false;  ///< somebody takes them
+};
+
+struct Cancel {
+  uint64_t run = 0;
+  std::optional<core::Error> reason;
+};
+
+struct Effect {
+  uint64_t run = 0;
+  int64_t visit = 0;
+  int32_t effect = 0;  ///< index in Plan::effects
+  int64_t device = 0;  ///< id
+  std::vector<int64_t> path;
+  int64_t shard = 0;
+  std::vector<std::string> operands;
+};
+
+struct Reply {
+  uint64_t run = 0;
+  int64_t visit = 0;
+  std::vector<std::string> results;
+  std::optional<core::Error> error;
+};
+
+struct Ended {
+  uint64_t run = 0;
+  std::optional<core::Error> error;
+  device::RunStats stats;
+};
+
+struct Number {
+  uint64_t value = 0;
+};
+
+template <typename T>
+std::string encode(T message);
+/// Throws internal where the text is not encode()'s.
+template <typename T>
+T decode(std::string_view text);
+
+}  // namespace meshd::hosts

@@ -1,0 +1,283 @@
+#include "service/hosts/spread_run.h"
+
+#include <utility>
+
+namespace meshd::hosts {
+
+SpreadRun::SpreadRun(Coordinator& owner, uint64_t key, device::RunRequest request,
+                     std::function<void(device::RunOutcome)> done)
+    : owner_(owner),
+      key_(key),
+      plan_(request.plan),
+      request_(std::move(request)),
+      done_(std::move(done)),
+      holders_(*plan_, request_.devices, owner.rank_of_device_),
+      is_member_(holders_.members().front() == 0) {}
+
+// ---- beginning
+
+void SpreadRun::start() {
+  const auto self = shared_from_this();
+  // Effects need the run's own reference, which a constructor has not.
+  if (request_.effects != nullptr) {
+    const std::weak_ptr<SpreadRun> weak = self;
+    OrderedEffects::Hooks hooks;
+    hooks.resume_own = [weak] {
+      const auto run = weak.lock();
+      if (run == nullptr) return;
+      std::shared_ptr<device::Run> own;
+      {
+        const std::lock_guard held(run->mutex_);
+        own = run->own_.lock();
+      }
+      if (own != nullptr) own->resume();
+    };
+    hooks.pump_soon = [this, weak] {
+      owner_.later([weak] {
+        if (const auto run = weak.lock()) run->effects_->pump();
+      });
+    };
+    hooks.reply = [this](int rank, Reply reply) {
+      owner_.messages_->send(rank, static_cast<uint32_t>(Control::kReply), encode(std::move(reply)));
+    };
+    hooks.fail = [weak](int /*rank*/, const core::Error& reason) {
+      if (const auto run = weak.lock()) run->cancel(reason);
+    };
+    effects_.emplace(*request_.effects, *plan_, request_.devices, std::move(hooks));
+  }
+  bool is_there = false;
+  {
+    const std::lock_guard held(mutex_);  // the answer may come before `number_` is there
+    Plans::Asked asked =
+        owner_.plans_->prepare(*request_.lowered, holders_.members(), [this, self](std::optional<core::Error> error) {
+          owner_.later([self, error = std::move(error)] {
+            if (error) {
+              self->own_ended({.error = error, .outputs = {}, .overwritten = {}, .stats = {}});
+            } else {
+              self->submit_own(false);
+            }
+          });
+        });
+    number_ = std::move(asked.plan);
+    is_there = asked.is_there;
+  }
+  if (is_there) submit_own(request_.on_callers_thread);
+}
+
+void SpreadRun::submit_own(bool is_lent) {
+  const auto self = shared_from_this();
+  device::RunRequest own;
+  std::optional<core::Error> reason;
+  {
+    const std::lock_guard held(mutex_);
+    reason = reason_;
+    own = request_;
+    request_.bind = nullptr;
+    request_.arguments.clear();
+  }
+  if (reason) return own_ended({.error = reason, .outputs = {}, .overwritten = {}, .stats = {}});
+  own.key = key_;
+  own.on_callers_thread = is_lent;
+  own.effects = effects_ ? &*effects_ : nullptr;
+  own.bind = [self, bind = std::move(own.bind), given = std::move(own.arguments)](core::Checkpoint& checkpoint) {
+    std::vector<device::RunArgument> arguments = bind ? bind(checkpoint) : given;
+    self->begin_elsewhere(arguments);
+    return arguments;
+  };
+  own.arguments.clear();
+  if (!is_member_) own.is_over_elsewhere = [self] { return self->is_over_elsewhere(); };
+  own.on_submit = [self](const std::shared_ptr<device::Run>& run) {
+    std::optional<core::Error> meanwhile;
+    {
+      const std::lock_guard held(self->mutex_);
+      self->own_ = run;
+      meanwhile = self->reason_;
+    }
+    if (meanwhile) run->cancel(*meanwhile);
+  };
+  try {
+    owner_.engine_->submit(std::move(own), [self](device::RunOutcome outcome) { self->own_ended(std::move(outcome)); });
+  } catch (const core::Error& error) {
+    own_ended({.error = error, .outputs = {}, .overwritten = {}, .stats = {}});
+  }
+}
+
+void SpreadRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
+  const auto self = shared_from_this();
+  const uint64_t oldest = owner_.oldest_live();
+  owner_.messages_->ignore_before(oldest);
+  // Results of other ranks go straight into their buffers.
+  for (size_t result = 0; result < plan_->results.size(); ++result) {
+    const compile::PlanParameter& wanted = plan_->results[result];
+    std::vector<tensor::BufferRef>& shards = received_.emplace_back();
+    shards.resize(static_cast<size_t>(plan_->table(wanted.table).count()));
+    for (size_t shard = 0; shard < shards.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      const auto from = holders_.sender(wanted.table, number);
+      if (!from) continue;
+      shards[shard] = owner_.pool()->allocate(wanted.shard_bytes);
+      owner_.messages_->expect(*from, {key_ | kCargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes(),
+                               [self, buffer = shards[shard]] {});
+    }
+  }
+  Begin begin{.run = key_,
+              .ticket = 0,
+              .oldest_live = oldest,
+              .plan = number_->number,
+              .devices = request_.devices,
+              .step_budget = request_.step_budget,
+              .operation_budget = request_.operation_budget,
+              .byte_budget = request_.byte_budget,
+              .profile = request_.profile,
+              .nonfinite = request_.nonfinite,
+              .has_effects = request_.effects != nullptr};
+  {
+    const std::lock_guard held(mutex_);
+    if (reason_) throw core::Error(*reason_);
+    const std::lock_guard ordered(owner_.order_);
+    begin.ticket = ++owner_.last_ticket_;
+    const std::string text = encode(begin);
+    for (const int rank : holders_.members()) {
+      if (rank == 0) continue;
+      owner_.messages_->send(rank, static_cast<uint32_t>(Control::kBegin), text);
+      begun_.insert(rank);
+    }
+  }
+  send_arguments(arguments);
+}
+
+void SpreadRun::send_arguments(std::vector<device::RunArgument>& arguments) {
+  for (size_t argument = 0; argument < arguments.size(); ++argument) {
+    const compile::PlanParameter& wanted = plan_->arguments.at(argument);
+    const auto bytes = static_cast<size_t>(wanted.shard_bytes);
+    std::vector<tensor::BufferRef>& shards = arguments[argument].shards;
+    for (size_t shard = 0; shard < shards.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      const bool is_ours = holders_.holds(0, wanted.table, number);
+      for (const int rank : holders_.members()) {
+        if (rank == 0 || !holders_.holds(rank, wanted.table, number)) continue;
+        const device::MessageKey key{key_ | kCargo, 0, number, static_cast<int64_t>(argument)};
+        // A donated shard that rank 0 holds, too, may be overwritten before it is sent.
+        if (is_ours && wanted.is_donated) {
+          owner_.messages_->post(rank, key, shards[shard]->bytes().first(bytes));
+        } else {
+          owner_.messages_->post_kept(rank, key, shards[shard]->bytes().first(bytes), shards[shard]);
+        }
+      }
+      if (!is_ours) shards[shard] = nullptr;
+    }
+  }
+}
+
+// ---- while it runs
+
+void SpreadRun::resume() {
+  std::shared_ptr<device::Run> own;
+  {
+    const std::lock_guard held(mutex_);
+    own = own_.lock();
+  }
+  if (own != nullptr) own->resume();
+  if (effects_) effects_->resume();
+}
+
+void SpreadRun::cancel(core::Error reason) {
+  std::shared_ptr<device::Run> own;
+  {
+    const std::lock_guard held(mutex_);
+    if (is_finishing_ || reason_) return;
+    reason_ = reason;
+    own = own_.lock();
+  }
+  if (own != nullptr) own->cancel(reason);
+  cancel_ranks(reason);
+}
+
+void SpreadRun::cancel_ranks(const core::Error& reason) {
+  const std::lock_guard held(mutex_);
+  for (const int rank : begun_) {
+    if (outcomes_.count(rank) > 0 || !told_.try_emplace(rank, reason).second) continue;
+    owner_.messages_->send(rank, static_cast<uint32_t>(Control::kCancel), encode(Cancel{key_, reason}));
+  }
+}
+
+device::RunProgress SpreadRun::progress() const {
+  std::shared_ptr<device::Run> own;
+  {
+    const std::lock_guard held(mutex_);
+    own = own_.lock();
+  }
+  return own == nullptr ? device::RunProgress() : own->progress();
+}
+
+void SpreadRun::effect(int rank, Effect effect) {
+  if (effects_) effects_->take(rank, std::move(effect));
+}
+
+// ---- ending
+
+void SpreadRun::own_ended(device::RunOutcome outcome) {
+  std::optional<core::Error> error = outcome.error;
+  {
+    const std::lock_guard held(mutex_);
+    RankOutcome& ours = outcomes_[0];
+    ours.error = outcome.error;
+    ours.told = reason_;
+    ours.stats = std::move(outcome.stats);
+    own_outcome_ = std::move(outcome);
+    if (error && !reason_) reason_ = error;
+  }
+  if (error) cancel_ranks(*error);
+  finish_if_over();
+}
+
+void SpreadRun::ended(int rank, Ended message) {
+  std::shared_ptr<device::Run> own;
+  const std::optional<core::Error> error = message.error;
+  {
+    const std::lock_guard held(mutex_);
+    RankOutcome& outcome = outcomes_[rank];
+    outcome.error = std::move(message.error);
+    if (const auto told = told_.find(rank); told != told_.end()) outcome.told = told->second;
+    outcome.stats = std::move(message.stats);
+    if (!is_member_) own = own_.lock();
+  }
+  if (error) cancel(*error);
+  if (own != nullptr) own->resume();
+  finish_if_over();
+}
+
+bool SpreadRun::is_over_elsewhere() {
+  const std::lock_guard held(mutex_);
+  return outcomes_.size() == begun_.size();
+}
+
+void SpreadRun::finish_if_over() {
+  {
+    const std::lock_guard held(mutex_);
+    if (is_finishing_ || outcomes_.count(0) == 0 || outcomes_.size() != begun_.size() + 1) return;
+    is_finishing_ = true;
+  }
+  owner_.later([self = shared_from_this()] { self->finish(); });
+}
+
+// On the coordinator's thread, as the effects of other ranks: the sink has no other caller any more.
+void SpreadRun::finish() {
+  if (effects_) effects_->close();
+  device::RunOutcome outcome = std::move(own_outcome_);
+  outcome.error = first_error(outcomes_);
+  outcome.stats = stats_of(*plan_, outcomes_, is_member_);
+  if (outcome.error) {
+    outcome.outputs.clear();
+  } else {
+    for (size_t result = 0; result < received_.size(); ++result) {
+      for (size_t shard = 0; shard < received_[result].size(); ++shard) {
+        if (received_[result][shard] != nullptr) outcome.outputs[result][shard] = std::move(received_[result][shard]);
+      }
+    }
+  }
+  owner_.over(key_, outcome.stats, request_.devices);
+  std::exchange(done_, nullptr)(std::move(outcome));
+}
+
+}  // namespace meshd::hosts

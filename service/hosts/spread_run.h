@@ -1,0 +1,69 @@
+// One run of several ranks, as rank 0 has it (coordinator.h has the steps).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "service/device/engine.h"
+#include "service/hosts/coordinator.h"
+#include "service/hosts/holders.h"
+#include "service/hosts/ordered_effects.h"
+#include "service/hosts/plans.h"
+#include "service/hosts/run_outcome.h"
+
+namespace meshd::hosts {
+
+/// Any thread.
+class SpreadRun final : public device::Run, public std::enable_shared_from_this<SpreadRun> {
+ public:
+  SpreadRun(Coordinator& owner, uint64_t key, device::RunRequest request, std::function<void(device::RunOutcome)> done);
+
+  void resume() override;
+  void cancel(core::Error reason) override;
+  [[nodiscard]] device::RunProgress progress() const override;
+
+  /// Has the ranks make the plan, and submits it to the engine of rank 0.
+  void start();
+  void effect(int rank, Effect effect);
+  void ended(int rank, Ended message);
+
+ private:
+  void submit_own(bool is_lent);
+  /// Tells the others to begin, and sends them their arguments; shards that rank 0 has not are taken away. Throws what
+  /// the run was cancelled with meanwhile.
+  void begin_elsewhere(std::vector<device::RunArgument>& arguments);
+  void send_arguments(std::vector<device::RunArgument>& arguments);
+  void own_ended(device::RunOutcome outcome);
+  /// Ends it on all ranks that have begun it and not ended.
+  void cancel_ranks(const core::Error& reason);
+  [[nodiscard]] bool is_over_elsewhere();
+  /// Its last step, once all ranks have ended it.
+  void finish_if_over();
+  void finish();
+
+  Coordinator& owner_;
+  const uint64_t key_;
+  const compile::PlanRef plan_;
+  device::RunRequest request_;
+  std::function<void(device::RunOutcome)> done_;
+  const Holders holders_;
+  const bool is_member_;  // rank 0 owns a device of the run
+  PlanNumberRef number_;
+  std::optional<OrderedEffects> effects_;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::weak_ptr<device::Run> own_;
+  std::optional<core::Error> reason_;    // of the first cancel
+  std::set<int> begun_;                  // ranks other than 0
+  std::map<int, RankOutcome> outcomes_;  // of ranks that have ended it
+  std::map<int, core::Error> told_;      // what ranks were cancelled with
+  device::RunOutcome own_outcome_;
+  bool is_finishing_ = false;
+  std::vector<std::vector<tensor::BufferRef>> received_;  // results' shards of other ranks
+};
+
+}  // namespace meshd::hosts

@@ -1,0 +1,337 @@
+#include "service/hosts/worker.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "service/hosts/holders.h"
+#include "service/hosts/plan_digest.h"
+#include "service/warmup/compile_record.h"
+
+namespace meshd::hosts {
+namespace {
+
+// Effects without results that rank 0 has not confirmed: it may make the run wait for room.
+constexpr int kMostUnconfirmed = 64;
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+core::Error error_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const core::Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {"memory_exceeded", "a rank has no memory for this run"};
+  } catch (const std::exception& other) {
+    return core::Error("internal", "a rank cannot begin the run").with_internal(other.what());
+  }
+}
+
+}  // namespace
+
+/// A run that this rank takes part in. Its effects go to rank 0.
+class Worker::WorkerRun final : public device::EffectSink {
+ public:
+  WorkerRun(uint64_t key, compile::LoweredRef lowered, Holders holders, Messages& messages)
+      : key_(key), lowered_(std::move(lowered)), holders_(std::move(holders)), messages_(messages) {}
+
+  [[nodiscard]] const compile::Plan& plan() const { return *lowered_->plan; }
+  [[nodiscard]] const Holders& holders() const { return holders_; }
+  [[nodiscard]] uint64_t key() const { return key_; }
+
+  void set_run(const std::shared_ptr<device::Run>& run) {
+    const std::lock_guard held(mutex_);
+    run_ = run;
+  }
+  std::shared_ptr<device::Run> run() {
+    const std::lock_guard held(mutex_);
+    return run_.lock();
+  }
+  void resume() {
+    if (const auto alive = run()) alive->resume();
+  }
+  void will_come() { missing_.fetch_add(1, std::memory_order_relaxed); }
+  void has_come() {
+    if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) resume();
+  }
+  [[nodiscard]] bool is_complete() const { return missing_.load(std::memory_order_acquire) == 0; }
+
+  device::EffectResult emit(const device::EffectCall& call) override {
+    const std::lock_guard held(mutex_);
+    if (call.results.empty()) {
+      if (unconfirmed_ >= kMostUnconfirmed) {
+        is_full_ = true;
+        return device::EffectResult::pending();
+      }
+      ++unconfirmed_;
+      ask(call);
+      return device::EffectResult::done();
+    }
+    if (reply_ && reply_->visit == call.visit) {
+      const Reply reply = *std::exchange(reply_, std::nullopt);
+      if (reply.error) throw core::Error(*reply.error);
+      std::vector<std::vector<std::byte>> results;
+      for (const std::string& result : reply.results) results.push_back(bytes_of(result));
+      return device::EffectResult::done(std::move(results));
+    }
+    if (asked_ != call.visit) ask(call);
+    asked_ = call.visit;
+    return device::EffectResult::pending();
+  }
+
+  void take(Reply reply) {
+    {
+      const std::lock_guard held(mutex_);
+      if (asked_ == reply.visit) {
+        reply_ = std::move(reply);
+      } else {
+        --unconfirmed_;
+        if (!std::exchange(is_full_, false)) return;
+      }
+    }
+    resume();
+  }
+
+ private:
+  void ask(const device::EffectCall& call) {
+    Effect effect;
+    effect.run = key_;
+    effect.visit = call.visit;
+    effect.effect = static_cast<int32_t>(call.effect - plan().effects.data());
+    effect.device = call.device;
+    effect.path = call.key->path;
+    effect.shard = call.key->shard;
+    for (const device::EffectValue& value : call.operands)
+      effect.operands.emplace_back(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+    messages_.send(0, static_cast<uint32_t>(Control::kEffect), encode(std::move(effect)));
+  }
+
+  const uint64_t key_;
+  const compile::LoweredRef lowered_;
+  const Holders holders_;
+  Messages& messages_;
+  std::atomic<int64_t> missing_{1};  // shards of arguments, and one until it is submitted
+  std::mutex mutex_;                 // of what follows
+  std::weak_ptr<device::Run> run_;
+  int64_t asked_ = -1;
+  std::optional<Reply> reply_;
+  int unconfirmed_ = 0;
+  bool is_full_ = false;
+};
+
+Worker::Worker(Network& network, WorkerOptions options, std::shared_ptr<tensor::BufferPool> pool)
+    : network_(network), options_(std::move(options)), pool_(std::move(pool)) {
+  messages_ = std::make_shared<Messages>(
+      network_, [this](int peer, uint32_t kind, std::string_view text) { on_control(peer, kind, text); });
+  heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
+  network_.start(messages_);
+}
+
+Worker::~Worker() { messages_->detach(); }
+
+void Worker::serve() {
+  while (true) {
+    std::function<bool()> work;
+    {
+      std::unique_lock held(mutex_);
+      wake_.wait(held, [&] { return !work_.empty(); });
+      work = std::move(work_.front());
+      work_.pop_front();
+    }
+    if (!work()) return;
+  }
+}
+
+std::function<std::chrono::nanoseconds()> Worker::silence() const {
+  return [heard = heard_] {
+    return std::chrono::steady_clock::now().time_since_epoch() - std::chrono::nanoseconds(heard->load());
+  };
+}
+
+void Worker::on_control(int peer, uint32_t kind, std::string_view text) {
+  heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
+  const auto later = [&](std::function<bool()> work) {
+    const std::lock_guard held(mutex_);
+    work_.push_back(std::move(work));
+    wake_.notify_one();
+  };
+  switch (static_cast<Control>(kind)) {
+    case Control::kWelcome:
+      return later([this, message = decode<Welcome>(text)] {
+        welcome(message);
+        return true;
+      });
+    case Control::kPrepare:
+      return later([this, message = decode<Prepare>(text)] {
+        prepare(message);
+        return true;
+      });
+    case Control::kDropPlan:
+      return later([this, plan = decode<Number>(text).value] {
+        const std::lock_guard held(mutex_);
+        plans_.erase(plan);
+        return true;
+      });
+    case Control::kBegin:
+      return begin(decode<Begin>(text));
+    case Control::kCancel: {
+      const auto message = decode<Cancel>(text);
+      const auto found = find(message.run);
+      const auto run = found == nullptr ? nullptr : found->run();
+      if (run != nullptr) run->cancel(*message.reason);
+      return;
+    }
+    case Control::kReply: {
+      auto message = decode<Reply>(text);
+      if (const auto found = find(message.run)) found->take(std::move(message));
+      return;
+    }
+    case Control::kPing:
+      return messages_->send(peer, static_cast<uint32_t>(Control::kPong), std::string(text));
+    case Control::kStop:
+      return later([this] {
+        messages_->send(0, static_cast<uint32_t>(Control::kStopped), {});
+        return false;
+      });
+    default:
+      throw core::Error("internal", "rank " + std::to_string(peer) + " sent a message of kind " + std::to_string(kind));
+  }
+}
+
+void Worker::welcome(const Welcome& welcome) {
+  Ready ready{.environment = options_.environment, .problem = {}};
+  if (welcome.environment != options_.environment) {
+    ready.problem = "rank " + std::to_string(network_.rank()) + " is '" + options_.environment + "', rank 0 is '" +
+                    welcome.environment + "': ranks have to be the same build on processors of one kind";
+  } else {
+    compile::PlanSettings settings(static_cast<int>(welcome.plan_threads));
+    for (const compile::PlanPass& pass : compile::kPlanPasses) {
+      const std::vector<std::string>& off = welcome.disabled_passes;
+      settings.*pass.is_on = std::find(off.begin(), off.end(), pass.name) == off.end();
+    }
+    rank_of_device_ = ranks_of_devices(welcome.device_count, network_.size());
+    device::EngineOptions options;
+    options.device_count = welcome.device_count;
+    options.threads = options_.threads;
+    options.memory_limit_bytes = welcome.memory_limit_bytes;
+    options.process_of_device = rank_of_device_;
+    options.rank = network_.rank();
+    options.transport = messages_;
+    engine_ = std::make_unique<device::Engine>(std::move(options), pool_);
+    compiler_ = std::make_unique<compile::Compiler>(settings, options_.cache_entries, options_.cache_bytes);
+  }
+  messages_->send(0, static_cast<uint32_t>(Control::kReady), encode(ready));
+  if (!ready.problem.empty()) throw core::Error("internal", ready.problem);
+}
+
+void Worker::prepare(const Prepare& prepare) {
+  Prepared out{.plan = prepare.plan, .digest = {}, .error = {}};
+  try {
+    compile::LoweredRef lowered = warmup::compile_record(*compiler_, warmup::decode_record(prepare.record));
+    out.digest = plan_digest(*lowered->plan);
+    const std::lock_guard held(mutex_);
+    plans_[prepare.plan] = std::move(lowered);
+  } catch (...) {
+    out.error = error_of(std::current_exception());
+  }
+  messages_->send(0, static_cast<uint32_t>(Control::kPrepared), encode(std::move(out)));
+}
+
+std::shared_ptr<Worker::WorkerRun> Worker::find(uint64_t run) {
+  const std::lock_guard held(mutex_);
+  const auto found = runs_.find(run);
+  return found == runs_.end() ? nullptr : found->second;
+}
+
+void Worker::over(uint64_t run) {
+  std::shared_ptr<WorkerRun> last;
+  bool is_idle = false;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = runs_.find(run);
+    if (found == runs_.end()) return;
+    last = std::move(found->second);
+    runs_.erase(found);
+    is_idle = runs_.empty();
+  }
+  if (is_idle) network_.expect_traffic(false);
+}
+
+void Worker::begin(const Begin& begin) {
+  messages_->ignore_before(begin.oldest_live);
+  network_.expect_traffic(true);
+  compile::LoweredRef lowered;
+  {
+    const std::lock_guard held(mutex_);
+    lowered = plans_.at(begin.plan);
+  }
+  const auto run = std::make_shared<WorkerRun>(begin.run, lowered,
+                                               Holders(*lowered->plan, begin.devices, rank_of_device_), *messages_);
+  {
+    const std::lock_guard held(mutex_);
+    runs_[begin.run] = run;
+  }
+  const auto end = [this, run](device::RunOutcome outcome) {
+    const compile::Plan& plan = run->plan();
+    const uint64_t cargo = run->key() | kCargo;
+    for (size_t result = 0; !outcome.error && result < outcome.outputs.size(); ++result) {
+      const std::vector<tensor::BufferRef>& shards = outcome.outputs[result];
+      for (size_t shard = 0; shard < shards.size(); ++shard) {
+        const auto number = static_cast<int64_t>(shard);
+        if (run->holders().sender(plan.results[result].table, number) != network_.rank()) continue;
+        const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
+        messages_->post_kept(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
+                             shards[shard]);
+      }
+    }
+    messages_->forget(cargo);
+    Ended ended{.run = run->key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
+    messages_->send(0, static_cast<uint32_t>(Control::kEnded), encode(std::move(ended)));
+    over(run->key());
+  };
+  try {
+    const compile::Plan& plan = run->plan();
+    device::RunRequest request;
+    request.plan = lowered->plan;
+    request.devices = begin.devices;
+    request.key = begin.run;
+    request.ticket = begin.ticket;
+    request.step_budget = begin.step_budget;
+    request.operation_budget = begin.operation_budget;
+    request.byte_budget = begin.byte_budget;
+    request.profile = begin.profile;
+    request.nonfinite = begin.nonfinite;
+    if (begin.has_effects) request.effects = run.get();
+    for (size_t argument = 0; argument < plan.arguments.size(); ++argument) {
+      const compile::PlanParameter& wanted = plan.arguments[argument];
+      device::RunArgument given;
+      given.may_overwrite = true;  // nobody else has it
+      given.shards.resize(static_cast<size_t>(plan.table(wanted.table).count()));
+      for (size_t shard = 0; shard < given.shards.size(); ++shard) {
+        const auto number = static_cast<int64_t>(shard);
+        if (!run->holders().holds(network_.rank(), wanted.table, number)) continue;
+        const tensor::BufferRef buffer = pool_->allocate(wanted.shard_bytes);
+        given.shards[shard] = buffer;
+        run->will_come();
+        messages_->expect(0, {begin.run | kCargo, 0, number, static_cast<int64_t>(argument)}, buffer->bytes(),
+                          [run, buffer] { run->has_come(); });
+      }
+      request.arguments.push_back(std::move(given));
+    }
+    request.may_begin = [run] { return run->is_complete(); };
+    request.on_submit = [run](const std::shared_ptr<device::Run>& handle) { run->set_run(handle); };
+    engine_->submit(std::move(request), end);
+    run->has_come();
+  } catch (...) {
+    device::RunOutcome outcome;
+    outcome.error = error_of(std::current_exception());
+    end(std::move(outcome));
+  }
+}
+
+}  // namespace meshd::hosts

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""One mesh over two ranks of a real MPI, on this machine: hosts_test.py BINARY. The same requests go to one process and to
+`mpirun -n 2 meshd serve`; answers are the same to the byte but for times. Where MPI is not installed, or meshd was built without, it
+says so and ends with 77, which CTest counts as skipped."""
+import base64
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from server import LOG, Meshd, logging, ok, until  # noqa: E402
+
+RUN = pathlib.Path(__file__).resolve().parents[1] / "conformance" / "run.py"
+# Unbound, so that ranks share the cores.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", 
+          "--mca", "btl", "self,vader", "-n"]
+MESH = {"axis_names": ["x", "y"], "devices": [[0, 1], [2, 3], [4, 5], [6, 7]]}
+
+LAYER = """func.func @main(%a: tensor<8x6xf32>, %w: tensor<6x4xf32>) -> (tensor<8x4xf32>, tensor<f32>) {
+  %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x4xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x4xf32>, tensor<f32>) -> tensor<f32>
+  return %1, %2 : tensor<8x4xf32>, tensor<f32>
+}"""
+
+# Each device's loop runs as often as its number and one; every turn logs.
+DIVERGING = """sdy.mesh @mesh = <["x"=8]>
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%b: tensor<1xf32>) {
+    %p = stablehlo.partition_id : tensor<ui32>
+    %n = stablehlo.convert %p : (tensor<ui32>) -> tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %m = stablehlo.add %n, %one : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %w:2 = stablehlo.while(%i = %z, %v = %b) : tensor<i32>, tensor<1xf32>
+    cond {
+      %t = stablehlo.compare LT, %i, %m, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.custom_call @xla_ffi_python_cpu_callback(%v) {has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (tensor<1xf32>) -> ()
+      %u = stablehlo.add %v, %v : tensor<1xf32>
+      stablehlo.return %j, %u : tensor<i32>, tensor<1xf32>
+    }
+    sdy.return %w#1 : tensor<1xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}"""
+
+# Counts to %n on all devices of the mesh, which meet in every turn: it takes as long as a test wants.
+MEETING = """sdy.mesh @mesh = <["x"=8]>
+func.func @main(%a: tensor<64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %n: tensor<i32>) -> tensor<f32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:2 = stablehlo.while(%i = %c, %s = %z) : tensor<i32>, tensor<f32> cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<64xf32>
+    %d = stablehlo.cosine %b : tensor<64xf32>
+    %e = stablehlo.multiply %a, %d : tensor<64xf32>
+    %r = stablehlo.reduce(%e init: %z) applies stablehlo.add across dimensions = [0] : (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %r : tensor<i32>, tensor<f32>
+  }
+  return %0#1 : tensor<f32>
+}"""
+
+
+def floats(shape, count):
+    values = [((i * 37) % 101) / 17 - 2.5 for i in range(count)]
+    return {"dtype": "float32", "shape": shape, "base64": base64.b64encode(struct.pack(f"<{count}f", *values)).decode()}
+
+
+def alike(servers, body, path="/v1/run", headers=None):
+    """What both answer, which is the same but for what a clock or an id says."""
+    shown = []
+    for server in servers:
+        answer = ok(server.ask("POST", path, body, headers))
+        shown.append({key: answer.get(key) for key in ("results", "effects")})
+    assert shown[0] == shown[1], f"one process: {shown[0]}\ntwo ranks: {shown[1]}"
+    return shown[1]
+
+
+def programs_have_the_same_bits(servers):
+    for specs in ([["x"], []], [[], ["y"]]), ([["x", "y"], []], [[], []]), ([[], ["y"]], [["y"], ["x"]]):
+        alike(servers, {"program": {"text": LAYER}, "arguments": [floats([8, 6], 48), floats([6, 4], 24)], "mesh": MESH,
+                        "in_shardings": [{"spec": spec} for spec in specs]})
+
+
+def effects_are_in_the_same_order(servers):
+    shown = alike(servers, {"program": {"text": DIVERGING}, "arguments": [[1, 2, 3, 4, 5, 6, 7, 8]],
+                            "callbacks": {"0": {"effect": "log", "name": "v"}}})
+    assert len(shown["effects"]) == 36, len(shown["effects"])
+
+
+def logging_on_all(number):
+    """A job that logs its number, on a mesh of all devices."""
+    return {**logging(number), "mesh": MESH}
+
+
+def jobs_of_a_session_log_in_its_order(servers):
+    lists = []
+    for server in servers:
+        session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+        ids = [ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging_on_all(n), {"Prefer": "respond-async"}), 202)["id"] for n in range(6)]
+        for job in ids:
+            until(lambda: ok(server.ask("GET", f"/v1/jobs/{job}"))["state"] == "done", "the job is done")
+        lists.append([item["values"] for item in ok(server.ask("GET", f"/v1/sessions/{session}/effects"))["items"]])
+    assert lists[0] == lists[1] and len(lists[0]) == 6, lists
+
+
+def devices_name_their_process(servers):
+    items = ok(servers[1].ask("GET", "/v1/devices"))["items"]
+    assert [device["process_index"] for device in items] == [0, 0, 0, 0, 1, 1, 1, 1], items
+
+
+def cancelled_job_frees_the_devices_of_all_ranks(servers):
+    server = servers[1]
+    body = {"program": {"text": MEETING}, "arguments": [[0.5] * 64, 2_000_000_000]}
+    job = ok(server.ask("POST", "/v1/run", body, {"Prefer": "respond-async"}), 202)["id"]
+    until(lambda: ok(server.ask("GET", f"/v1/jobs/{job}"))["state"] == "running", "it runs")
+    ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
+    alike(servers, {"program": {"text": MEETING}, "arguments": [[0.5] * 64, 50]})
+
+
+def rank_that_hangs_is_told_by_readyz(servers):
+    server = servers[1]
+    rank = ranks_of(server)[1]
+    os.kill(rank, signal.SIGSTOP)
+    try:
+        until(lambda: server.ask("GET", "/readyz")[0] == 503, "it is not ready")
+        assert b"rank 1 has not answered" in server.ask("GET", "/readyz")[2]
+        assert ok(server.ask("GET", "/livez")).strip() == b"ok"
+    finally:
+        os.kill(rank, signal.SIGCONT)
+    until(lambda: server.ask("GET", "/readyz")[0] == 200, "it is ready again")
+
+
+def conformance_cases_pass(servers):
+    """A part of those that ./dev check-hosts runs, with random shardings."""
+    for word in ("dot_general", "argmax_over_devices"):
+        subprocess.run([sys.executable, str(RUN), "--url", servers[1].url, "--shard", "1", "-q", "-j", "2", "-k", word], check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+STORIES = [programs_have_the_same_bits, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
+           cancelled_job_frees_the_devices_of_all_ranks, rank_that_hangs_is_told_by_readyz, conformance_cases_pass]
+
+
+def ranks_of(server):
+    """Process ids of the ranks that mpirun started, by rank."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or f"\nPPid:\t{server.process.pid}\n" not in (entry / "status").read_text():
+                continue
+            variables = dict(line.split(b"=", 1) for line in (entry / "environ").read_bytes().split(b"\0") if b"=" in line)
+        except OSError:
+            continue
+        found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(entry.name)
+    return [found[rank] for rank in sorted(found)]
+
+
+def ends_cleanly(binary):
+    """SIGTERM to rank 0 drains, stops the others, and mpirun ends with 0; the data are there for one process."""
+    folder = tempfile.mkdtemp(prefix="meshd-test-")
+    try:
+        server = Meshd(binary, "--devices", "4", data=folder, launcher=[*MPIRUN, "2"])
+        server.start()
+        array = ok(server.ask("POST", "/v1/arrays", {"dtype": "float32", "shape": [2], "data": [1, 2]}), 201)["id"]
+        os.kill(ranks_of(server)[0], signal.SIGTERM)
+        assert server.process.wait(60) == 0, server.process.returncode
+        with Meshd(binary, "--devices", "4", data=folder) as one:
+            assert ok(one.ask("GET", f"/v1/arrays/{array}/data?format=json"))["data"] == [1, 2]
+        # A rank that dies ends the job; nothing acknowledged is lost.
+        server.start()
+        os.kill(ranks_of(server)[1], signal.SIGKILL)
+        assert server.process.wait(60) != 0
+        server.start()
+        assert ok(server.ask("GET", f"/v1/arrays/{array}/data?format=json"))["data"] == [1, 2]
+        os.kill(ranks_of(server)[0], signal.SIGTERM)
+        server.process.wait(60)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def uneven_devices_are_refused(binary):
+    done = subprocess.run([*MPIRUN, "2", binary, "serve", "--devices", "3", "--listen", "127.0.0.1:0", "--data", tempfile.gettempdir() + "/unused"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "3 devices do not divide by 2 ranks" in done.stderr + done.stdout, done
+
+
+def main():
+    binary = sys.argv[1]
+    if shutil.which("mpirun") is None or not (pathlib.Path(binary).parent / "libmeshd_mpi.so").exists():
+        print("MPI is not installed, or meshd was built without it: skipped")
+        return 77
+    failed = 0
+    with Meshd(binary, "--devices", "8") as one, Meshd(binary, "--devices", "8", launcher=[*MPIRUN, "2"]) as two:
+        checks = [lambda story=story: story((one, two)) for story in STORIES if not sys.argv[2:] or story.__name__ in sys.argv[2:]]
+        names = [story.__name__ for story in STORIES if not sys.argv[2:] or story.__name__ in sys.argv[2:]]
+        for name, check in zip(names, checks):
+            failed += not passes(name, check)
+    for check in (ends_cleanly, uneven_devices_are_refused):
+        if not sys.argv[2:] or check.__name__ in sys.argv[2:]:
+            failed += not passes(check.__name__, lambda: check(binary))
+    return 1 if failed else 0
+
+
+def passes(name, check):
+    try:
+        check()
+        print(f"passed {name}", flush=True)
+        return True
+    except Exception:
+        print(f"FAILED {name}")
+        traceback.print_exc(file=sys.stdout)
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+// Blocks and control messages over a network: who comes first waits, and what nobody expects any more is dropped.
+#include "service/hosts/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+
+#include "tests/support/fake_network.h"
+
+namespace meshd::hosts {
+namespace {
+
+std::vector<std::byte> bytes(std::string_view text) {
+  std::vector<std::byte> out(text.size());
+  if (!text.empty()) std::memcpy(out.data(), text.data(), text.size());
+  return out;
+}
+
+// Two ranks; rank 1 tells of each control message that it got, and all before it are there then.
+class TwoEnds : public ::testing::Test {
+ protected:
+  TwoEnds() {
+    const auto ignore = [](int, uint32_t, std::string_view) {};
+    first = std::make_shared<Messages>(*networks[0], ignore);
+    second = std::make_shared<Messages>(*networks[1], [this](int, uint32_t kind, std::string_view text) {
+      const std::lock_guard held(mutex);
+      told.emplace_back(kind, text);
+      there.notify_all();
+    });
+    networks[0]->start(first);
+    networks[1]->start(second);
+  }
+  ~TwoEnds() override {
+    for (auto& network : networks) network->close();
+  }
+  void settle() {
+    const size_t count = ++settled;
+    first->send(1, 1, "settle");
+    std::unique_lock held(mutex);
+    ASSERT_TRUE(there.wait_for(held, std::chrono::seconds(60), [&] { return told.size() == count; }));
+  }
+
+  std::vector<std::unique_ptr<Network>> networks = testing::make_fake_network(2);
+  std::mutex mutex;
+  std::condition_variable there;
+  std::vector<std::pair<uint32_t, std::string>> told;
+  size_t settled = 0;
+  std::shared_ptr<Messages> first, second;
+};
+
+TEST_F(TwoEnds, block_waits_for_its_receiver) {
+  first->post(1, {.run = 1, .visit = 2}, bytes("early"));
+  settle();
+  EXPECT_EQ(second->early_count(), 1U);
+  std::vector<std::byte> buffer(5);
+  bool is_there = false;
+  second->expect(0, {.run = 1, .visit = 2}, buffer, [&] { is_there = true; });
+  EXPECT_TRUE(is_there);
+  EXPECT_EQ(buffer, bytes("early"));
+  EXPECT_EQ(second->early_count(), 0U);
+}
+
+TEST_F(TwoEnds, receiver_waits_for_its_block) {
+  std::vector<std::byte> buffer(4);
+  bool is_there = false;
+  second->expect(0, {.run = 1, .shard = 3}, buffer, [&] { is_there = true; });
+  first->post(1, {.run = 1, .shard = 3}, bytes("late"));
+  settle();
+  EXPECT_TRUE(is_there);
+  EXPECT_EQ(buffer, bytes("late"));
+}
+
+TEST_F(TwoEnds, block_without_bytes_arrives) {
+  bool is_there = false;
+  second->expect(0, {.run = 1}, {}, [&] { is_there = true; });
+  first->post(1, {.run = 1}, {});
+  settle();
+  EXPECT_TRUE(is_there);
+}
+
+TEST_F(TwoEnds, run_that_is_over_keeps_nothing) {
+  first->post(1, {.run = 7}, bytes("before"));
+  settle();
+  second->forget(7);
+  first->post(1, {.run = 7, .visit = 1}, bytes("after"));
+  settle();
+  EXPECT_EQ(second->early_count(), 0U);
+}
+
+TEST_F(TwoEnds, earlier_runs_than_the_oldest_live_one_are_over) {
+  first->post(1, {.run = 3}, bytes("a"));
+  first->post(1, {.run = 5 | kCargo}, bytes("b"));
+  settle();
+  second->ignore_before(5);
+  first->post(1, {.run = 4}, bytes("c"));
+  first->post(1, {.run = 4 | kCargo}, bytes("d"));
+  settle();
+  EXPECT_EQ(second->early_count(), 1U) << "that of run 5";
+}
+
+TEST_F(TwoEnds, control_messages_come_in_order) {
+  for (uint32_t kind = 1; kind < 50; ++kind) first->send(1, kind, std::to_string(kind));
+  settled += 49;
+  settle();
+  for (uint32_t kind = 1; kind < 50; ++kind) EXPECT_EQ(told[kind - 1], std::pair(kind, std::to_string(kind)));
+}
+
+}  // namespace
+}  // namespace meshd::hosts

@@ -1,0 +1,403 @@
+// Several ranks in one process, over a network that delivers in a random order: programs give the bits, the effects and
+// the errors of one process.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <thread>
+
+#include "service/compile/pipeline.h"
+#include "service/hosts/coordinator.h"
+#include "service/hosts/worker.h"
+#include "tests/support/fake_network.h"
+
+namespace meshd::hosts {
+namespace {
+
+constexpr int64_t kDevices = 8;
+
+std::shared_ptr<tensor::BufferPool> new_pool() { return tensor::BufferPool::create(int64_t{64} << 20); }
+
+/// A run that was submitted, and its outcome when it is there.
+struct Pending {
+  std::shared_ptr<device::Run> run;
+  std::mutex mutex;
+  std::condition_variable there;
+  std::optional<device::RunOutcome> outcome;
+  device::RunOutcome wait() {
+    std::unique_lock held(mutex);
+    if (!there.wait_for(held, std::chrono::seconds(100), [&] { return outcome.has_value(); })) {
+      ADD_FAILURE() << "the run does not end";
+      return {};
+    }
+    return std::move(*outcome);
+  }
+};
+
+std::shared_ptr<Pending> start(device::Executor& executor, device::RunRequest request) {
+  auto pending = std::make_shared<Pending>();
+  pending->run = executor.submit(std::move(request), [pending](device::RunOutcome outcome) {
+    const std::lock_guard held(pending->mutex);
+    pending->outcome = std::move(outcome);
+    pending->there.notify_all();
+  });
+  return pending;
+}
+
+class Ranks {
+ public:
+  explicit Ranks(int count, uint32_t seed = 1, int64_t memory_limit = 0)
+      : networks_(testing::make_fake_network(count, seed)) {
+    for (int rank = 1; rank < count; ++rank) {
+      Network& network = *networks_[static_cast<size_t>(rank)];
+      WorkerOptions options;
+      options.threads = 1;
+      options.environment = "test";
+      workers_.push_back(std::make_unique<Worker>(network, options, new_pool()));
+      threads_.emplace_back([&worker = *workers_.back()] { worker.serve(); });
+    }
+    CoordinatorOptions options;
+    options.engine.device_count = kDevices;
+    options.engine.threads = 1;
+    options.engine.memory_limit_bytes = memory_limit;
+    options.environment = "test";
+    coordinator = std::make_unique<Coordinator>(*networks_[0], options, new_pool());
+  }
+  ~Ranks() {
+    coordinator.reset();
+    for (std::thread& thread : threads_) thread.join();
+    for (auto& network : networks_) network->close();
+  }
+
+  std::unique_ptr<Coordinator> coordinator;
+
+ private:
+  std::vector<std::unique_ptr<Network>> networks_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::thread> threads_;
+};
+
+class OneProcess {
+ public:
+  OneProcess() : engine({.device_count = kDevices, .threads = 1}, new_pool()) {}
+  device::Engine engine;
+};
+
+compile::LoweredRef lowered(const std::string& text, std::optional<std::vector<int64_t>> donate = {}) {
+  static compile::Compiler compiler(compile::PlanSettings(1), 64);
+  const compile::ParsedRef parsed = compiler.parse("stablehlo", text);
+  compile::LowerRequest request;
+  request.device_count = compile::device_span(*parsed->module);
+  request.in_shardings.resize(parsed->arguments.size());
+  request.out_shardings.resize(parsed->results.size());
+  request.donate = std::move(donate);
+  return compiler.lower(parsed, request);
+}
+
+/// Arguments of counted floats.
+device::RunRequest request_of(const compile::LoweredRef& program, std::vector<int64_t> devices = {}) {
+  device::RunRequest request;
+  request.plan = program->plan;
+  request.lowered = program;
+  request.devices = std::move(devices);
+  const auto pool = new_pool();
+  float next = 0.1F;
+  for (const compile::PlanParameter& argument : program->plan->arguments) {
+    device::RunArgument given;
+    given.may_overwrite = true;
+    for (int64_t shard = 0; shard < program->plan->table(argument.table).count(); ++shard) {
+      given.shards.push_back(pool->allocate(argument.shard_bytes));
+      for (size_t at = 0; at + sizeof(float) <= static_cast<size_t>(argument.shard_bytes); at += sizeof(float)) {
+        std::memcpy(given.shards.back()->data() + at, &next, sizeof(float));
+        next = next * 1.01F + 0.37F;
+      }
+    }
+    request.arguments.push_back(std::move(given));
+  }
+  return request;
+}
+
+std::vector<std::string> bytes_of(const device::RunOutcome& outcome) {
+  std::vector<std::string> out;
+  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() + outcome.error->internal() : "");
+  for (const auto& result : outcome.outputs) {
+    for (const tensor::BufferRef& shard : result) {
+      if (shard == nullptr) {
+        ADD_FAILURE() << "a shard is missing";
+        continue;
+      }
+      out.emplace_back(reinterpret_cast<const char*>(shard->data()), static_cast<size_t>(shard->size()));
+    }
+  }
+  return out;
+}
+
+constexpr const char* kMesh8 = R"(sdy.mesh @mesh = <["x"=4, "y"=2]>
+)";
+
+std::string layers() {
+  return std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
+                %w: tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+        tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}, tensor<f32>,
+        tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x4xf32>
+  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %3 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x6xf32>, tensor<f32>) -> tensor<f32>
+  %4 = stablehlo.add %a, %a : tensor<8x6xf32>
+  return %1, %2, %3, %4 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<f32>, tensor<8x6xf32>
+})";
+}
+
+// Each device's loop runs as often as its number and one; every turn calls back.
+std::string diverging(bool answers) {
+  const std::string call =
+      answers
+          ? R"(%u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%v) {has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (tensor<1xf32>) -> tensor<1xf32>)"
+          : R"(stablehlo.custom_call @xla_ffi_python_cpu_callback(%v) {has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (tensor<1xf32>) -> ()
+      %u = stablehlo.add %v, %v : tensor<1xf32>)";
+  return R"(sdy.mesh @mesh = <["x"=8]>
+func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%b: tensor<1xf32>) {
+    %p = stablehlo.partition_id : tensor<ui32>
+    %n = stablehlo.convert %p : (tensor<ui32>) -> tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %m = stablehlo.add %n, %one : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %w:2 = stablehlo.while(%i = %z, %v = %b) : tensor<i32>, tensor<1xf32>
+    cond {
+      %t = stablehlo.compare LT, %i, %m, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %t : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      )" +
+         call + R"(
+      stablehlo.return %j, %u : tensor<i32>, tensor<1xf32>
+    }
+    sdy.return %w#1 : tensor<1xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+})";
+}
+
+/// Writes down what it is called with; answers with twice the operand, at the second time it is asked.
+class Notes final : public device::EffectSink {
+ public:
+  device::EffectResult emit(const device::EffectCall& call) override {
+    const std::lock_guard held(mutex);
+    if (is_busy) ADD_FAILURE() << "two effects at once";
+    if (fails_at == call.visit) throw core::Error("memory_full", "no room for effect " + std::to_string(call.visit));
+    float value = 0;
+    std::memcpy(&value, call.operands[0].bytes.data(), sizeof(value));
+    if (!call.results.empty() && asked != call.visit) {
+      asked = call.visit;
+      there.notify_all();
+      return device::EffectResult::pending();
+    }
+    std::string line = std::to_string(call.visit) + " on " + std::to_string(call.device) + " shard " +
+                       std::to_string(call.shard) + " " + std::to_string(value) + " at";
+    for (const int64_t step : call.key->path) line += " " + std::to_string(step);
+    lines.push_back(std::move(line));
+    if (call.results.empty()) return device::EffectResult::done();
+    value *= 2;
+    std::vector<std::byte> bytes(sizeof(value));
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return device::EffectResult::done({bytes});
+  }
+  /// Resumes the run for each question, until it is over.
+  void serve(Pending& pending) {
+    int64_t served = -1;
+    while (true) {
+      {
+        std::unique_lock held(mutex);
+        there.wait_for(held, std::chrono::milliseconds(5), [&] { return asked != served; });
+        served = asked;
+      }
+      pending.run->resume();
+      const std::lock_guard held(pending.mutex);
+      if (pending.outcome) return;
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable there;
+  std::vector<std::string> lines;
+  int64_t asked = -1;
+  int64_t fails_at = -1;
+  bool is_busy = false;
+};
+
+TEST(Ranks, programs_have_the_bits_of_one_process) {
+  const compile::LoweredRef program = lowered(layers());
+  OneProcess one;
+  const device::RunOutcome expected = start(one.engine, request_of(program))->wait();
+  const auto bytes = bytes_of(expected);
+  for (const int count : {2, 4, 8}) {
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+      Ranks ranks(count, seed);
+      for (const std::vector<int64_t>& devices :
+           {std::vector<int64_t>{}, std::vector<int64_t>{7, 2, 5, 0, 1, 6, 3, 4}}) {
+        const device::RunOutcome outcome = start(*ranks.coordinator, request_of(program, devices))->wait();
+        EXPECT_EQ(bytes_of(outcome), bytes) << count << " ranks";
+        EXPECT_EQ(outcome.stats.steps, expected.stats.steps);
+        EXPECT_EQ(outcome.stats.operations, expected.stats.operations);
+        EXPECT_GT(outcome.stats.messages, 0);
+      }
+    }
+  }
+}
+
+TEST(Ranks, effects_of_loops_that_diverge_are_in_the_order_of_one_process) {
+  for (const bool answers : {false, true}) {
+    const compile::LoweredRef program = lowered(diverging(answers));
+    const auto run = [&](device::Executor& executor, Notes& notes) {
+      device::RunRequest request = request_of(program);
+      request.effects = &notes;
+      const auto pending = start(executor, std::move(request));
+      if (answers) notes.serve(*pending);
+      return bytes_of(pending->wait());
+    };
+    OneProcess one;
+    Notes expected;
+    const auto bytes = run(one.engine, expected);
+    EXPECT_EQ(expected.lines.size(), 36U) << "1 + 2 + ... + 8";
+    for (const int count : {2, 4}) {
+      for (uint32_t seed = 1; seed <= 3; ++seed) {
+        Ranks ranks(count, seed);
+        Notes notes;
+        EXPECT_EQ(run(*ranks.coordinator, notes), bytes);
+        EXPECT_EQ(notes.lines, expected.lines) << count << " ranks, seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(Ranks, effect_that_is_refused_ends_the_run_on_all_ranks) {
+  const compile::LoweredRef program = lowered(diverging(false));
+  Ranks ranks(4);
+  for (const int64_t at : {0, 5, 35}) {
+    Notes notes;
+    notes.fails_at = at;
+    device::RunRequest request = request_of(program);
+    request.effects = &notes;
+    const device::RunOutcome outcome = start(*ranks.coordinator, std::move(request))->wait();
+    ASSERT_TRUE(outcome.error.has_value());
+    EXPECT_EQ(outcome.error->detail(), "no room for effect " + std::to_string(at));
+    EXPECT_EQ(notes.lines.size(), static_cast<size_t>(at));
+  }
+  Notes notes;
+  device::RunRequest request = request_of(program);
+  request.effects = &notes;
+  EXPECT_TRUE(start(*ranks.coordinator, std::move(request))->wait().ok()) << "the ranks go on";
+}
+
+TEST(Ranks, cancelled_run_ends_everywhere_and_frees_its_devices) {
+  const compile::LoweredRef program = lowered(diverging(true));
+  Ranks ranks(4);
+  for (int64_t after = 0; after < 6; ++after) {
+    Notes notes;
+    device::RunRequest request = request_of(program);
+    request.effects = &notes;
+    const auto pending = start(*ranks.coordinator, std::move(request));
+    if (after > 0) {
+      std::unique_lock held(notes.mutex);
+      while (notes.asked < after - 1) {
+        ASSERT_TRUE(notes.there.wait_for(held, std::chrono::seconds(60),
+                                         [&] { return notes.asked >= static_cast<int64_t>(notes.lines.size()); }));
+        if (notes.asked >= after - 1) break;
+        held.unlock();
+        pending->run->resume();
+        std::this_thread::yield();
+        held.lock();
+      }
+    }
+    pending->run->cancel(core::Error("cancelled", "enough"));
+    const device::RunOutcome outcome = pending->wait();
+    ASSERT_TRUE(outcome.error.has_value());
+    EXPECT_EQ(outcome.error->detail(), "enough");
+  }
+  EXPECT_TRUE(start(*ranks.coordinator, request_of(lowered(layers())))->wait().ok());
+}
+
+TEST(Ranks, budget_ends_the_run_where_it_ends_one_process) {
+  const compile::LoweredRef program = lowered(layers());
+  OneProcess one;
+  Ranks ranks(2);
+  const auto outcome = [&](device::Executor& executor, double operations) {
+    device::RunRequest request = request_of(program);
+    request.operation_budget = operations;
+    return start(executor, std::move(request))->wait();
+  };
+  const double all = outcome(one.engine, 0).stats.operations;
+  for (const double part : {0.1, 0.5, 0.9}) {
+    const device::RunOutcome expected = outcome(one.engine, all * part);
+    const device::RunOutcome got = outcome(*ranks.coordinator, all * part);
+    ASSERT_TRUE(expected.error && got.error);
+    EXPECT_EQ(got.error->detail(), expected.error->detail());
+    EXPECT_EQ(got.error->code(), expected.error->code());
+  }
+  EXPECT_TRUE(outcome(*ranks.coordinator, all).ok());
+}
+
+TEST(Ranks, devices_of_one_other_rank_give_their_results) {
+  const compile::LoweredRef program = lowered(R"(sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+  %0 = stablehlo.multiply %a, %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+})");
+  OneProcess one;
+  const auto expected = bytes_of(start(one.engine, request_of(program))->wait());
+  Ranks ranks(4);
+  for (const std::vector<int64_t>& devices : {std::vector<int64_t>{6, 7}, std::vector<int64_t>{3, 6}, {0, 1}}) {
+    EXPECT_EQ(bytes_of(start(*ranks.coordinator, request_of(program, devices))->wait()), expected);
+  }
+}
+
+TEST(Ranks, donated_arguments_are_reported_as_one_process_does) {
+  const compile::LoweredRef program = lowered(layers(), std::vector<int64_t>{0, 1});
+  OneProcess one;
+  const device::RunOutcome expected = start(one.engine, request_of(program))->wait();
+  Ranks ranks(2);
+  for (int i = 0; i < 10; ++i) {
+    const device::RunOutcome outcome = start(*ranks.coordinator, request_of(program))->wait();
+    EXPECT_EQ(bytes_of(outcome), bytes_of(expected));
+    EXPECT_EQ(outcome.overwritten, expected.overwritten);
+  }
+}
+
+TEST(Ranks, runs_that_share_devices_and_memory_never_wait_in_a_circle) {
+  const compile::LoweredRef wide = lowered(layers());
+  const compile::LoweredRef pair = lowered(R"(sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<f32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+})");
+  const int64_t limit = std::max(wide->plan->peak_bytes, pair->plan->peak_bytes) * 3 / 2;
+  Ranks ranks(4, 5, limit);
+  std::vector<std::shared_ptr<Pending>> runs;
+  for (int64_t i = 0; i < 200; ++i) {
+    device::RunRequest request = i % 5 == 0 ? request_of(wide) : request_of(pair, {i * 3 % 8, (i * 3 + 1 + i % 6) % 8});
+    request.principal = std::to_string(i % 3);
+    runs.push_back(start(*ranks.coordinator, std::move(request)));
+  }
+  for (const auto& run : runs) EXPECT_TRUE(run->wait().ok());
+}
+
+TEST(Ranks, rank_of_another_build_does_not_take_part) {
+  auto networks = testing::make_fake_network(2);
+  Worker worker(*networks[1], {.threads = 1, .environment = "other"}, new_pool());
+  std::thread serving([&] { EXPECT_THROW(worker.serve(), core::Error); });
+  CoordinatorOptions options;
+  options.engine.device_count = 2;
+  options.environment = "test";
+  EXPECT_THROW(Coordinator(*networks[0], options, new_pool()), core::Error);
+  serving.join();
+  for (auto& network : networks) network->close();
+}
+
+}  // namespace
+}  // namespace meshd::hosts
