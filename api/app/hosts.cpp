@@ -15,7 +15,7 @@
 #include "service/core/memory_ledger.h"
 #include "service/hosts/mpi_module.h"
 #include "service/hosts/worker.h"
-#include "service/jobs/environment.h"
+#include "service/jobs/stored/environment.h"
 
 namespace meshd::api {
 namespace {
