@@ -635,6 +635,15 @@ class Crashed(Error):
     hint = "The job is not tried again; look into the server's log, then send it with other data."
 
 
+class RanksDisagree(Error):
+    """The server's processes made different plans (500). Tell the operator: all ranks have to be the same build on
+    processors of one kind.
+    """
+
+    code = "ranks_disagree"
+    hint = "Tell the operator: all ranks have to be the same build on processors of one kind."
+
+
 class StorageFailed(Error):
     """Storage failed (500). Look into the server's log under the request's id."""
 
@@ -729,6 +738,7 @@ __all__ = [
     "HttpVersion",
     "DiskFull",
     "Crashed",
+    "RanksDisagree",
     "StorageFailed",
     "Internal",
 ]
