@@ -59,7 +59,9 @@ MEANINGS = re.compile("|".join([
     r"^/arguments/\d+(?:/[a-z0-9]+)?: (?:is an input|array excludes|is a|has)",
     r"^the path, decoded, has a control character",
     # Hosts, ports and addresses of a receiver; how many bytes base64 has.
-    r"^/url: ", r"^/secret: expected whsec_",
+    r"^/url: ", r"^/after: the log ends", r"^/secret: expected whsec_",
+    # What the inputs of a model are called and hold.
+    r"^/inputs/\d+/(?:name|datatype): (?:unexpected|expected one of BOOL)",
     r"^stages: ",  # words joined by commas, and of the answer in JSON alone
 ]))
 MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}

@@ -109,7 +109,7 @@ def main():
     assert not wrong, f"{len(wrong)} are wrong:\n" + "\n".join(wrong[:20])
     assert not hidden, "a request hidden in another one was run: " + hidden[0]
     # A sanitizer keeps what was freed.
-    assert "MESHD_HAS_SANITIZER" in os.environ or sizes[-1] - sizes[0] <= MOST_GROWTH, sizes
+    assert "HAS_SANITIZER" in os.environ or sizes[-1] - sizes[0] <= MOST_GROWTH, sizes
     return 0
 
 

@@ -34,7 +34,6 @@ ZARR = {"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint
 NOT_LOOKED_UP = {
     ("createJob", "session"): 422,  # a body does not name a session beside the path's
     ("listArrays", "session"): 200,  # a filter: nothing matches
-    ("listWebhooks", "session"): 200,
     ("listJobs", "program"): 200,
     ("listSessionJobs", "program"): 200,
     ("putJob", "id"): 201,  # makes what it names, for each principal its own
