@@ -60,8 +60,8 @@ MEANINGS = re.compile("|".join([
     r"^the path, decoded, has a control character",
     # Hosts, ports and addresses of a receiver; how many bytes base64 has.
     r"^/url: ", r"^/after: the log ends", r"^/secret: expected whsec_",
-    # What the inputs of a model are called and hold.
-    r"^/inputs/\d+/(?:name|datatype): (?:unexpected|expected one of BOOL)",
+    # How many inputs and outputs a model has, what they are called and hold.
+    r"^/inputs: expected \d+ inputs", r"^/(?:inputs|outputs)/\d+(?:/[a-z_]+)?: (?!expected an? )",
     r"^stages: ",  # words joined by commas, and of the answer in JSON alone
 ]))
 MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}
