@@ -101,7 +101,7 @@ def numbers(entries):
 
 def ended(server, job):
     return until(lambda: (lambda found: found if found["state"] in ("done", "failed", "cancelled") else None)(ok(server.ask("GET", f"/v1/jobs/{job}?wait=5"))),
-                 f"the end of {job}", 120)
+                 f"the end of {job}", 600)  # a sanitizer may need minutes
 
 
 def a_reader_sees_effects_of_a_running_job(server):

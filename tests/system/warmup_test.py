@@ -3,6 +3,7 @@ and has compiled them before they are asked for; their answers have the same byt
 """
 import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import signal
@@ -20,6 +21,10 @@ LISTED = [ROOT / f"{name}.json" for name in (ROOT / "passing" / "cases.txt").rea
 # Three quarters of the compiler's cache of 512 are the most that a warm-up fills.
 CASES = [path for path in LISTED if path.parent.name == "programs"] + [path for path in LISTED if path.parent.parent.name == "ops"][::10]
 CASES = CASES[:250]
+assert len(CASES) > 200
+# A warm-up ends after a minute, in which a sanitizer compiles less.
+if "HAS_SANITIZER" in os.environ:
+    CASES = CASES[::5]
 ADD = "func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {\n  %0 = stablehlo.add %a, %a : tensor<2xi32>\n  return %0 : tensor<2xi32>\n}"
 
 
@@ -66,7 +71,6 @@ class Warmup(unittest.TestCase):
         server.start()
 
     def test_answers_are_the_same_and_nothing_is_compiled_while_a_client_waits(self):
-        self.assertGreater(len(CASES), 200)
         with Meshd(BINARY) as server:
             before = answers(server)
             made = figures(server)
