@@ -105,7 +105,8 @@ inline constexpr ErrorRow kErrorTable[] = {
      "Bring the arguments of @main in its order, tokens left out, with its types and shapes."},
     {"invalid_program", ErrorKind::kInvalid, "The program is wrong", "Mend the text at the line that errors names."},
     {"program_syntax", ErrorKind::kInvalid, "The program text cannot be read",
-     "Mend the text at the line and column that errors names. What is read: StableHLO, as jax.jit(f).lower(x).as_text() "
+     "Mend the text at the line and column that errors names. What is read: StableHLO, as "
+     "jax.jit(f).lower(x).as_text() "
      R"(prints it, and, with "format": "numpy", functions in NumPy syntax (/docs/guides/from-numpy).)"},
     {"program_failed", ErrorKind::kInvalid, "The program failed while it ran",
      "The program itself failed while it ran: look at the line in detail."},

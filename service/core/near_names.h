@@ -18,10 +18,10 @@ constexpr size_t edit_limit(std::string_view given) {
   return given.size() <= 3 ? 2 : given.size() <= 11 ? 3 : 4;
 }
 
-/// The nearest name in `known`, a range of what converts to std::string_view, with fewer than `limit` edits; empty where
-/// there is none. Of equally near names the first that is as long as the given one, else the first: "tahn" is "tanh" with
-/// two letters swapped rather than "tan" with one too many. Names of another length than `limit` allows are passed over
-/// without a look.
+/// The nearest name in `known`, a range of what converts to std::string_view, with fewer than `limit` edits; empty
+/// where there is none. Of equally near names the first that is as long as the given one, else the first: "tahn" is
+/// "tanh" with two letters swapped rather than "tan" with one too many. Names of another length than `limit` allows are
+/// passed over without a look.
 template <typename Known>
 std::string_view nearest_name(std::string_view given, const Known& known, size_t limit) {
   std::string_view nearest;

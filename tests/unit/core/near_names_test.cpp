@@ -21,8 +21,10 @@ TEST(NearNames, the_nearest_name_is_suggested) {
   EXPECT_EQ(did_you_mean("summ", known), "; did you mean 'sum'?");
   EXPECT_EQ(did_you_mean("meam", known, '"'), "; did you mean \"mean\"?");
   EXPECT_EQ(did_you_mean("reshape", known), "");
-  EXPECT_EQ(nearest_name("tahn", std::vector<std::string>{"tan", "tanh", "tanc"}), "tanh") << "as long as what was given";
-  EXPECT_EQ(nearest_name("tah", std::vector<std::string>{"tan", "ta", "tab"}), "tan") << "the first of equally near ones";
+  EXPECT_EQ(nearest_name("tahn", std::vector<std::string>{"tan", "tanh", "tanc"}), "tanh")
+      << "as long as what was given";
+  EXPECT_EQ(nearest_name("tah", std::vector<std::string>{"tan", "ta", "tab"}), "tan")
+      << "the first of equally near ones";
   EXPECT_EQ(did_you_mean("ab", std::vector<std::string>{"cd"}), "") << "two letters of two are not a mistake";
 }
 
