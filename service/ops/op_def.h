@@ -233,6 +233,40 @@ struct QuantizedTypes {
   void (*check)(const OpView&) = nullptr;  ///< labelled constraints beyond these (quantized.h); null: none
 };
 
+/// How an op takes tensors whose sizes depend on data, within bounds; program/transform/bounded_ops.h writes it so.
+/// Most forms are those of one op, which they are called after.
+enum class BoundedForm : uint8_t {
+  kByBody,        ///< kPointwise for pointwise ops, results as operands for barriers; else refused by name
+  kPointwise,     ///< sizes pass along; scalar operands beside others
+  kBroadcasting,  ///< the same, and the op itself repeats dimensions of one element
+  kGetSize,
+  kSetSize,
+  kReduce,
+  kReduceWindow,
+  kDot,
+  kDotGeneral,
+  kConvolution,
+  kDynamicConvolution,
+  kTranspose,
+  kBroadcast,
+  kDynamicBroadcast,
+  kReshape,
+  kDynamicReshape,
+  kDynamicIota,
+  kReverse,
+  kSlice,
+  kRealDynamicSlice,
+  kDynamicSlice,
+  kDynamicUpdateSlice,
+  kConcatenate,
+  kPad,
+  kDynamicPad,
+  kGather,
+  kDynamicGather,
+  kScatter,
+  kSort,
+};
+
 /// How a collective of Shardy's leads from its operand's sharding to its result's.
 enum class AxesEffect : uint8_t {
   kNone,      ///< the op is no such collective
@@ -309,6 +343,7 @@ struct OpDef {
   TextForm text = {};  ///< its pretty form, where that has more than operands, attributes and types
   PropagationFacts propagation = {};
   InferFn infer = nullptr;
+  BoundedForm bounded = BoundedForm::kByBody;
   QuantizedTypes quantized = {};
   RuleFn rule = nullptr;
   Body body = Unsupported{};

@@ -114,6 +114,7 @@ OpDef binary(std::string_view summary) {
                    .operand_max = 2,
                    .attributes = {{"broadcast_dimensions", false, "result dims of the operand of lower rank"}}};
   def.infer = infer_chlo_broadcast<kName>;
+  def.bounded = BoundedForm::kBroadcasting;
   def.propagation.elementwise = Elementwise::kAlways;
   def.expand = expand;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<3x4x", kElement, ">, %arg1: tensor<4x",
@@ -143,6 +144,7 @@ OpDef broadcast_select_row() {
   def.summary = "select among broadcast operands";
   def.signature = {.operand_min = 3, .operand_max = 3};
   def.infer = infer_chlo_broadcast<"chlo.broadcast_select">;
+  def.bounded = BoundedForm::kBroadcasting;
   def.propagation.elementwise = Elementwise::kAlways;
   def.expand = expand;
   def.example = R"(module @jit_f {

@@ -353,6 +353,7 @@ std::vector<OpDef> make_convolution_rows() {
                                      "a hint; products are never less precise than their types"}}},
        .text = {.shape = TextShape::kConvolution},
        .infer = infer_convolution,
+       .bounded = BoundedForm::kConvolution,
        .quantized = {.form = QuantizedForm::kExpressed, .per_axis = true, .check = check_quantized_convolution},
        .rule = convolution_rule,
        .body = LocalKernel{prepare_convolution},

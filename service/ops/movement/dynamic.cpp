@@ -412,6 +412,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 2, .operand_max = 2},
                   .infer = infer_dynamic_reshape,
+                  .bounded = BoundedForm::kDynamicReshape,
                   .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_reshape},
                   .expand = expand_dynamic_reshape});
   rows.push_back(
@@ -432,6 +433,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                     {"known_nonexpanding_dimensions", false, "a hint that nothing depends on"}}},
        .text = {.fields = {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
        .infer = infer_dynamic_broadcast,
+       .bounded = BoundedForm::kDynamicBroadcast,
        .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_broadcast},
        .expand = expand_dynamic_broadcast});
   rows.push_back({.name = "stablehlo.dynamic_iota",
@@ -449,6 +451,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                 .attributes = {{"iota_dimension", true, "whose index is given"}}},
                   .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
                   .infer = infer_dynamic_iota,
+                  .bounded = BoundedForm::kDynamicIota,
                   .quantized = kQuantizedComputed,
                   .expand = expand_dynamic_iota});
   rows.push_back({.name = "stablehlo.dynamic_pad",
@@ -464,6 +467,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5},
                   .infer = infer_dynamic_pad,
+                  .bounded = BoundedForm::kDynamicPad,
                   .quantized = kQuantizedInserted,
                   .body = LocalKernel{prepare_dynamic_pad},
                   .expand = expand_dynamic_pad});
@@ -481,6 +485,7 @@ std::vector<OpDef> make_dynamic_rows() {
 )",
                   .signature = {.operand_min = 4, .operand_max = 4},
                   .infer = infer_real_dynamic_slice,
+                  .bounded = BoundedForm::kRealDynamicSlice,
                   .quantized = kQuantizedMoved,
                   .body = LocalKernel{prepare_real_dynamic_slice},
                   .expand = expand_real_dynamic_slice});
@@ -500,6 +505,7 @@ std::vector<OpDef> make_dynamic_rows() {
                      .attributes = {{"dimension_numbers", true, "how operand, indices and result go together"},
                                     {"indices_are_sorted", false, "a hint that nothing depends on"}}},
        .infer = infer_dynamic_gather,
+       .bounded = BoundedForm::kDynamicGather,
        .quantized = kQuantizedMoved,
        .expand = expand_dynamic_gather});
   rows.push_back({.name = "stablehlo.dynamic_conv",
@@ -525,6 +531,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                                {"precision_config", false, "a hint that nothing depends on"}}},
                   .text = {.shape = TextShape::kConvolution},
                   .infer = infer_dynamic_conv,
+                  .bounded = BoundedForm::kDynamicConvolution,
                   .expand = expand_dynamic_conv});
   rows.push_back(
       {.name = "stablehlo.set_dimension_size",
@@ -540,6 +547,7 @@ std::vector<OpDef> make_dynamic_rows() {
        .signature = {.operand_min = 2, .operand_max = 2, .attributes = {{"dimension", true, "which dimension"}}},
        .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_set_dimension_size,
+       .bounded = BoundedForm::kSetSize,
        .expand = expand_set_dimension_size});
   return rows;
 }

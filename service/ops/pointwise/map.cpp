@@ -97,6 +97,7 @@ std::vector<OpDef> make_map_rows() {
                                 .region_count = 1,
                                 .attributes = {{"dimensions", false, "all dimensions, in order"}}},
                   .infer = infer_map,
+                  .bounded = BoundedForm::kPointwise,
                   .body = LocalKernel{prepare_map},
                   .region_arguments = RegionArguments::kEach});
   return rows;

@@ -171,6 +171,7 @@ std::vector<OpDef> make_reduce_rows() {
                                 .attributes = {{"dimensions", true, "which are combined"}}},
                   .text = {.shape = TextShape::kReduce},
                   .infer = infer_reduce,
+                  .bounded = BoundedForm::kReduce,
                   .quantized = kQuantizedReduced,
                   .rule = reduce_rule,
                   .body = LocalKernel{prepare_reduce},

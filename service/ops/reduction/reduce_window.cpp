@@ -151,6 +151,7 @@ std::vector<OpDef> make_reduce_window_rows() {
                                                {"window_dilations", false, "elements of a window are this far apart"},
                                                {"padding", false, "places before and behind the inputs"}}},
                   .infer = infer_reduce_window,
+                  .bounded = BoundedForm::kReduceWindow,
                   .quantized = kQuantizedReduced,
                   .rule = reduce_window_rule,
                   .body = LocalKernel{prepare_reduce_window},

@@ -126,6 +126,7 @@ std::vector<OpDef> make_sort_rows() {
                                 .attributes = {{"dimension", false, "which is sorted; -1, the last, when absent"},
                                                {"is_stable", false, "sorts are stable either way"}}},
                   .infer = infer_sort,
+                  .bounded = BoundedForm::kSort,
                   .quantized = kQuantizedMoved,
                   .rule = sort_rule,
                   .body = LocalKernel{prepare_sort},

@@ -249,6 +249,7 @@ std::vector<OpDef> make_structural_rows() {
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimension", true, "which dimension"}}},
        .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_get_dimension_size,
+       .bounded = BoundedForm::kGetSize,
        .quantized = kQuantizedHeld,
        .rule = rule_get_dimension_size,
        .body = LocalKernel{prepare_get_dimension_size},

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
+#include <variant>
 
 #include "service/core/error.h"
 #include "service/ops/linalg/convolution_dims.h"
@@ -13,6 +13,7 @@
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/op_def.h"
 #include "service/ops/pointwise/pointwise.h"
+#include "service/ops/scalar_facts.h"
 
 namespace meshd::program {
 namespace {
@@ -20,21 +21,13 @@ namespace {
 using ir::kNoValue;
 using ir::Type;
 using ir::ValueId;
+using ops::BoundedForm;
 using ops::Structural;
 using tensor::Dims;
 using tensor::DType;
 using tensor::kDynamicDim;
 
 using Results = std::optional<std::vector<BoundedValue>>;
-
-/// CHLO's pointwise ops that repeat dimensions of one element.
-constexpr std::string_view kBroadcasting = "chlo.broadcast_";
-
-/// "add" of "stablehlo.add"; nothing of an op of another dialect.
-std::string_view mnemonic_of(std::string_view name) {
-  constexpr std::string_view kDialect = "stablehlo.";
-  return name.starts_with(kDialect) ? name.substr(kDialect.size()) : std::string_view();
-}
 
 bool has(const std::vector<int64_t>& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -56,46 +49,65 @@ class OpWriter {
   }
 
   Results write() {
-    using Method = Results (OpWriter::*)();
-    static const std::unordered_map<std::string_view, Method> kMethods = {
-        {"get_dimension_size", &OpWriter::get_size},
-        {"set_dimension_size", &OpWriter::set_size},
-        {"reduce", &OpWriter::reduce},
-        {"reduce_window", &OpWriter::reduce_window},
-        {"dot_general", &OpWriter::dot},
-        {"dot", &OpWriter::dot},
-        {"convolution", &OpWriter::convolution},
-        {"dynamic_conv", &OpWriter::dynamic_convolution},
-        {"transpose", &OpWriter::transpose},
-        {"broadcast_in_dim", &OpWriter::broadcast},
-        {"dynamic_broadcast_in_dim", &OpWriter::dynamic_broadcast},
-        {"reshape", &OpWriter::reshape},
-        {"dynamic_reshape", &OpWriter::dynamic_reshape},
-        {"dynamic_iota", &OpWriter::dynamic_iota},
-        {"reverse", &OpWriter::reverse},
-        {"slice", &OpWriter::slice},
-        {"real_dynamic_slice", &OpWriter::real_dynamic_slice},
-        {"dynamic_slice", &OpWriter::dynamic_slice},
-        {"dynamic_update_slice", &OpWriter::dynamic_update_slice},
-        {"concatenate", &OpWriter::concatenate},
-        {"pad", &OpWriter::pad},
-        {"dynamic_pad", &OpWriter::dynamic_pad},
-        {"gather", &OpWriter::gather},
-        {"dynamic_gather", &OpWriter::dynamic_gather},
-        {"scatter", &OpWriter::scatter},
-        {"sort", &OpWriter::sort},
-    };
-    const std::string_view name = op_.name;
-    const auto method = kMethods.find(mnemonic_of(name));
-    if (method != kMethods.end()) return (this->*method->second)();
-    const auto role = ops::role_of(def_.body);
-    if (role == Structural::kOptimizationBarrier || role == Structural::kShardingConstraint ||
-        role == Structural::kPropagationBarrier) {
-      return one_to_one();
+    switch (def_.bounded) {
+      case BoundedForm::kByBody:
+        return by_body();
+      case BoundedForm::kPointwise:
+      case BoundedForm::kBroadcasting:
+        return pointwise();
+      case BoundedForm::kGetSize:
+        return get_size();
+      case BoundedForm::kSetSize:
+        return set_size();
+      case BoundedForm::kReduce:
+        return reduce();
+      case BoundedForm::kReduceWindow:
+        return reduce_window();
+      case BoundedForm::kDot:
+        return dot(ops::dot_dims(view_));
+      case BoundedForm::kDotGeneral:
+        return dot(ops::dot_general_dims(view_));
+      case BoundedForm::kConvolution:
+        return convolution();
+      case BoundedForm::kDynamicConvolution:
+        return dynamic_convolution();
+      case BoundedForm::kTranspose:
+        return transpose();
+      case BoundedForm::kBroadcast:
+        return broadcast();
+      case BoundedForm::kDynamicBroadcast:
+        return dynamic_broadcast();
+      case BoundedForm::kReshape:
+        return reshape();
+      case BoundedForm::kDynamicReshape:
+        return dynamic_reshape();
+      case BoundedForm::kDynamicIota:
+        return dynamic_iota();
+      case BoundedForm::kReverse:
+        return reverse();
+      case BoundedForm::kSlice:
+        return slice();
+      case BoundedForm::kRealDynamicSlice:
+        return real_dynamic_slice();
+      case BoundedForm::kDynamicSlice:
+        return dynamic_slice();
+      case BoundedForm::kDynamicUpdateSlice:
+        return dynamic_update_slice();
+      case BoundedForm::kConcatenate:
+        return concatenate();
+      case BoundedForm::kPad:
+        return pad();
+      case BoundedForm::kDynamicPad:
+        return dynamic_pad();
+      case BoundedForm::kGather:
+        return gather();
+      case BoundedForm::kDynamicGather:
+        return dynamic_gather();
+      case BoundedForm::kScatter:
+        return scatter();
+      case BoundedForm::kSort:
+        return sort();
     }
-    if (def_.rule == ops::pointwise_rule || mnemonic_of(name) == "map" || name.starts_with(kBroadcasting) ||
-        is_scalar_math())
-      return pointwise();
     return std::nullopt;
   }
 
@@ -106,8 +118,15 @@ class OpWriter {
     return out;
   }
 
-  [[nodiscard]] bool is_scalar_math() const {
-    return std::holds_alternative<ops::ScalarMath>(ops::body_of(def_, view_));
+  Results by_body() {
+    const auto role = ops::role_of(def_.body);
+    if (role == Structural::kOptimizationBarrier || role == Structural::kShardingConstraint ||
+        role == Structural::kPropagationBarrier) {
+      return one_to_one();
+    }
+    const bool is_pointwise =
+        def_.rule == ops::pointwise_rule || std::holds_alternative<ops::ScalarMath>(ops::body_of(def_, view_));
+    return is_pointwise ? pointwise() : std::nullopt;
   }
 
   [[nodiscard]] const Dims& dims(size_t operand) const { return operand_types_[operand].dims(); }
@@ -161,7 +180,7 @@ class OpWriter {
   Results pointwise() {
     if (op_.results.size() != 1) return std::nullopt;
     const auto rank = static_cast<size_t>(result_type().rank());
-    const bool may_broadcast = op_.name.starts_with(kBroadcasting);
+    const bool may_broadcast = def_.bounded == BoundedForm::kBroadcasting;
     Dims shape(rank, 0);
     std::vector<ValueId> sizes(rank, kNoValue);
     for (size_t i = 0; i < in_.size(); ++i) {
@@ -534,16 +553,12 @@ class OpWriter {
 
   // Reductions and products
 
-  /// What changes no result of region 0 with `init`: zero or one for sums and products, else the initial value, which
+  /// What changes no result with the initial value: zero or one for sums and products, else the initial value, which
   /// StableHLO lets an implementation use any number of times.
-  ValueId neutral(ValueId init) {
-    const ir::Region& body = op_.regions[0];
-    const bool is_one_op =
-        body.ops.size() == 2 && body.ops[0].operands.size() == 2 && body.ops[0].operands[0] != body.ops[0].operands[1];
-    const std::string_view name = is_one_op ? mnemonic_of(body.ops[0].name) : std::string_view();
+  ValueId filling(ops::Neutral neutral, ValueId init) {
     const Type type = w_.type(init);
-    if (name == "add" || name == "xor") return writer_.zero(type.tensor);
-    if (name == "multiply") return writer_.splat(type, 1);
+    if (neutral == ops::Neutral::kZero) return writer_.zero(type.tensor);
+    if (neutral == ops::Neutral::kOne) return writer_.splat(type, 1);
     return init;
   }
 
@@ -578,6 +593,7 @@ class OpWriter {
     return kNoValue;
   }
   void mask_inputs(std::vector<ValueId>& operands, size_t count, const std::vector<int64_t>& which) {
+    const std::vector<ops::Neutral> neutral = ops::neutral_elements(view_, count);
     for (size_t i = 0; i < count; ++i) {
       BoundedValue input{operands[i], {}};
       bool is_padded = false;
@@ -585,7 +601,9 @@ class OpWriter {
         input.sizes.push_back(size_among(count, d));
         is_padded = is_padded || (has(which, static_cast<int64_t>(d)) && input.sizes[d] != kNoValue);
       }
-      if (is_padded) operands[i] = w_.masked(input, which, neutral(in_[count + i].padded));
+      if (!is_padded) continue;
+      const ops::Neutral fill = neutral.empty() ? ops::Neutral::kOther : neutral[i];
+      operands[i] = w_.masked(input, which, filling(fill, in_[count + i].padded));
     }
   }
 
@@ -619,8 +637,7 @@ class OpWriter {
     return out;
   }
 
-  Results dot() {
-    const ops::DotDims pairs = mnemonic_of(op_.name) == "dot" ? ops::dot_dims(view_) : ops::dot_general_dims(view_);
+  Results dot(const ops::DotDims& pairs) {
     // Both sides of a pair have one size; the bounds may differ.
     Dims left = dims(0), right = dims(1);
     BoundedValue lhs = in_[0], rhs = in_[1];
