@@ -16,11 +16,7 @@ void archive(Archive& a, std::chrono::nanoseconds& time) {
 
 template <typename Archive>
 void archive(Archive& a, core::Diagnostic& diagnostic) {
-  archive(a, diagnostic.pointer);
-  archive(a, diagnostic.detail);
-  archive(a, diagnostic.line);
-  archive(a, diagnostic.column);
-  archive(a, diagnostic.excerpt);
+  archive_all(a, diagnostic.pointer, diagnostic.detail, diagnostic.line, diagnostic.column, diagnostic.excerpt);
 }
 
 template <typename Archive>
@@ -38,11 +34,7 @@ void archive(Archive& a, std::optional<core::Error>& error) {
     diagnostics = error->diagnostics();
     retry_after = error->retry_after_seconds();
   }
-  archive(a, word);
-  archive(a, detail);
-  archive(a, internal);
-  archive(a, diagnostics);
-  archive(a, retry_after);
+  archive_all(a, word, detail, internal, diagnostics, retry_after);
   if constexpr (Archive::kReads) {
     error.emplace(core::error_code_from_word(word), detail, diagnostics);
     error->with_internal(internal).with_retry_after(retry_after);
@@ -51,133 +43,83 @@ void archive(Archive& a, std::optional<core::Error>& error) {
 
 template <typename Archive>
 void archive(Archive& a, device::NonfiniteSearch& search) {
-  archive(a, search.nans);
-  archive(a, search.infinities);
+  archive_all(a, search.nans, search.infinities);
 }
 
 // The op and its place in the text are those of the step: rank 0 has the same plan.
 template <typename Archive>
 void archive(Archive& a, device::FirstNonfinite& found) {
-  archive(a, found.is_nan);
-  archive(a, found.device);
-  archive(a, found.executed);
-  archive(a, found.step);
+  archive_all(a, found.is_nan, found.device, found.executed, found.step);
 }
 
 template <typename Archive>
 void archive(Archive& a, device::StepStats& stats) {
-  archive(a, stats.step);
-  archive(a, stats.count);
-  archive(a, stats.time);
+  archive_all(a, stats.step, stats.count, stats.time);
 }
 
 template <typename Archive>
 void archive(Archive& a, device::StepEvent& event) {
-  archive(a, event.step);
-  archive(a, event.start);
-  archive(a, event.time);
+  archive_all(a, event.step, event.start, event.time);
 }
 
 template <typename Archive>
 void archive(Archive& a, device::RunProfile& profile) {
-  archive(a, profile.steps);
-  archive(a, profile.events);
-  archive(a, profile.dropped_events);
-  archive(a, profile.page_faults);
-  archive(a, profile.wake_ups);
+  archive_all(a, profile.steps, profile.events, profile.dropped_events, profile.page_faults, profile.wake_ups);
 }
 
 template <typename Archive>
 void archive(Archive& a, device::RunStats& stats) {
-  archive(a, stats.steps);
-  archive(a, stats.operations);
-  archive(a, stats.bytes);
-  archive(a, stats.kernel_calls);
-  archive(a, stats.handoffs);
-  archive(a, stats.peak_bytes);
-  archive(a, stats.allocated_bytes);
-  archive(a, stats.messages);
-  archive(a, stats.queue_time);
-  archive(a, stats.run_time);
-  archive(a, stats.busy_time);
-  archive(a, stats.device_busy);
-  archive(a, stats.profile);
-  archive(a, stats.first_nonfinite);
+  archive_all(a, stats.steps, stats.operations, stats.bytes, stats.kernel_calls, stats.handoffs, stats.peak_bytes,
+              stats.allocated_bytes, stats.messages, stats.queue_time, stats.run_time, stats.busy_time,
+              stats.device_busy, stats.profile, stats.first_nonfinite);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Welcome& message) {
-  archive(a, message.environment);
-  archive(a, message.device_count);
-  archive(a, message.plan_threads);
-  archive(a, message.disabled_passes);
-  archive(a, message.memory_limit_bytes);
+  archive_all(a, message.environment, message.device_count, message.plan_threads, message.disabled_passes,
+              message.memory_limit_bytes);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Ready& message) {
-  archive(a, message.environment);
-  archive(a, message.problem);
+  archive_all(a, message.environment, message.problem);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Prepare& message) {
-  archive(a, message.plan);
-  archive(a, message.record);
+  archive_all(a, message.plan, message.record);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Prepared& message) {
-  archive(a, message.plan);
-  archive(a, message.digest);
-  archive(a, message.error);
+  archive_all(a, message.plan, message.digest, message.error);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Begin& message) {
-  archive(a, message.run);
-  archive(a, message.ticket);
-  archive(a, message.oldest_live);
-  archive(a, message.plan);
-  archive(a, message.devices);
-  archive(a, message.step_budget);
-  archive(a, message.operation_budget);
-  archive(a, message.byte_budget);
-  archive(a, message.profile);
-  archive(a, message.nonfinite);
-  archive(a, message.has_effects);
+  archive_all(a, message.run, message.ticket, message.oldest_live, message.plan, message.devices, message.step_budget,
+              message.operation_budget, message.byte_budget, message.profile, message.nonfinite, message.has_effects);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Cancel& message) {
-  archive(a, message.run);
-  archive(a, message.reason);
+  archive_all(a, message.run, message.reason);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Effect& message) {
-  archive(a, message.run);
-  archive(a, message.visit);
-  archive(a, message.effect);
-  archive(a, message.device);
-  archive(a, message.path);
-  archive(a, message.shard);
-  archive(a, message.operands);
+  archive_all(a, message.run, message.visit, message.effect, message.device, message.path, message.shard,
+              message.operands);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Reply& message) {
-  archive(a, message.run);
-  archive(a, message.visit);
-  archive(a, message.results);
-  archive(a, message.error);
+  archive_all(a, message.run, message.visit, message.results, message.error);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Ended& message) {
-  archive(a, message.run);
-  archive(a, message.error);
-  archive(a, message.stats);
+  archive_all(a, message.run, message.error, message.stats);
 }
 
 template <typename Archive>

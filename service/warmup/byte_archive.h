@@ -97,6 +97,12 @@ void archive(Archive& a, T& value) {
   }
 }
 
+/// Fields, one after the other.
+template <typename Archive, typename... Fields>
+void archive_all(Archive& a, Fields&... fields) {
+  (archive(a, fields), ...);
+}
+
 /// An enumeration whose last value is `last`.
 template <typename Archive, typename T>
 void archive_enum(Archive& a, T& value, T last) {

@@ -21,8 +21,7 @@ constexpr std::string_view kVersion = "meshd compile record 1\n";
 template <typename Archive>
 void archive(Archive& a, tensor::TensorType& type) {
   std::string dtype(Archive::kReads ? "" : tensor::name(type.dtype));
-  archive(a, dtype);
-  archive(a, type.dims);
+  archive_all(a, dtype, type.dims);
   if constexpr (Archive::kReads) {
     const std::optional<tensor::DType> known = tensor::dtype_from_name(dtype);
     if (!known) throw_damaged("a dtype is not known");
@@ -49,8 +48,7 @@ void archive(Archive& a, tensor::DenseValue& value) {
 
 template <typename Archive>
 void archive(Archive& a, mesh::Axis& axis) {
-  archive(a, axis.name);
-  archive(a, axis.size);
+  archive_all(a, axis.name, axis.size);
 }
 
 template <typename Archive>
@@ -60,9 +58,7 @@ void archive(Archive& a, mesh::AxisType& type) {
 
 template <typename Archive>
 void archive(Archive& a, mesh::Mesh& mesh) {
-  archive(a, mesh.axes);
-  archive(a, mesh.device_ids);
-  archive(a, mesh.axis_types);
+  archive_all(a, mesh.axes, mesh.device_ids, mesh.axis_types);
   if constexpr (Archive::kReads) {
     const int64_t positions = mesh.position_count();  // throws where a size is at fault
     const auto fits = [](size_t found, size_t wanted) { return found == 0 || found == wanted; };
@@ -82,25 +78,17 @@ void archive(Archive& a, mesh::MeshRef& mesh) {
 
 template <typename Archive>
 void archive(Archive& a, sharding::AxisRef& axis) {
-  archive(a, axis.axis);
-  archive(a, axis.pre);
-  archive(a, axis.size);
+  archive_all(a, axis.axis, axis.pre, axis.size);
 }
 
 template <typename Archive>
 void archive(Archive& a, sharding::DimSharding& dim) {
-  archive(a, dim.axes);
-  archive(a, dim.open);
-  archive(a, dim.priority);
+  archive_all(a, dim.axes, dim.open, dim.priority);
 }
 
 template <typename Archive>
 void archive(Archive& a, sharding::TensorSharding& sharding) {
-  archive(a, sharding.mesh_name);
-  archive(a, sharding.mesh);
-  archive(a, sharding.dims);
-  archive(a, sharding.replicated);
-  archive(a, sharding.unreduced);
+  archive_all(a, sharding.mesh_name, sharding.mesh, sharding.dims, sharding.replicated, sharding.unreduced);
   archive_enum(a, sharding.unreduced_kind, sharding::ReductionKind::kMin);
   if constexpr (Archive::kReads) {
     if (sharding.mesh == nullptr) throw_damaged("a sharding has no mesh");
@@ -110,22 +98,18 @@ void archive(Archive& a, sharding::TensorSharding& sharding) {
 
 template <typename Archive>
 void archive(Archive& a, numpy::Input::ArrayType& type) {
-  archive(a, type.type);
-  archive(a, type.weak);
+  archive_all(a, type.type, type.weak);
 }
 
 template <typename Archive>
 void archive(Archive& a, numpy::Input& input) {
   const typename Archive::Depth nested(a);
-  archive(a, input.value);
-  archive(a, input.is_list);
+  archive_all(a, input.value, input.is_list);
 }
 
 template <typename Archive>
 void archive(Archive& a, compile::TraceStep& step) {
-  archive(a, step.inputs.positional);
-  archive(a, step.inputs.keywords);
-  archive(a, step.mesh);
+  archive_all(a, step.inputs.positional, step.inputs.keywords, step.mesh);
 }
 
 template <typename Archive>
@@ -140,14 +124,8 @@ void archive(Archive& a, compile::SpecialiseStep& step) {
 
 template <typename Archive>
 void archive(Archive& a, CompileRecord& record) {
-  archive(a, record.format);
-  archive(a, record.text);
-  archive(a, record.derivation);
-  archive(a, record.request.mesh);
-  archive(a, record.request.device_count);
-  archive(a, record.request.in_shardings);
-  archive(a, record.request.out_shardings);
-  archive(a, record.request.donate);
+  archive_all(a, record.format, record.text, record.derivation, record.request.mesh, record.request.device_count,
+              record.request.in_shardings, record.request.out_shardings, record.request.donate);
 }
 
 CompileRecord record_of(const compile::ParsedProgram& parsed, const compile::LowerRequest& request) {
