@@ -1,10 +1,12 @@
 #include "service/hosts/coordinator.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "service/hosts/holders.h"
-#include "service/hosts/spread_run.h"
+#include "service/hosts/multi_rank_run.h"
 
 namespace meshd::hosts {
 namespace {
@@ -23,7 +25,7 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
       busy_elsewhere_(static_cast<size_t>(options_.engine.device_count)) {
   for (Rank& rank : ranks_) rank.heard = std::chrono::steady_clock::now();
   messages_ = std::make_shared<Messages>(
-      network_, [this](int peer, uint32_t kind, std::string_view text) { on_control(peer, kind, text); });
+      network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
   plans_ = std::make_unique<Plans>(*messages_);
   device::EngineOptions engine = options_.engine;
   engine.process_of_device = rank_of_device_;
@@ -36,8 +38,7 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
                         .plan_threads = engine_->threads(),
                         .disabled_passes = options_.disabled_passes,
                         .memory_limit_bytes = options_.engine.memory_limit_bytes};
-  for (int rank = 1; rank < network_.size(); ++rank)
-    messages_->send(rank, static_cast<uint32_t>(Control::kWelcome), encode(welcome));
+  for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, Control::kWelcome, encode(welcome));
   try {
     wait_until_ready();
   } catch (...) {
@@ -61,13 +62,13 @@ void Coordinator::wait_until_ready() {
     if (!rank.problem.empty()) throw core::Error("internal", rank.problem);
   }
   if (const int late = first_with(waits)) {
-    throw core::Error("internal", "rank " + std::to_string(late) + " was not ready within " +
-                                      std::to_string(options_.patience.count() / 1000) + " s");
+    throw core::Error("internal",
+                      fmt::format("rank {} was not ready within {} s", late, options_.patience.count() / 1000));
   }
 }
 
 Coordinator::~Coordinator() {
-  std::vector<std::shared_ptr<SpreadRun>> left;
+  std::vector<std::shared_ptr<MultiRankRun>> left;
   {
     const std::lock_guard held(mutex_);
     for (const auto& [key, run] : runs_) left.push_back(run);
@@ -102,18 +103,18 @@ std::shared_ptr<device::Run> Coordinator::submit(device::RunRequest request,
   if (!is_known || !is_whole || !keeps_devices(request.devices))
     return engine_->submit(std::move(request), std::move(done));
   if (request.lowered == nullptr) throw core::Error("internal", "a run of several ranks without its program");
-  if (request.plan->shares_between_devices ||
-      Holders(*request.plan, request.devices, rank_of_device_).reads_elsewhere()) {
+  Holders holders(*request.plan, request.devices, rank_of_device_);
+  if (request.plan->shares_between_devices || holders.reads_elsewhere()) {
     throw core::Error("unsupported_partition",
                       "the program moves shards between meshes of other devices, which processes do not exchange yet");
   }
   const auto on_submit = std::move(request.on_submit);
-  std::shared_ptr<SpreadRun> run;
+  std::shared_ptr<MultiRankRun> run;
   bool is_first = false;
   {
     const std::lock_guard held(mutex_);
     const uint64_t key = ++last_run_;
-    run = std::make_shared<SpreadRun>(*this, key, std::move(request), std::move(done));
+    run = std::make_shared<MultiRankRun>(*this, key, std::move(holders), std::move(request), std::move(done));
     is_first = runs_.empty();
     runs_[key] = run;
   }
@@ -135,14 +136,14 @@ uint64_t Coordinator::oldest_live() const {
   return runs_.empty() ? last_run_ + 1 : runs_.begin()->first;
 }
 
-std::shared_ptr<SpreadRun> Coordinator::find(uint64_t run) {
+std::shared_ptr<MultiRankRun> Coordinator::find(uint64_t run) {
   const std::lock_guard held(mutex_);
   const auto found = runs_.find(run);
   return found == runs_.end() ? nullptr : found->second;
 }
 
 void Coordinator::over(uint64_t run, const device::RunStats& stats, const std::vector<int64_t>& devices) {
-  messages_->forget(run | kCargo);
+  messages_->forget(run | kArgumentsAndResults);
   bool is_idle = false;
   {
     const std::lock_guard held(mutex_);
@@ -157,7 +158,7 @@ void Coordinator::over(uint64_t run, const device::RunStats& stats, const std::v
   if (is_idle) network_.expect_traffic(false);
 }
 
-void Coordinator::on_control(int peer, uint32_t kind, std::string_view text) {
+void Coordinator::on_control(int peer, Control kind, std::string_view text) {
   {
     const std::lock_guard held(mutex_);
     ranks_[static_cast<size_t>(peer)].heard = std::chrono::steady_clock::now();
@@ -167,7 +168,7 @@ void Coordinator::on_control(int peer, uint32_t kind, std::string_view text) {
     change(ranks_[static_cast<size_t>(peer)]);
     heard_.notify_all();
   };
-  switch (static_cast<Control>(kind)) {
+  switch (kind) {
     case Control::kReady: {
       const auto ready = decode<Ready>(text);
       return note([&](Rank& rank) {
@@ -194,7 +195,8 @@ void Coordinator::on_control(int peer, uint32_t kind, std::string_view text) {
     case Control::kStopped:
       return note([](Rank& rank) { rank.has_stopped = true; });
     default:
-      throw core::Error("internal", "rank " + std::to_string(peer) + " sent a message of kind " + std::to_string(kind));
+      throw core::Error("internal",
+                        fmt::format("rank {} sent a message of kind {}", peer, static_cast<uint32_t>(kind)));
   }
 }
 
@@ -226,7 +228,7 @@ void Coordinator::work() {
 
 void Coordinator::ping() {
   for (int rank = 1; rank < network_.size(); ++rank)
-    messages_->send(rank, static_cast<uint32_t>(Control::kPing), encode(Number{nanoseconds_now()}));
+    messages_->send(rank, Control::kPing, encode(Number{nanoseconds_now()}));
 }
 
 std::optional<std::string> Coordinator::problem() const {
@@ -235,8 +237,8 @@ std::optional<std::string> Coordinator::problem() const {
   for (size_t rank = 1; rank < ranks_.size(); ++rank) {
     const auto silent = now - ranks_[rank].heard;
     if (silent < options_.silence) continue;
-    return "rank " + std::to_string(rank) + " has not answered for " +
-           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(silent).count()) + " s";
+    return fmt::format("rank {} has not answered for {} s", rank,
+                       std::chrono::duration_cast<std::chrono::seconds>(silent).count());
   }
   return std::nullopt;
 }
@@ -249,7 +251,7 @@ std::vector<std::chrono::nanoseconds> Coordinator::round_trips() const {
 }
 
 void Coordinator::stop() {
-  for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, static_cast<uint32_t>(Control::kStop), {});
+  for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, Control::kStop, {});
   std::unique_lock held(mutex_);
   // A rank that hangs, or is dead, is not waited for.
   const auto has_stopped = [&](const Rank& rank) {

@@ -13,7 +13,7 @@
 // 5. The first error ends the run on all ranks. When each rank has ended it, results, figures and errors are put
 //    together (run_outcome.h), and `done` gets what one process would give.
 //
-// Locks: SpreadRun's own, then `order_`, then those of messages; none is held during a call out.
+// Locks: MultiRankRun's own, then `order_`, then those of messages; none is held during a call out.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ struct CoordinatorOptions {
   std::chrono::milliseconds patience = std::chrono::seconds(120);  ///< for all ranks to be ready, and to stop
 };
 
-class SpreadRun;
+class MultiRankRun;
 
 /// Any thread.
 class Coordinator final : public device::Executor {
@@ -77,7 +77,7 @@ class Coordinator final : public device::Executor {
   [[nodiscard]] std::vector<std::chrono::nanoseconds> round_trips() const;
 
  private:
-  friend class SpreadRun;
+  friend class MultiRankRun;
   struct Rank {
     bool is_ready = false;
     bool has_stopped = false;
@@ -86,14 +86,14 @@ class Coordinator final : public device::Executor {
     std::chrono::nanoseconds round_trip{0};
   };
 
-  void on_control(int peer, uint32_t kind, std::string_view text);
+  void on_control(int peer, Control kind, std::string_view text);
   void later(std::function<void()> task);
   void wait_until_ready();
   void work();
   void ping();
   /// Once no run is left: the other ranks end, as far as they answer.
   void stop();
-  std::shared_ptr<SpreadRun> find(uint64_t run);
+  std::shared_ptr<MultiRankRun> find(uint64_t run);
   [[nodiscard]] uint64_t oldest_live() const;
   void over(uint64_t run, const device::RunStats& stats, const std::vector<int64_t>& devices);
 
@@ -107,7 +107,7 @@ class Coordinator final : public device::Executor {
   std::deque<std::function<void()>> tasks_;
   bool ending_ = false;
   std::vector<Rank> ranks_;
-  std::map<uint64_t, std::shared_ptr<SpreadRun>> runs_;
+  std::map<uint64_t, std::shared_ptr<MultiRankRun>> runs_;
   uint64_t last_run_ = 0;
   std::vector<std::chrono::nanoseconds> busy_elsewhere_;  // by device id
 

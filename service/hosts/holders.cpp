@@ -1,5 +1,7 @@
 #include "service/hosts/holders.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <string>
 
@@ -9,8 +11,9 @@ namespace meshd::hosts {
 
 std::vector<int> ranks_of_devices(int64_t device_count, int rank_count) {
   if (device_count % rank_count != 0) {
-    throw core::Error("invalid_argument", "devices are dealt to ranks in equal runs: " + std::to_string(device_count) +
-                                              " devices do not divide by " + std::to_string(rank_count) + " ranks");
+    throw core::Error("invalid_argument",
+                      fmt::format("devices are dealt to ranks in equal runs: {} devices do not divide by {} ranks",
+                                  device_count, rank_count));
   }
   std::vector<int> out;
   for (int64_t device = 0; device < device_count; ++device)

@@ -1,5 +1,7 @@
 #include "service/hosts/messages.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <utility>
 
@@ -18,8 +20,8 @@ device::MessageKey key_of(const Header& header) { return {header.run, header.vis
 
 void copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (to.size() != from.size()) {
-    throw core::Error("internal", "a block of another rank has " + std::to_string(from.size()) + " bytes, expected " +
-                                      std::to_string(to.size()));
+    throw core::Error("internal",
+                      fmt::format("a block of another rank has {} bytes, expected {}", from.size(), to.size()));
   }
   if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
 }
@@ -34,10 +36,10 @@ void Messages::detach() {
   on_control_ = nullptr;
 }
 
-void Messages::send(int peer, uint32_t kind, std::string text) {
+void Messages::send(int peer, Control kind, std::string text) {
   const auto kept = std::make_shared<const std::string>(std::move(text));
-  network_.send(peer, {.kind = kind, .bytes = kept->size()}, std::as_bytes(std::span(kept->data(), kept->size())),
-                kept);
+  network_.send(peer, {.kind = static_cast<uint32_t>(kind), .bytes = kept->size()},
+                std::as_bytes(std::span(kept->data(), kept->size())), kept);
 }
 
 void Messages::post(int peer, const device::MessageKey& key, std::span<const std::byte> bytes) {
@@ -65,7 +67,9 @@ void Messages::expect(int peer, const device::MessageKey& key, std::span<std::by
   completion();
 }
 
-bool Messages::is_over(uint64_t run) const { return (run & ~kCargo) < first_live_ || over_.find(run) != over_.end(); }
+bool Messages::is_over(uint64_t run) const {
+  return (run & ~kArgumentsAndResults) < first_live_ || over_.find(run) != over_.end();
+}
 
 void Messages::forget(uint64_t run) {
   std::vector<Expected> dropped;  // destroyed without the lock: they own buffers and runs
@@ -86,8 +90,8 @@ void Messages::ignore_before(uint64_t run) {
   const std::lock_guard held(mutex_);
   if (run <= first_live_) return;
   first_live_ = run;
-  std::erase_if(over_, [&](uint64_t over) { return (over & ~kCargo) < run; });
-  std::erase_if(early_, [&](const auto& entry) { return (entry.first.second.run & ~kCargo) < run; });
+  std::erase_if(over_, [&](uint64_t over) { return (over & ~kArgumentsAndResults) < run; });
+  std::erase_if(early_, [&](const auto& entry) { return (entry.first.second.run & ~kArgumentsAndResults) < run; });
 }
 
 size_t Messages::early_count() const {
@@ -109,8 +113,8 @@ std::span<std::byte> Messages::begin(int peer, const Header& header) {
   }
   if (arriving.expected) {
     if (arriving.expected->buffer.size() != header.bytes) {
-      throw core::Error("internal", "a block of rank " + std::to_string(peer) + " has " + std::to_string(header.bytes) +
-                                        " bytes, expected " + std::to_string(arriving.expected->buffer.size()));
+      throw core::Error("internal", fmt::format("a block of rank {} has {} bytes, expected {}", peer, header.bytes,
+                                                arriving.expected->buffer.size()));
     }
     return arriving.expected->buffer;
   }
@@ -123,7 +127,7 @@ void Messages::end(int peer, const Header& header) {
   if (!arriving.is_block) {
     const auto* text = reinterpret_cast<const char*>(arriving.bytes.data());
     const std::lock_guard held(control_mutex_);
-    if (on_control_) on_control_(peer, header.kind, {text, arriving.bytes.size()});
+    if (on_control_) on_control_(peer, static_cast<Control>(header.kind), {text, arriving.bytes.size()});
     return;
   }
   std::optional<Expected> ready = std::move(arriving.expected);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,22 +21,40 @@
 
 namespace meshd::hosts {
 
+/// Header::kind of control messages.
+enum class Control : uint32_t {
+  kWelcome = 1,
+  kReady,
+  kPrepare,
+  kPrepared,
+  kDropPlan,
+  kBegin,
+  kCancel,
+  kEffect,
+  kReply,
+  kEnded,
+  kPing,
+  kPong,
+  kStop,
+  kStopped,
+};
+
 /// Runs whose key has this bit are the arguments and results of the run without it, which rank 0 sends and receives.
-inline constexpr uint64_t kCargo = uint64_t{1} << 63;
+inline constexpr uint64_t kArgumentsAndResults = uint64_t{1} << 63;
 
 /// Any thread.
 class Messages final : public device::Transport, public Receiver {
  public:
   /// `on_control` gets control messages on the network's thread, those of one peer in their order. `network` outlives
   /// it and is to be started with it.
-  using OnControl = std::function<void(int peer, uint32_t kind, std::string_view text)>;
+  using OnControl = std::function<void(int peer, Control kind, std::string_view text)>;
   Messages(Network& network, OnControl on_control);
 
   /// Control messages are dropped from now on; none is being taken any more when it returns.
   void detach();
 
-  /// Control: kinds from 1 on.
-  void send(int peer, uint32_t kind, std::string text);
+  /// A control message: `text` is encode()'s (protocol.h).
+  void send(int peer, Control kind, std::string text);
 
   void post(int peer, const device::MessageKey& key, std::span<const std::byte> bytes) override;
   /// Without a copy: `keep` owns the bytes, which do not change until it is released.

@@ -1,26 +1,26 @@
-#include "service/hosts/spread_run.h"
+#include "service/hosts/multi_rank_run.h"
 
 #include <utility>
 
 namespace meshd::hosts {
 
-SpreadRun::SpreadRun(Coordinator& owner, uint64_t key, device::RunRequest request,
-                     std::function<void(device::RunOutcome)> done)
+MultiRankRun::MultiRankRun(Coordinator& owner, uint64_t key, Holders holders, device::RunRequest request,
+                           std::function<void(device::RunOutcome)> done)
     : owner_(owner),
       key_(key),
       plan_(request.plan),
       request_(std::move(request)),
       done_(std::move(done)),
-      holders_(*plan_, request_.devices, owner.rank_of_device_),
+      holders_(std::move(holders)),
       is_member_(holders_.members().front() == 0) {}
 
 // ---- beginning
 
-void SpreadRun::start() {
+void MultiRankRun::start() {
   const auto self = shared_from_this();
   // Effects need the run's own reference, which a constructor has not.
   if (request_.effects != nullptr) {
-    const std::weak_ptr<SpreadRun> weak = self;
+    const std::weak_ptr<MultiRankRun> weak = self;
     OrderedEffects::Hooks hooks;
     hooks.resume_own = [weak] {
       const auto run = weak.lock();
@@ -38,7 +38,7 @@ void SpreadRun::start() {
       });
     };
     hooks.reply = [this](int rank, Reply reply) {
-      owner_.messages_->send(rank, static_cast<uint32_t>(Control::kReply), encode(std::move(reply)));
+      owner_.messages_->send(rank, Control::kReply, encode(std::move(reply)));
     };
     hooks.fail = [weak](int /*rank*/, const core::Error& reason) {
       if (const auto run = weak.lock()) run->cancel(reason);
@@ -64,7 +64,7 @@ void SpreadRun::start() {
   if (is_there) submit_own(request_.on_callers_thread);
 }
 
-void SpreadRun::submit_own(bool is_lent) {
+void MultiRankRun::submit_own(bool is_lent) {
   const auto self = shared_from_this();
   device::RunRequest own;
   std::optional<core::Error> reason;
@@ -102,7 +102,7 @@ void SpreadRun::submit_own(bool is_lent) {
   }
 }
 
-void SpreadRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
+void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
   const auto self = shared_from_this();
   const uint64_t oldest = owner_.oldest_live();
   owner_.messages_->ignore_before(oldest);
@@ -116,8 +116,8 @@ void SpreadRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
       const auto from = holders_.sender(wanted.table, number);
       if (!from) continue;
       shards[shard] = owner_.pool()->allocate(wanted.shard_bytes);
-      owner_.messages_->expect(*from, {key_ | kCargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes(),
-                               [self, buffer = shards[shard]] {});
+      owner_.messages_->expect(*from, {key_ | kArgumentsAndResults, 1, number, static_cast<int64_t>(result)},
+                               shards[shard]->bytes(), [self, buffer = shards[shard]] {});
     }
   }
   Begin begin{.run = key_,
@@ -139,14 +139,14 @@ void SpreadRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
     const std::string text = encode(begin);
     for (const int rank : holders_.members()) {
       if (rank == 0) continue;
-      owner_.messages_->send(rank, static_cast<uint32_t>(Control::kBegin), text);
+      owner_.messages_->send(rank, Control::kBegin, text);
       begun_.insert(rank);
     }
   }
   send_arguments(arguments);
 }
 
-void SpreadRun::send_arguments(std::vector<device::RunArgument>& arguments) {
+void MultiRankRun::send_arguments(std::vector<device::RunArgument>& arguments) {
   for (size_t argument = 0; argument < arguments.size(); ++argument) {
     const compile::PlanParameter& wanted = plan_->arguments.at(argument);
     const auto bytes = static_cast<size_t>(wanted.shard_bytes);
@@ -156,7 +156,7 @@ void SpreadRun::send_arguments(std::vector<device::RunArgument>& arguments) {
       const bool is_ours = holders_.holds(0, wanted.table, number);
       for (const int rank : holders_.members()) {
         if (rank == 0 || !holders_.holds(rank, wanted.table, number)) continue;
-        const device::MessageKey key{key_ | kCargo, 0, number, static_cast<int64_t>(argument)};
+        const device::MessageKey key{key_ | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)};
         // A donated shard that rank 0 holds, too, may be overwritten before it is sent.
         if (is_ours && wanted.is_donated) {
           owner_.messages_->post(rank, key, shards[shard]->bytes().first(bytes));
@@ -171,7 +171,7 @@ void SpreadRun::send_arguments(std::vector<device::RunArgument>& arguments) {
 
 // ---- while it runs
 
-void SpreadRun::resume() {
+void MultiRankRun::resume() {
   std::shared_ptr<device::Run> own;
   {
     const std::lock_guard held(mutex_);
@@ -181,7 +181,7 @@ void SpreadRun::resume() {
   if (effects_) effects_->resume();
 }
 
-void SpreadRun::cancel(core::Error reason) {
+void MultiRankRun::cancel(core::Error reason) {
   std::shared_ptr<device::Run> own;
   {
     const std::lock_guard held(mutex_);
@@ -193,15 +193,15 @@ void SpreadRun::cancel(core::Error reason) {
   cancel_ranks(reason);
 }
 
-void SpreadRun::cancel_ranks(const core::Error& reason) {
+void MultiRankRun::cancel_ranks(const core::Error& reason) {
   const std::lock_guard held(mutex_);
   for (const int rank : begun_) {
     if (outcomes_.count(rank) > 0 || !told_.try_emplace(rank, reason).second) continue;
-    owner_.messages_->send(rank, static_cast<uint32_t>(Control::kCancel), encode(Cancel{key_, reason}));
+    owner_.messages_->send(rank, Control::kCancel, encode(Cancel{key_, reason}));
   }
 }
 
-device::RunProgress SpreadRun::progress() const {
+device::RunProgress MultiRankRun::progress() const {
   std::shared_ptr<device::Run> own;
   {
     const std::lock_guard held(mutex_);
@@ -210,13 +210,13 @@ device::RunProgress SpreadRun::progress() const {
   return own == nullptr ? device::RunProgress() : own->progress();
 }
 
-void SpreadRun::effect(int rank, Effect effect) {
+void MultiRankRun::effect(int rank, Effect effect) {
   if (effects_) effects_->take(rank, std::move(effect));
 }
 
 // ---- ending
 
-void SpreadRun::own_ended(device::RunOutcome outcome) {
+void MultiRankRun::own_ended(device::RunOutcome outcome) {
   std::optional<core::Error> error = outcome.error;
   {
     const std::lock_guard held(mutex_);
@@ -231,7 +231,7 @@ void SpreadRun::own_ended(device::RunOutcome outcome) {
   finish_if_over();
 }
 
-void SpreadRun::ended(int rank, Ended message) {
+void MultiRankRun::ended(int rank, Ended message) {
   std::shared_ptr<device::Run> own;
   const std::optional<core::Error> error = message.error;
   {
@@ -247,12 +247,12 @@ void SpreadRun::ended(int rank, Ended message) {
   finish_if_over();
 }
 
-bool SpreadRun::is_over_elsewhere() {
+bool MultiRankRun::is_over_elsewhere() {
   const std::lock_guard held(mutex_);
   return outcomes_.size() == begun_.size();
 }
 
-void SpreadRun::finish_if_over() {
+void MultiRankRun::finish_if_over() {
   {
     const std::lock_guard held(mutex_);
     if (is_finishing_ || outcomes_.count(0) == 0 || outcomes_.size() != begun_.size() + 1) return;
@@ -262,7 +262,7 @@ void SpreadRun::finish_if_over() {
 }
 
 // On the coordinator's thread, as the effects of other ranks: the sink has no other caller any more.
-void SpreadRun::finish() {
+void MultiRankRun::finish() {
   if (effects_) effects_->close();
   device::RunOutcome outcome = std::move(own_outcome_);
   outcome.error = first_error(outcomes_);

@@ -18,9 +18,11 @@
 namespace meshd::hosts {
 
 /// Any thread.
-class SpreadRun final : public device::Run, public std::enable_shared_from_this<SpreadRun> {
+class MultiRankRun final : public device::Run, public std::enable_shared_from_this<MultiRankRun> {
  public:
-  SpreadRun(Coordinator& owner, uint64_t key, device::RunRequest request, std::function<void(device::RunOutcome)> done);
+  /// `holders`: of its plan and devices.
+  MultiRankRun(Coordinator& owner, uint64_t key, Holders holders, device::RunRequest request,
+               std::function<void(device::RunOutcome)> done);
 
   void resume() override;
   void cancel(core::Error reason) override;

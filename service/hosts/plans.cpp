@@ -1,5 +1,7 @@
 #include "service/hosts/plans.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -41,7 +43,7 @@ Plans::Asked Plans::prepare(const compile::LoweredProgram& lowered, const std::v
     if (rank == 0 || entry.ready.count(rank) > 0) continue;
     waiting->ranks.insert(rank);
     if (entry.asked.insert(rank).second) {
-      messages_.send(rank, static_cast<uint32_t>(Control::kPrepare),
+      messages_.send(rank, Control::kPrepare,
                      encode(Prepare{.plan = entry.plan->number, .record = entry.plan->record}));
     }
   }
@@ -57,9 +59,10 @@ void Plans::prepared(int rank, const Prepared& message) {
     Entry& entry = entries_.at(keys_.at(message.plan));
     std::optional<core::Error> error = message.error;
     if (!error && message.digest != entry.plan->digest) {
-      error = core::Error("ranks_disagree", "rank " + std::to_string(rank) +
-                                                " made another plan of the program than rank 0: they have to be the "
-                                                "same build on processors of one kind");
+      error = core::Error("ranks_disagree",
+                          fmt::format("rank {} made another plan of the program than rank 0: they have to be the same "
+                                      "build on processors of one kind",
+                                      rank));
     }
     entry.asked.erase(rank);
     if (!error) entry.ready.insert(rank);
@@ -87,7 +90,7 @@ void Plans::drop_old() {
     }
     if (oldest == entries_.end()) return;
     for (const int rank : oldest->second.ready)
-      messages_.send(rank, static_cast<uint32_t>(Control::kDropPlan), encode(Number{oldest->second.plan->number}));
+      messages_.send(rank, Control::kDropPlan, encode(Number{oldest->second.plan->number}));
     keys_.erase(oldest->second.plan->number);
     entries_.erase(oldest);
   }

@@ -25,26 +25,9 @@
 
 #include "service/core/error.h"
 #include "service/device/engine.h"
+#include "service/hosts/messages.h"
 
 namespace meshd::hosts {
-
-/// Header::kind of control messages.
-enum class Control : uint32_t {
-  kWelcome = 1,
-  kReady,
-  kPrepare,
-  kPrepared,
-  kDropPlan,
-  kBegin,
-  kCancel,
-  kEffect,
-  kReply,
-  kEnded,
-  kPing,
-  kPong,
-  kStop,
-  kStopped,
-};
 
 /// What all ranks have in common, as rank 0 has it.
 struct Welcome {

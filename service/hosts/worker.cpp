@@ -1,5 +1,7 @@
 #include "service/hosts/worker.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -108,7 +110,7 @@ class Worker::WorkerRun final : public device::EffectSink {
     effect.shard = call.key->shard;
     for (const device::EffectValue& value : call.operands)
       effect.operands.emplace_back(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
-    messages_.send(0, static_cast<uint32_t>(Control::kEffect), encode(std::move(effect)));
+    messages_.send(0, Control::kEffect, encode(std::move(effect)));
   }
 
   const uint64_t key_;
@@ -127,7 +129,7 @@ class Worker::WorkerRun final : public device::EffectSink {
 Worker::Worker(Network& network, WorkerOptions options, std::shared_ptr<tensor::BufferPool> pool)
     : network_(network), options_(std::move(options)), pool_(std::move(pool)) {
   messages_ = std::make_shared<Messages>(
-      network_, [this](int peer, uint32_t kind, std::string_view text) { on_control(peer, kind, text); });
+      network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
   heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
   network_.start(messages_);
 }
@@ -153,14 +155,14 @@ std::function<std::chrono::nanoseconds()> Worker::silence() const {
   };
 }
 
-void Worker::on_control(int peer, uint32_t kind, std::string_view text) {
+void Worker::on_control(int peer, Control kind, std::string_view text) {
   heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
   const auto later = [&](std::function<bool()> work) {
     const std::lock_guard held(mutex_);
     work_.push_back(std::move(work));
     wake_.notify_one();
   };
-  switch (static_cast<Control>(kind)) {
+  switch (kind) {
     case Control::kWelcome:
       return later([this, message = decode<Welcome>(text)] {
         welcome(message);
@@ -192,22 +194,24 @@ void Worker::on_control(int peer, uint32_t kind, std::string_view text) {
       return;
     }
     case Control::kPing:
-      return messages_->send(peer, static_cast<uint32_t>(Control::kPong), std::string(text));
+      return messages_->send(peer, Control::kPong, std::string(text));
     case Control::kStop:
       return later([this] {
-        messages_->send(0, static_cast<uint32_t>(Control::kStopped), {});
+        messages_->send(0, Control::kStopped, {});
         return false;
       });
     default:
-      throw core::Error("internal", "rank " + std::to_string(peer) + " sent a message of kind " + std::to_string(kind));
+      throw core::Error("internal",
+                        fmt::format("rank {} sent a message of kind {}", peer, static_cast<uint32_t>(kind)));
   }
 }
 
 void Worker::welcome(const Welcome& welcome) {
   Ready ready{.environment = options_.environment, .problem = {}};
   if (welcome.environment != options_.environment) {
-    ready.problem = "rank " + std::to_string(network_.rank()) + " is '" + options_.environment + "', rank 0 is '" +
-                    welcome.environment + "': ranks have to be the same build on processors of one kind";
+    ready.problem =
+        fmt::format("rank {} is '{}', rank 0 is '{}': ranks have to be the same build on processors of one kind",
+                    network_.rank(), options_.environment, welcome.environment);
   } else {
     compile::PlanSettings settings(static_cast<int>(welcome.plan_threads));
     for (const compile::PlanPass& pass : compile::kPlanPasses) {
@@ -225,7 +229,7 @@ void Worker::welcome(const Welcome& welcome) {
     engine_ = std::make_unique<device::Engine>(std::move(options), pool_);
     compiler_ = std::make_unique<compile::Compiler>(settings, options_.cache_entries, options_.cache_bytes);
   }
-  messages_->send(0, static_cast<uint32_t>(Control::kReady), encode(ready));
+  messages_->send(0, Control::kReady, encode(ready));
   if (!ready.problem.empty()) throw core::Error("internal", ready.problem);
 }
 
@@ -239,7 +243,7 @@ void Worker::prepare(const Prepare& prepare) {
   } catch (...) {
     out.error = error_of(std::current_exception());
   }
-  messages_->send(0, static_cast<uint32_t>(Control::kPrepared), encode(std::move(out)));
+  messages_->send(0, Control::kPrepared, encode(std::move(out)));
 }
 
 std::shared_ptr<Worker::WorkerRun> Worker::find(uint64_t run) {
@@ -278,7 +282,7 @@ void Worker::begin(const Begin& begin) {
   }
   const auto end = [this, run](device::RunOutcome outcome) {
     const compile::Plan& plan = run->plan();
-    const uint64_t cargo = run->key() | kCargo;
+    const uint64_t cargo = run->key() | kArgumentsAndResults;
     for (size_t result = 0; !outcome.error && result < outcome.outputs.size(); ++result) {
       const std::vector<tensor::BufferRef>& shards = outcome.outputs[result];
       for (size_t shard = 0; shard < shards.size(); ++shard) {
@@ -291,7 +295,7 @@ void Worker::begin(const Begin& begin) {
     }
     messages_->forget(cargo);
     Ended ended{.run = run->key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
-    messages_->send(0, static_cast<uint32_t>(Control::kEnded), encode(std::move(ended)));
+    messages_->send(0, Control::kEnded, encode(std::move(ended)));
     over(run->key());
   };
   try {
@@ -318,8 +322,8 @@ void Worker::begin(const Begin& begin) {
         const tensor::BufferRef buffer = pool_->allocate(wanted.shard_bytes);
         given.shards[shard] = buffer;
         run->will_come();
-        messages_->expect(0, {begin.run | kCargo, 0, number, static_cast<int64_t>(argument)}, buffer->bytes(),
-                          [run, buffer] { run->has_come(); });
+        messages_->expect(0, {begin.run | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)},
+                          buffer->bytes(), [run, buffer] { run->has_come(); });
       }
       request.arguments.push_back(std::move(given));
     }

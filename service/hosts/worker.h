@@ -50,7 +50,7 @@ class Worker {
 
  private:
   class WorkerRun;
-  void on_control(int peer, uint32_t kind, std::string_view text);
+  void on_control(int peer, Control kind, std::string_view text);
   void welcome(const Welcome& welcome);
   void prepare(const Prepare& prepare);
   void begin(const Begin& begin);

@@ -21,9 +21,9 @@ std::vector<std::byte> bytes(std::string_view text) {
 class TwoEnds : public ::testing::Test {
  protected:
   TwoEnds() {
-    const auto ignore = [](int, uint32_t, std::string_view) {};
+    const auto ignore = [](int, Control, std::string_view) {};
     first = std::make_shared<Messages>(*networks[0], ignore);
-    second = std::make_shared<Messages>(*networks[1], [this](int, uint32_t kind, std::string_view text) {
+    second = std::make_shared<Messages>(*networks[1], [this](int, Control kind, std::string_view text) {
       const std::lock_guard held(mutex);
       told.emplace_back(kind, text);
       there.notify_all();
@@ -36,7 +36,7 @@ class TwoEnds : public ::testing::Test {
   }
   void settle() {
     const size_t count = ++settled;
-    first->send(1, 1, "settle");
+    first->send(1, Control::kWelcome, "settle");
     std::unique_lock held(mutex);
     ASSERT_TRUE(there.wait_for(held, std::chrono::seconds(60), [&] { return told.size() == count; }));
   }
@@ -44,7 +44,7 @@ class TwoEnds : public ::testing::Test {
   std::vector<std::unique_ptr<Network>> networks = testing::make_fake_network(2);
   std::mutex mutex;
   std::condition_variable there;
-  std::vector<std::pair<uint32_t, std::string>> told;
+  std::vector<std::pair<Control, std::string>> told;
   size_t settled = 0;
   std::shared_ptr<Messages> first, second;
 };
@@ -90,20 +90,20 @@ TEST_F(TwoEnds, run_that_is_over_keeps_nothing) {
 
 TEST_F(TwoEnds, earlier_runs_than_the_oldest_live_one_are_over) {
   first->post(1, {.run = 3}, bytes("a"));
-  first->post(1, {.run = 5 | kCargo}, bytes("b"));
+  first->post(1, {.run = 5 | kArgumentsAndResults}, bytes("b"));
   settle();
   second->ignore_before(5);
   first->post(1, {.run = 4}, bytes("c"));
-  first->post(1, {.run = 4 | kCargo}, bytes("d"));
+  first->post(1, {.run = 4 | kArgumentsAndResults}, bytes("d"));
   settle();
   EXPECT_EQ(second->early_count(), 1U) << "that of run 5";
 }
 
 TEST_F(TwoEnds, control_messages_come_in_order) {
-  for (uint32_t kind = 1; kind < 50; ++kind) first->send(1, kind, std::to_string(kind));
+  for (uint32_t kind = 1; kind < 50; ++kind) first->send(1, Control{kind}, std::to_string(kind));
   settled += 49;
   settle();
-  for (uint32_t kind = 1; kind < 50; ++kind) EXPECT_EQ(told[kind - 1], std::pair(kind, std::to_string(kind)));
+  for (uint32_t kind = 1; kind < 50; ++kind) EXPECT_EQ(told[kind - 1], std::pair(Control{kind}, std::to_string(kind)));
 }
 
 }  // namespace
