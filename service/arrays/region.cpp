@@ -325,6 +325,14 @@ GatherReader::Page& GatherReader::page_of(size_t shard, int64_t number) {
   return page;
 }
 
+void copy_between(const sharding::Layout& from, ShardBuffers shards, const sharding::Layout& to, ShardBuffers into,
+                  int64_t element_bytes) {
+  GatherReader reader(std::make_shared<const sharding::Layout>(from), element_bytes, std::move(shards),
+                      full_slices(to.global_dims));
+  ScatterWriter writer(to, element_bytes, std::move(into));
+  while (writer.remaining() > 0) writer.advance(reader.read(writer.destination()));
+}
+
 void GatherReader::seek(int64_t byte) { done_ = std::clamp<int64_t>(byte, 0, total_); }
 
 void to_row_major(const tensor::TensorType& type, const std::byte* columns, std::byte* out) {

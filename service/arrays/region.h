@@ -126,6 +126,11 @@ class GatherReader {
   uint64_t uses_ = 0;
 };
 
+/// Copies shards of one layout to those of another: all elements of `to`, which are the first ones of `from` in each
+/// dimension.
+void copy_between(const sharding::Layout& from, ShardBuffers shards, const sharding::Layout& to, ShardBuffers into,
+                  int64_t element_bytes);
+
 /// Fills a span with the bytes at an offset.
 using ByteSource = std::function<void(int64_t offset, std::span<std::byte> out)>;
 

@@ -1,7 +1,6 @@
 #include "service/jobs/commit/bounded_results.h"
 
 #include <cstring>
-#include <memory>
 
 #include "service/arrays/region.h"
 
@@ -9,17 +8,14 @@ namespace meshd::jobs {
 
 std::vector<tensor::Dims> real_dims(const compile::Plan& plan,
                                     const std::vector<std::vector<tensor::BufferRef>>& outputs) {
-  std::vector<int32_t> sizes;
-  if (plan.has_bounded_results()) {
-    // Every shard of the sizes has its block of them, wherever propagation has put it.
-    const compile::PlanParameter& given = plan.results.back();
-    sizes.resize(static_cast<size_t>(tensor::element_count(given.parameter.global_type)));
-    for (int64_t shard = 0; shard < given.shard_count(); ++shard) {
-      const int64_t count = given.shard_dims(shard)[0];
-      if (count == 0) continue;
-      std::memcpy(sizes.data() + given.shard_start(shard)[0], outputs.back()[static_cast<size_t>(shard)]->data(),
-                  static_cast<size_t>(count) * sizeof(int32_t));
-    }
+  // Every shard of the sizes has its block of them, wherever propagation has put it.
+  const compile::PlanParameter& given = plan.results.back();
+  std::vector<int32_t> sizes(static_cast<size_t>(tensor::element_count(given.parameter.global_type)));
+  for (int64_t shard = 0; shard < given.shard_count(); ++shard) {
+    const int64_t count = given.shard_dims(shard)[0];
+    if (count == 0) continue;
+    std::memcpy(sizes.data() + given.shard_start(shard)[0], outputs.back()[static_cast<size_t>(shard)]->data(),
+                static_cast<size_t>(count) * sizeof(int32_t));
   }
   std::vector<tensor::Dims> out;
   for (size_t i = 0; i < plan.result_count(); ++i) {
@@ -40,13 +36,7 @@ arrays::ShardBuffers without_padding(const arrays::ShardBuffers& shards, const s
     out.push_back(pool.allocate(bytes));
     std::memset(out.back()->data(), 0, static_cast<size_t>(bytes));
   }
-  arrays::GatherReader reader(std::make_shared<const sharding::Layout>(layout), element_bytes, shards,
-                              arrays::full_slices(wanted.global_dims));
-  arrays::ScatterWriter writer(wanted, element_bytes, out);
-  while (writer.remaining() > 0) {
-    const std::span<std::byte> space = writer.destination();
-    writer.advance(reader.read(space));
-  }
+  arrays::copy_between(layout, shards, wanted, out, element_bytes);
   return out;
 }
 

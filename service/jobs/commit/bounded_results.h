@@ -7,7 +7,8 @@
 
 namespace meshd::jobs {
 
-/// The dims of each result that a client sees, padding left out. `outputs`: of all results of the plan.
+/// The dims of each result that a client sees, padding left out, of a plan that has_bounded_results(). `outputs`: of
+/// all results of the plan.
 std::vector<tensor::Dims> real_dims(const compile::Plan& plan,
                                     const std::vector<std::vector<tensor::BufferRef>>& outputs);
 

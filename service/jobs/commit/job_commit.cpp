@@ -32,15 +32,8 @@ bool has_row(const arrays::ArrayRef& array) {
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
                                   arrays::ShardBuffers shards, arrays::ArrayStore& store) {
   if (layout.part_counts == array->layout().part_counts) return shards;
-  const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
-  arrays::GatherReader reader(std::make_shared<const sharding::Layout>(layout), element_bytes, std::move(shards),
-                              arrays::full_slices(array->info().type.dims));
   arrays::ShardBuffers out = store.allocate(*array);
-  arrays::ScatterWriter writer(array->layout(), element_bytes, out);
-  while (writer.remaining() > 0) {
-    const std::span<std::byte> space = writer.destination();
-    writer.advance(reader.read(space));
-  }
+  arrays::copy_between(layout, shards, array->layout(), out, tensor::size_bytes(array->info().type.dtype));
   return out;
 }
 
@@ -57,7 +50,8 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
   Outputs outputs;
-  const std::vector<tensor::Dims> real = real_dims(plan, outcome.outputs);
+  std::vector<tensor::Dims> real;  // empty: those of the plan
+  if (plan.has_bounded_results()) real = real_dims(plan, outcome.outputs);
   for (size_t i = 0; i < plan.result_count(); ++i) {
     const compile::PlanParameter& given = plan.results[i];
     JobValue value;
@@ -80,7 +74,7 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
     } else if (request.results != ResultMode::kNone) {
       value.shards = unbind_result(outcome.outputs[i], given, layout);
     }
-    if (value.type.dims != real[i]) {
+    if (!real.empty() && value.type.dims != real[i]) {
       sharding::Layout wanted = layout_of(real[i]);
       if (!value.shards.empty()) {
         value.shards =
