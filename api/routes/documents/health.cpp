@@ -43,10 +43,9 @@ Response readiness(Request& request, const ProcessFacts& facts) {
     if (check.reason) reason = ": " + *check.reason;
     verbose += std::string(check.ok ? "[+]" : "[-]") + check.name + (check.ok ? " ok\n" : " failed\n");
   }
-  Response response =
-      text(ready ? 200 : 503, request.query.has("verbose") ? verbose + (ready ? "ready" : "not ready" + reason)
-                              : ready                      ? "ok"
-                                                           : "not ready" + reason);
+  const bool is_verbose = request.query.has("verbose");
+  const std::string said = !ready ? "not ready" + reason : is_verbose ? "ready" : "ok";
+  Response response = text(ready ? 200 : 503, is_verbose ? verbose + said : said);
   if (!ready) response.headers.set("Retry-After", "2");
   return response;
 }
