@@ -112,7 +112,10 @@ def a_reader_sees_effects_of_a_running_job(server):
     assert ok(server.ask("GET", f"/v1/jobs/{job}"))["state"] == "running"
     shown = numbers(reader.effects())
     assert shown == list(range(len(shown))), shown[:10]
-    assert numbers(log_of(server, session))[:50] == list(range(50)), "what the stream showed is in the log"
+    # One page: whoever follows a log that grows as fast as it is read comes to its end when the job is over.
+    page = ok(server.ask("GET", f"/v1/sessions/{session}/effects?limit=50"))["items"]
+    assert [entry["sequence"] for entry in page] == list(range(1, 51)), "the log has a gap or a repetition"
+    assert numbers(page) == list(range(50)), "what the stream showed is in the log"
     assert seen[0][2]["job"] == job
     ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
     assert ended(server, job)["state"] == "cancelled"
