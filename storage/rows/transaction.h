@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/database/reader.h"
+#include "storage/rows/reader.h"
 
 namespace meshd::storage {
 

@@ -1,4 +1,4 @@
-#include "storage/database/writer.h"
+#include "storage/writer.h"
 
 #include <fmt/core.h>
 
