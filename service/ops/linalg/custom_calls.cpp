@@ -16,6 +16,7 @@
 #include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "service/ops/reduction/top_k.h"
+#include "service/ops/reduction/top_k_rules.h"
 #include "service/ops/structure/shape_assertion.h"
 
 namespace meshd::ops {

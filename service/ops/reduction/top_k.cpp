@@ -16,8 +16,8 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
-#include "service/ops/linalg/custom_call_rules.h"
 #include "service/ops/reduction/reduction_vjp.h"
+#include "service/ops/reduction/top_k_rules.h"
 
 namespace meshd::ops {
 namespace {
