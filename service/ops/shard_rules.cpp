@@ -3,7 +3,7 @@
 #include <array>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
 #include "service/ops/shard_writers.h"

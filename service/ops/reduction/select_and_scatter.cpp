@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/kernels/window/select_and_scatter.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort.h"
 #include "service/kernels/sort/top_k.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"

@@ -29,8 +29,8 @@
 
 #include <xbyak/xbyak.h>
 
-#include "service/kernels/fused/tile_code.h"
-#include "service/kernels/fused/tile_steps.h"
+#include "service/kernels/tile/tile_code.h"
+#include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
 

@@ -1,4 +1,4 @@
-#include "service/kernels/fused/tile_steps.h"
+#include "service/kernels/tile/tile_steps.h"
 
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "service/kernels/fused/code_memory.h"
+#include "service/kernels/tile/code_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-#include "service/kernels/fused/tile_code.h"
+#include "service/kernels/tile/tile_code.h"
 
 #include <algorithm>
-#include "service/kernels/fused/tile_generator.h"
-#include "service/kernels/fused/tile_steps.h"
+#include "service/kernels/tile/tile_generator.h"
+#include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
 namespace {

@@ -1,4 +1,4 @@
-// What generated code does for each instruction of a tile program. Private to this folder.
+// What generated code does for each instruction of a tile program. Private to kernels.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

@@ -10,8 +10,8 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
-#include "service/kernels/fused/code_memory.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/code_memory.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

@@ -1,4 +1,4 @@
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/reduce_precision.h"
-#include "service/kernels/fused/tile_code.h"
+#include "service/kernels/tile/tile_code.h"
 
 namespace meshd::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/kernels/fused/tile_generator.h"
+#include "service/kernels/tile/tile_generator.h"
 
 #if defined(__x86_64__)
 
