@@ -1,4 +1,4 @@
-#include "service/program/parse/hex.h"
+#include "service/program/literals/hex.h"
 
 #include <array>
 

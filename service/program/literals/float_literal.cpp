@@ -1,4 +1,4 @@
-#include "service/program/parse/float_literal.h"
+#include "service/program/literals/float_literal.h"
 
 #include <bit>
 

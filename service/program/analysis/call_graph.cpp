@@ -1,4 +1,4 @@
-#include "service/program/transform/call_graph.h"
+#include "service/program/analysis/call_graph.h"
 
 #include <fmt/core.h>
 
