@@ -188,7 +188,7 @@ struct Fuse {
       nullptr;  ///< operands: inputs, then inits; regions[0] combines over these dims
 };
 
-/// When Shardy propagates through an op, and in which direction (propagation/op_priority.h).
+/// When Shardy propagates through an op, and in which direction (propagation/strategies/op_priority.h).
 enum class Flow : uint8_t {
   kOther,               ///< in the last steps, both ways
   kPassThrough,         ///< in the first step, both ways: elementwise ops, reshape, transpose, moves between memories
