@@ -14,8 +14,8 @@
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/windows.h"
+#include "service/ops/rewrites/writer.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/writer.h"
 
 namespace meshd::ops {
 namespace {

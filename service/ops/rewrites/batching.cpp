@@ -1,4 +1,4 @@
-#include "service/ops/batching.h"
+#include "service/ops/rewrites/batching.h"
 
 #include <algorithm>
 #include <numeric>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/shard_rules.h"
 
 namespace meshd::ops {
 

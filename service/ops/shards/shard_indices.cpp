@@ -1,4 +1,4 @@
-#include "service/ops/shard_indices.h"
+#include "service/ops/shards/shard_indices.h"
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 

@@ -1,4 +1,4 @@
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/shard_rules.h"
 
 #include <array>
 
@@ -6,7 +6,7 @@
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 

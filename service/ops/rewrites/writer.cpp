@@ -1,4 +1,4 @@
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 
 #include <numeric>
 

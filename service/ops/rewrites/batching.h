@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "service/ops/op_def.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 
