@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/quotas/array_ledger.h"
 #include "storage/blobs/blob_store.h"
 #include "storage/pending_blobs.h"

@@ -1,4 +1,4 @@
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 #include <fmt/core.h>
 

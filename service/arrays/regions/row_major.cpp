@@ -1,10 +1,10 @@
-#include "service/arrays/row_major.h"
+#include "service/arrays/regions/row_major.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::arrays {

@@ -1,4 +1,4 @@
-#include "service/arrays/merge.h"
+#include "service/arrays/regions/merge.h"
 
 #include <algorithm>
 

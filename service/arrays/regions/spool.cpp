@@ -1,4 +1,4 @@
-#include "service/arrays/spool.h"
+#include "service/arrays/regions/spool.h"
 
 #include <algorithm>
 #include <cstring>

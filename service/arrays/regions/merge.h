@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "service/arrays/region.h"
-#include "service/arrays/spool.h"
+#include "service/arrays/regions/region.h"
+#include "service/arrays/regions/spool.h"
 
 namespace meshd::arrays {
 
