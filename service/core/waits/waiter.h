@@ -1,6 +1,6 @@
 // A wait of a request or a job for an event of another thread: a reply, its turn, the end of a job. ThreadWaiter blocks
-// its thread; a request's fiber releases its thread meanwhile (service/core/fiber.h). Code that waits takes a Waiter
-// and works with both.
+// its thread; a request's fiber releases its thread meanwhile (service/core/waits/fiber.h). Code that waits takes a
+// Waiter and works with both.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "service/core/fiber.h"
+#include "service/core/waits/fiber.h"
 
 #include <cxxabi.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// The waiters (service/core/waiter.h) of a condition, which check it again after each notification.
+// The waiters (service/core/waits/waiter.h) of a condition, which check it again after each notification.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "service/core/waiter.h"
+#include "service/core/waits/waiter.h"
 
 namespace meshd::core {
 

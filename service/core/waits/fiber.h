@@ -20,8 +20,8 @@
 #include <mutex>
 #include <vector>
 
-#include "service/core/timers.h"
-#include "service/core/waiter.h"
+#include "service/core/waits/timers.h"
+#include "service/core/waits/waiter.h"
 
 namespace meshd::core {
 

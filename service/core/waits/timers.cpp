@@ -1,4 +1,4 @@
-#include "service/core/timers.h"
+#include "service/core/waits/timers.h"
 
 namespace meshd::core {
 

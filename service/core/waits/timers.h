@@ -1,4 +1,5 @@
-// Timers: call functions at given times, such as deadlines of waits (service/core/fiber.h). One thread for all of them.
+// Timers: call functions at given times, such as deadlines of waits (service/core/waits/fiber.h). One thread for all of
+// them.
 #pragma once
 
 #include <condition_variable>
