@@ -6,7 +6,7 @@
 
 #include "service/core/error.h"
 #include "storage/database/connection.h"
-#include "storage/database/writer.h"
+#include "storage/writer.h"
 
 namespace meshd::storage {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "service/core/histogram.h"
 #include "storage/database/database.h"
-#include "storage/database/reader.h"
-#include "storage/database/transaction.h"
+#include "storage/rows/reader.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 

@@ -11,8 +11,8 @@
 #include "storage/blobs/blob_store.h"
 #include "storage/database/connection.h"
 #include "storage/database/migrations.h"
-#include "storage/database/transaction.h"
 #include "storage/rows/recovery_rows.h"
+#include "storage/rows/transaction.h"
 #include "storage/store.h"
 
 namespace meshd::storage {

@@ -13,8 +13,8 @@
 #include "storage/blobs/blob_store.h"
 #include "storage/catalog.h"
 #include "storage/database/database.h"
-#include "storage/database/fatal.h"
 #include "storage/disk_reserve.h"
+#include "storage/fatal.h"
 #include "storage/file_system.h"
 #include "storage/recovery.h"
 

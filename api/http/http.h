@@ -19,7 +19,7 @@
 #include "api/http/body.h"
 #include "api/http/roles.h"
 #include "service/core/memory_ledger.h"
-#include "service/core/waiter.h"
+#include "service/core/waits/waiter.h"
 
 namespace meshd::api {
 

@@ -6,7 +6,7 @@
 
 #include "api/codecs/files/npy.h"
 #include "api/routes/arrays/array_stream.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {

@@ -10,7 +10,7 @@
 #include "api/fields/ranges.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {

@@ -19,7 +19,7 @@
 #include "api/server/exchange.h"
 #include "api/server/input_buffer.h"
 #include "api/server/outgoing.h"
-#include "service/core/fiber.h"
+#include "service/core/waits/fiber.h"
 
 namespace meshd::api {
 

@@ -21,8 +21,8 @@
 #include "api/server/connection.h"
 #include "api/server/exchange.h"
 #include "api/server/worker_pool.h"
-#include "service/core/fiber.h"
-#include "service/core/timers.h"
+#include "service/core/waits/fiber.h"
+#include "service/core/waits/timers.h"
 
 namespace meshd::api {
 

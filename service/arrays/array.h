@@ -11,7 +11,7 @@
 
 #include "service/core/clock.h"
 #include "service/core/locked.h"
-#include "service/core/waiter_list.h"
+#include "service/core/waits/waiter_list.h"
 #include "service/quotas/array_ledger.h"
 #include "service/sharding/layout.h"
 #include "service/sharding/tensor_sharding.h"

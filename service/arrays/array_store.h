@@ -14,8 +14,8 @@
 
 #include "service/arrays/array.h"
 #include "service/arrays/pending.h"
-#include "service/arrays/region.h"
-#include "service/arrays/spool.h"
+#include "service/arrays/regions/region.h"
+#include "service/arrays/regions/spool.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
 #include "service/tensor/dense_value.h"

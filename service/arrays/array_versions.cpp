@@ -13,7 +13,7 @@
 
 #include "service/arrays/array_store.h"
 #include "service/arrays/array_text.h"
-#include "service/arrays/merge.h"
+#include "service/arrays/regions/merge.h"
 #include "service/core/error.h"
 
 namespace meshd::arrays {

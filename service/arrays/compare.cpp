@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::arrays {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/core/error.h"
 #include "service/kernels/movement/movement.h"
 

@@ -14,7 +14,7 @@
 #include "service/core/near_names.h"
 #include "service/ir/op_builder.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
 #include "service/program/verify/verify_tokens.h"

@@ -9,7 +9,7 @@ namespace meshd::core {
 /// One row for each bug, with its site.
 enum class PlantedBug {
   kNone,
-  kAcknowledgeBeforeCommit,  ///< acknowledge_before_commit: storage/database/writer.cpp, the answer before COMMIT
+  kAcknowledgeBeforeCommit,  ///< acknowledge_before_commit: storage/writer.cpp, the answer before COMMIT
   kSkipSequenceNumber,       ///< skip_sequence_number: storage/rows/effect_rows.cpp, a gap in the log
   kDeliverToWrongSession,    ///< deliver_to_wrong_session: storage/rows/effect_rows.cpp, all effects in one log
   kLoseIdempotency,          ///< lose_idempotency_on_restart: storage/rows/recovery_rows.cpp, keys are forgotten

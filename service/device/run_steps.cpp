@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-#include "service/core/spin.h"
+#include "service/core/waits/spin.h"
 #include "service/device/run_impl.h"
 #include "service/ops/kernel_interface.h"
 

@@ -14,7 +14,7 @@
 
 #include "service/core/keep_trying.h"
 #include "service/core/locked.h"
-#include "service/core/spin.h"
+#include "service/core/waits/spin.h"
 
 namespace meshd::device {
 namespace {

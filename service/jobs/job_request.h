@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "service/arrays/array_store.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/compile/pipeline.h"
 #include "service/core/memory_ledger.h"
 #include "service/device/engine.h"

@@ -24,8 +24,8 @@
 #include "service/core/clock.h"
 #include "service/core/histogram.h"
 #include "service/core/memory_ledger.h"
-#include "service/core/waiter.h"
-#include "service/core/waiter_list.h"
+#include "service/core/waits/waiter.h"
+#include "service/core/waits/waiter_list.h"
 #include "service/device/engine.h"
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_log.h"
@@ -115,7 +115,8 @@ struct QueueRoom {
   int64_t left = 0, limit = 0, waiting = 0;
 };
 
-/// Any thread but the engine's. Calls that wait take a waiter (service/core/waiter.h): a thread's or a request fiber's.
+/// Any thread but the engine's. Calls that wait take a waiter (service/core/waits/waiter.h): a thread's or a request
+/// fiber's.
 class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Executor& engine,

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::models {
 namespace {

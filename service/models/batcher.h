@@ -20,7 +20,7 @@
 #include "service/core/error.h"
 #include "service/core/lru_cache.h"
 #include "service/core/memory_ledger.h"
-#include "service/core/waiter.h"
+#include "service/core/waits/waiter.h"
 #include "service/jobs/job_runner.h"
 #include "service/jobs/queue/fiber_pool.h"
 #include "service/models/batch_queue.h"

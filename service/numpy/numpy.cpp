@@ -158,8 +158,8 @@ ScopeRef top_scope(Tracer& t, const Syntax& syntax) {
   const ScopeRef scope = t.new_scope(nullptr);
   for (const Import& import : syntax.imports) {
     t.set_place(import.place);
-    const std::string path = canonical_path(import.path);
-    const Value* found = find_global(path);
+    const std::string path = t.globals().canonical_path(import.path);
+    const Value* found = t.globals().find(path);
     if (found == nullptr)
       t.refuse("there is no '" + import.path +
                "' here; known modules are jax, jax.numpy, jax.nn, jax.lax, jax.random, numpy, functools and math");
@@ -203,7 +203,7 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
     parameter.location = main.location;
     main.body.arguments.push_back(main.add_value(parameter.type, fmt::format("%arg{}", i)));
   }
-  Tracer t(main, mesh, program.has_effects);
+  Tracer t(main, all_globals(), mesh, program.has_effects);
   const ir::OpBuilder::InsertionGuard inside(t.writer(), main.body.ops);
   t.set_place(program.main->place);
   t.begin();

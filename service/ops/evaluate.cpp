@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "service/ir/program.h"
-#include "service/ops/halo.h"
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/halo.h"
+#include "service/ops/shards/shard_rules.h"
 #include "service/ops/text_form.h"
 #include "service/sharding/factor_rule.h"
 
@@ -188,7 +188,7 @@ struct Fuse {
       nullptr;  ///< operands: inputs, then inits; regions[0] combines over these dims
 };
 
-/// When Shardy propagates through an op, and in which direction (propagation/op_priority.h).
+/// When Shardy propagates through an op, and in which direction (propagation/strategies/op_priority.h).
 enum class Flow : uint8_t {
   kOther,               ///< in the last steps, both ways
   kPassThrough,         ///< in the first step, both ways: elementwise ops, reshape, transpose, moves between memories
@@ -282,8 +282,8 @@ struct CollectiveAxes {
   std::string_view attribute = {};  ///< that holds the axes
 };
 
-/// Decomposes an op into other ops (writer.h) and returns the values that replace its results; nothing when that needs
-/// a shape that depends on data: then the op runs as its row defines. With global types.
+/// Decomposes an op into other ops (rewrites/writer.h) and returns the values that replace its results; nothing when
+/// that needs a shape that depends on data: then the op runs as its row defines. With global types.
 using ExpandFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView&, Writer&);
 
 /// Decomposition of an op where a dimension of operand 0 is sharded that its kernel needs replicated: into ops that can
@@ -304,20 +304,20 @@ enum class RegionArguments : uint8_t {
   kScatter,    ///< the same; operands are inputs, indices, updates
 };
 
-struct Vjp;  // derivative.h
+struct Vjp;  // rewrites/derivative.h
 struct Contribution;
 
 /// How cotangents of an op's results become cotangents of its operands (reverse-mode differentiation). At most one is
 /// set; neither: the op has no derivative, and is refused by name where one is needed.
 struct Derivative {
-  /// By operand. `vjp` writes ops (derivative.h).
+  /// By operand. `vjp` writes ops (rewrites/derivative.h).
   std::vector<Contribution> (*vjp)(const Vjp&) = nullptr;
   /// Steps: the derivative is zero wherever there is one.
   bool is_zero = false;
 };
 inline constexpr Derivative kZeroDerivative{.is_zero = true};
 
-struct Batching;  // batching.h
+struct Batching;  // rewrites/batching.h
 
 /// The op over a leading batch dimension of some of its operands (jax.vmap): writes ops and returns the results,
 /// batched. Nothing where this instance cannot be written so.

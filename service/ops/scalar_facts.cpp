@@ -1,7 +1,7 @@
 #include "service/ops/scalar_facts.h"
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/shard_rules.h"
 
 namespace meshd::ops {
 

@@ -6,7 +6,7 @@
 #include "service/ir/walk.h"
 #include "service/ops/op_constraints.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
 

@@ -10,7 +10,7 @@
 
 #include "service/ir/float_text.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/hex.h"
+#include "service/program/literals/hex.h"
 
 namespace meshd::program {
 namespace {

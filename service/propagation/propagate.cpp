@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "service/ops/collective/sdy_collectives.h"
-#include "service/propagation/copies.h"
-#include "service/propagation/driver.h"
-#include "service/propagation/emit.h"
-#include "service/propagation/graph.h"
-#include "service/propagation/import_steps.h"
+#include "service/propagation/export/copies.h"
+#include "service/propagation/export/emit.h"
+#include "service/propagation/graph/graph.h"
+#include "service/propagation/import/import_steps.h"
+#include "service/propagation/strategies/driver.h"
 
 namespace meshd::propagation {
 

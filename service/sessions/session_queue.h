@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "service/core/waiter_list.h"
+#include "service/core/waits/waiter_list.h"
 #include "storage/rows/rows.h"
 
 namespace meshd::sessions {

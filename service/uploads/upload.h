@@ -9,7 +9,7 @@
 
 #include "service/core/clock.h"
 #include "service/core/locked.h"
-#include "service/core/waiter.h"
+#include "service/core/waits/waiter.h"
 #include "service/quotas/array_ledger.h"
 
 namespace meshd::uploads {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::zarr {

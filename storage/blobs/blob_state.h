@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "service/core/locked.h"
-#include "storage/database/fatal.h"
+#include "storage/fatal.h"
 #include "storage/file_system.h"
 
 namespace meshd::storage {

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/database/fatal.h"
+#include "storage/fatal.h"
 #include "storage/file_system.h"
 
 namespace meshd::storage {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "storage/database/fatal.h"
+#include "storage/fatal.h"
 
 namespace meshd::storage {
 

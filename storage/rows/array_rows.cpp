@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 namespace {

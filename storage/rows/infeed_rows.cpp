@@ -1,6 +1,6 @@
 // Infeed entries of sessions.
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 

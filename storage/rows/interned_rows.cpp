@@ -1,6 +1,6 @@
 // Meshes and programs: content once, visibility for each principal.
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "service/core/ids.h"
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 namespace {

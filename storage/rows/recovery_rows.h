@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/database/transaction.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 

@@ -10,7 +10,7 @@
 
 #include "service/core/error.h"
 #include "storage/database/connection.h"
-#include "storage/database/reader.h"
+#include "storage/rows/reader.h"
 #include "storage/rows/rows.h"
 
 namespace meshd::storage {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 namespace {

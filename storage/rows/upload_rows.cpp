@@ -1,7 +1,7 @@
 // Uploads that may be resumed, and the blobs that have come of them.
 #include "service/core/error.h"
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 namespace {

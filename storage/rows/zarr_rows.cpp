@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 
 #include "service/core/error.h"
-#include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
+#include "storage/rows/transaction.h"
 
 namespace meshd::storage {
 

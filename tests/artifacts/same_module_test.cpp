@@ -5,7 +5,7 @@
 
 #include "service/core/error.h"
 #include "service/program/bytecode/artifact.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "tests/artifacts/artifact_files.h"
 #include "tests/artifacts/canonical_text.h"
 

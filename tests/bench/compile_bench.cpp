@@ -18,7 +18,7 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/partition/partition.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "service/kernels/elementwise/functors/vector_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/fused/fused_loop.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

@@ -17,13 +17,13 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/lapack/blas_core.h"
 #include "service/kernels/movement/gather.h"
 #include "service/kernels/movement/movement.h"
 #include "service/kernels/movement/scatter.h"
 #include "service/kernels/product/gemm.h"
 #include "service/kernels/sort/sort.h"
+#include "service/kernels/tile/tile_program.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "service/program/parse/hex.h"
-#include "service/program/parse/parse.h"
+#include "service/program/literals/hex.h"
+#include "service/program/parse_stablehlo.h"
 
 namespace {
 

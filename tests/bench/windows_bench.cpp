@@ -14,9 +14,9 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/product/convolution.h"
 #include "service/kernels/product/gemm.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/kernels/window/select_and_scatter.h"
 #include "service/kernels/window/window_reduce.h"
 #include "tests/bench/stopwatch.h"

@@ -15,7 +15,7 @@
 #include "api/codecs/program_codec.h"
 #include "api/codecs/runs/inference_codec.h"
 #include "api/json/json.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/core/error.h"
 #include "service/numpy/numpy.h"
 #include "service/program/bytecode/artifact.h"

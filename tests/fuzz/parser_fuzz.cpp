@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "service/core/error.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/print.h"
 #include "service/program/transform/inline_calls.h"
 

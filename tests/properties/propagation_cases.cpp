@@ -9,10 +9,10 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
+#include "service/propagation/export/report.h"
 #include "service/propagation/propagate.h"
-#include "service/propagation/report.h"
 
 namespace meshd::propagation {
 namespace {

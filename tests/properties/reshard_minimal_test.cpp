@@ -7,7 +7,7 @@
 #include <set>
 
 #include "service/compile/stages.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 
 namespace meshd::compile {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "service/core/error.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/evaluate.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"

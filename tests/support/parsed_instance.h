@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "tests/support/row_runner.h"
 
 namespace meshd::test {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "api/codecs/value.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

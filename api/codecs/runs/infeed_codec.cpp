@@ -7,7 +7,7 @@
 
 #include "api/codecs/at_pointer.h"
 #include "api/codecs/value.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {

@@ -9,7 +9,7 @@
 #include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/runs/run_profile_codec.h"
 #include "api/codecs/value.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {

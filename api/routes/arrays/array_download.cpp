@@ -12,7 +12,7 @@
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {

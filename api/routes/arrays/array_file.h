@@ -11,7 +11,7 @@
 
 #include "api/codecs/files/zip.h"
 #include "api/http/http.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 

@@ -12,7 +12,7 @@
 
 #include "api/http/http.h"
 #include "api/routes/services.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 

@@ -8,7 +8,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
-#include "service/arrays/row_major.h"
+#include "service/arrays/regions/row_major.h"
 
 namespace meshd::api {
 namespace {

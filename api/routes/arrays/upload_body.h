@@ -11,7 +11,7 @@
 #include "api/codecs/files/npy.h"
 #include "api/http/http.h"
 #include "api/routes/services.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/jobs/job_request.h"
 
 namespace meshd::api {

@@ -11,7 +11,7 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/partition/moves.h"
-#include "service/propagation/report.h"
+#include "service/propagation/export/report.h"
 
 namespace meshd::compile {
 

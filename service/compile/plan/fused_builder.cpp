@@ -9,7 +9,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {

@@ -5,8 +5,8 @@
 
 #include "service/compile/plan/collectives.h"
 #include "service/core/error.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/movement.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::compile {
 namespace {

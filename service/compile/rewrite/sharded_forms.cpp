@@ -4,7 +4,7 @@
 
 #include "service/ir/walk.h"
 #include "service/ops/op_def.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::compile {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "service/core/fiber.h"
-#include "service/core/timers.h"
+#include "service/core/waits/fiber.h"
+#include "service/core/waits/timers.h"
 
 namespace meshd::jobs {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 #include "service/core/error.h"
 #include "service/jobs/stored/stored_job.h"
 #include "service/jobs/stored/stored_job_words.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "service/core/checkpoint.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::kernels {

@@ -7,8 +7,8 @@
 
 #include "service/kernels/fold/fold_kernels.h"
 #include "service/kernels/fused/fused_loop.h"
-#include "service/kernels/fused/tile_code.h"
 #include "service/kernels/fused/tile_reader.h"
+#include "service/kernels/tile/tile_code.h"
 
 namespace meshd::kernels {
 

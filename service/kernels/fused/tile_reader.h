@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::kernels {

@@ -8,7 +8,7 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
-#include "service/kernels/fused/tile_steps.h"
+#include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "service/kernels/fused/small_while.h"
-#include "service/kernels/fused/tile_code.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_code.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

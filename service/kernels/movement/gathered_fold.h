@@ -11,8 +11,8 @@
 
 #include "service/core/checkpoint.h"
 #include "service/kernels/fold/fold_kernels.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/index_table.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

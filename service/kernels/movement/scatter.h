@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "service/core/checkpoint.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/index_table.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

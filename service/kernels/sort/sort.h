@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "service/core/checkpoint.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort_keys.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 

@@ -8,7 +8,7 @@
 
 #include "service/core/checkpoint.h"
 #include "service/kernels/fold/monoid.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/kernels/window/select_apart.h"
 #include "service/kernels/window/window.h"
 

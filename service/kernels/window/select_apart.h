@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {

@@ -124,7 +124,7 @@ Value shifted(Tracer& t, const Arguments& a, bool inverse) {
     axes.emplace_back(axis);
     shifts.emplace_back(inverse ? -half : half);
   }
-  return t.call(*find_global("jnp.roll"), std::vector<Value>{x, tuple_of(shifts), tuple_of(axes)});
+  return t.call(*t.globals().find("jnp.roll"), std::vector<Value>{x, tuple_of(shifts), tuple_of(axes)});
 }
 
 Value frequencies(Tracer& t, const Arguments& a, bool is_real) {

@@ -132,7 +132,7 @@ Value mapped(Tracer& t, const Arguments& a) {
   step->call = [function = a["f"]](Tracer& inner, CallArguments arguments) {
     return tuple_of({arguments.positional[0], inner.call(function, std::vector<Value>{arguments.positional[1]})});
   };
-  const Value made = t.call(*find_global("lax.scan"), std::vector<Value>{CallableRef(step), int64_t{0}, a["xs"]});
+  const Value made = t.call(*t.globals().find("lax.scan"), std::vector<Value>{CallableRef(step), int64_t{0}, a["xs"]});
   return made.sequence()->items[1];
 }
 

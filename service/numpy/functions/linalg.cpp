@@ -320,7 +320,7 @@ Array checked(Tracer& t, const Array& x, const Array& info) {
 }
 
 Value triangle(Tracer& t, const char* name, const Array& x) {
-  return t.call(*find_global(name), std::vector<Value>{x});
+  return t.call(*t.globals().find(name), std::vector<Value>{x});
 }
 
 Value cholesky(Tracer& t, const Arguments& a) {
@@ -386,7 +386,7 @@ Array solve(Tracer& t, const Array& a, const Array& b) {
   const Array order = permutation_of(t, factors.pivots, rows);
   const Value wide = t.broadcast_to(t.expand_dims(order, {order.rank()}), b.dims());
   const Array permuted =
-      *t.call(*find_global("jnp.take_along_axis"), std::vector<Value>{b, wide, b.rank() - 2}).array();
+      *t.call(*t.globals().find("jnp.take_along_axis"), std::vector<Value>{b, wide, b.rank() - 2}).array();
   return solve_triangle(t, factors.lu, solve_triangle(t, factors.lu, permuted, true, true), false, false);
 }
 
@@ -411,14 +411,15 @@ Value solve_row(Tracer& t, const Arguments& given) {
 
 Value inverse(Tracer& t, const Arguments& given) {
   const Array a = matrix_argument(t, given["a"], "inv", true);
-  const Array one = *t.call(*find_global("jnp.eye"), CallArguments{{a.dims().back()}, {{"dtype", a.dtype()}}}).array();
+  const Array one =
+      *t.call(*t.globals().find("jnp.eye"), CallArguments{{a.dims().back()}, {{"dtype", a.dtype()}}}).array();
   return solve(t, a, t.broadcast_to(one, a.dims()));
 }
 
 // The diagonal of LU, and -1 or 1 for the exchanges.
 std::pair<Array, Array> diagonal_and_sign(Tracer& t, const Array& a) {
   const Factors factors = lu_of(t, a);
-  const Array diagonal = *t.call(*find_global("jnp.diagonal"),
+  const Array diagonal = *t.call(*t.globals().find("jnp.diagonal"),
                                  CallArguments{{factors.lu}, {{"axis1", int64_t{-2}}, {"axis2", int64_t{-1}}}})
                               .array();
   const Array places = t.iota(factors.pivots.type, factors.pivots.rank() - 1);
@@ -525,7 +526,8 @@ Value norm(Tracer& t, const Arguments& a) {
     const Array sums = sum_of(t, abs_of(t, x), {columns ? axes[0] : axes[1]}, true);
     const std::vector<int64_t> rest{columns ? axes[1] : axes[0]};
     const Array kept = p > 0 ? max_of(t, sums, rest, true) : min_of(t, sums, rest, true);
-    return keep ? kept : t.call(*find_global("jnp.squeeze"), std::vector<Value>{kept, tuple_of({axes[0], axes[1]})});
+    return keep ? kept
+                : t.call(*t.globals().find("jnp.squeeze"), std::vector<Value>{kept, tuple_of({axes[0], axes[1]})});
   }
   t.unsupported(fmt::format("norm with this ord over {} axes", axes.size()));
 }
@@ -537,11 +539,12 @@ Value matrix_power(Tracer& t, const Arguments& given) {
   if (dims.size() < 2 || dims.back() != dims[dims.size() - 2])
     t.refuse("matrix_power takes square matrices, got " + describe(a));
   if (n == 0) {
-    const Value one = t.call(*find_global("jnp.eye"), CallArguments{{dims.back()}, {{"dtype", a.array()->dtype()}}});
+    const Value one =
+        t.call(*t.globals().find("jnp.eye"), CallArguments{{dims.back()}, {{"dtype", a.array()->dtype()}}});
     return t.broadcast_to(*one.array(), dims);
   }
   if (n < 0) {
-    a = t.call(*find_global("jnp.linalg.inv"), std::vector<Value>{a});
+    a = t.call(*t.globals().find("jnp.linalg.inv"), std::vector<Value>{a});
     n = -n;
   }
   std::optional<Value> out;

@@ -23,7 +23,7 @@ Array sigmoid(Tracer& t, const Array& x) { return t.op("stablehlo.logistic", {x}
 
 // log(1 + exp(x)) without overflow.
 Array softplus(Tracer& t, const Array& x) {
-  return *t.call(*find_global("jnp.logaddexp"), std::vector<Value>{x, number(t, x, 0)}).array();
+  return *t.call(*t.globals().find("jnp.logaddexp"), std::vector<Value>{x, number(t, x, 0)}).array();
 }
 
 Array elu(Tracer& t, const Array& x, const Array& alpha) {

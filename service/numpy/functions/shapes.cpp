@@ -503,7 +503,7 @@ std::vector<FunctionRow> diagonals() {
        [](Tracer& t, const Arguments& a) -> Value {
          const Array line = diagonal(t, t.array(a["a"]), t.to_int(a["offset"], "offset"), t.to_int(a["axis1"], "axis1"),
                                      t.to_int(a["axis2"], "axis2"));
-         return t.call(*find_global("jnp.sum"), std::vector<Value>{line, int64_t{-1}});
+         return t.call(*t.globals().find("jnp.sum"), std::vector<Value>{line, int64_t{-1}});
        }},
   };
 }

@@ -1,52 +1,51 @@
 #include "service/numpy/functions/table.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <memory>
+#include <utility>
 
-#include "service/core/near_names.h"
 #include "service/numpy/syntax/parser.h"
+#include "service/numpy/trace/bind.h"
 
 namespace meshd::numpy {
 namespace {
 
 // Names of modules, and the path under which the tables have them.
-constexpr std::pair<std::string_view, std::string_view> kModules[] = {{"jax.numpy", "jnp"},
-                                                                      {"numpy", "jnp"},
-                                                                      {"np", "jnp"},
-                                                                      {"jnp", "jnp"},
-                                                                      {"jax.nn", "nn"},
-                                                                      {"nn", "nn"},
-                                                                      {"jax.lax", "lax"},
-                                                                      {"lax", "lax"},
-                                                                      {"jax.random", "random"},
-                                                                      {"random", "random"},
-                                                                      {"jax", "jax"},
-                                                                      {"functools", "functools"},
-                                                                      {"jnp.linalg", "jnp.linalg"},
-                                                                      {"jnp.fft", "jnp.fft"},
-                                                                      {"jax.scipy.special", "special"},
-                                                                      {"special", "special"},
-                                                                      {"jax.debug", "jax.debug"},
-                                                                      {"jax.tree", "jax.tree"},
-                                                                      {"jax.tree_util", "jax.tree"},
-                                                                      {"math", "math"},
-                                                                      {"jax.sharding", "jax.sharding"},
-                                                                      {"jax.scipy", "jax.scipy"},
-                                                                      {"jax.nn.initializers", "nn.initializers"}};
+constexpr Globals::Meaning kModules[] = {{"jax.numpy", "jnp"},
+                                         {"numpy", "jnp"},
+                                         {"np", "jnp"},
+                                         {"jnp", "jnp"},
+                                         {"jax.nn", "nn"},
+                                         {"nn", "nn"},
+                                         {"jax.lax", "lax"},
+                                         {"lax", "lax"},
+                                         {"jax.random", "random"},
+                                         {"random", "random"},
+                                         {"jax", "jax"},
+                                         {"functools", "functools"},
+                                         {"jnp.linalg", "jnp.linalg"},
+                                         {"jnp.fft", "jnp.fft"},
+                                         {"jax.scipy.special", "special"},
+                                         {"special", "special"},
+                                         {"jax.debug", "jax.debug"},
+                                         {"jax.tree", "jax.tree"},
+                                         {"jax.tree_util", "jax.tree"},
+                                         {"math", "math"},
+                                         {"jax.sharding", "jax.sharding"},
+                                         {"jax.scipy", "jax.scipy"},
+                                         {"jax.nn.initializers", "nn.initializers"}};
 
 // Names that are there without an import, and what they are short for.
-constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"grad", "jax.grad"},
-    {"value_and_grad", "jax.value_and_grad"},
-    {"vmap", "jax.vmap"},
-    {"jit", "jax.jit"},
-    {"log", "jax.debug.log"},
-    {"P", "jax.sharding.PartitionSpec"},
-    {"PartitionSpec", "jax.sharding.PartitionSpec"},
-    {"with_sharding_constraint", "lax.with_sharding_constraint"},
-    {"partial", "functools.partial"}};
+constexpr Globals::Meaning kNames[] = {{"grad", "jax.grad"},
+                                       {"value_and_grad", "jax.value_and_grad"},
+                                       {"vmap", "jax.vmap"},
+                                       {"jit", "jax.jit"},
+                                       {"log", "jax.debug.log"},
+                                       {"P", "jax.sharding.PartitionSpec"},
+                                       {"PartitionSpec", "jax.sharding.PartitionSpec"},
+                                       {"with_sharding_constraint", "lax.with_sharding_constraint"},
+                                       {"partial", "functools.partial"}};
 
 // Functions with two names: the second has the row.
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
@@ -174,7 +173,7 @@ Value literal(const Expression& expression) {
 
 struct Tables {
   std::vector<FunctionRow> rows;
-  std::map<std::string, Value, std::less<>> values;
+  Globals globals;
 };
 
 CallableRef callable_of(const FunctionRow& row) {
@@ -198,21 +197,22 @@ CallableRef callable_of(const FunctionRow& row) {
 
 const Tables& tables() {
   static const Tables kTables = [] {
-    Tables out;
+    std::vector<FunctionRow> rows;
     for (auto topic : {builtin_functions, math_functions, reduction_functions, shape_functions, creation_functions,
                        selection_functions, linalg_functions, fft_functions, random_functions, nn_functions,
                        control_functions, transform_functions, library_functions}) {
-      std::vector<FunctionRow> rows = topic();
-      std::move(rows.begin(), rows.end(), std::back_inserter(out.rows));
+      std::vector<FunctionRow> more = topic();
+      std::move(more.begin(), more.end(), std::back_inserter(rows));
     }
-    for (const FunctionRow& row : out.rows) out.values.emplace(row.path, callable_of(row));
-    for (const auto& [name, path] : kAliases) out.values.emplace(name, out.values.at(std::string(path)));
-    for (ConstantRow& row : constant_rows()) out.values.emplace(std::move(row.path), std::move(row.value));
+    Globals::Values values;
+    for (const FunctionRow& row : rows) values.emplace(row.path, callable_of(row));
+    for (const auto& [name, path] : kAliases) values.emplace(name, values.at(std::string(path)));
+    for (ConstantRow& row : constant_rows()) values.emplace(std::move(row.path), std::move(row.value));
     for (const auto& [name, path] : kModules) {
-      out.values.emplace(name, Namespace{std::string(path)});
-      out.values.emplace(path, Namespace{std::string(path)});
+      values.emplace(name, Namespace{std::string(path)});
+      values.emplace(path, Namespace{std::string(path)});
     }
-    return out;
+    return Tables{std::move(rows), Globals(std::move(values), kModules, kNames, kMethods)};
   }();
   return kTables;
 }
@@ -228,112 +228,6 @@ const Value& Arguments::operator[](std::string_view name) const {
 
 std::span<const FunctionRow> all_functions() { return tables().rows; }
 
-const Value* find_global(std::string_view path) {
-  const auto found = tables().values.find(path);
-  return found == tables().values.end() ? nullptr : &found->second;
-}
-
-const Value* find_global_name(std::string_view name) {
-  for (const auto& [known, path] : kNames) {
-    if (known == name) return find_global(path);
-  }
-  if (name.find('.') == std::string_view::npos) {
-    if (const Value* module = find_global(name); module != nullptr) return module;
-  }
-  return find_global("builtins." + std::string(name));
-}
-
-std::vector<std::string> global_names() {
-  std::vector<std::string> out{"jnp", "np", "jax", "random", "nn", "lax"};
-  for (const auto& [name, path] : kNames) out.emplace_back(name);
-  for (std::string& name : names_in("builtins")) out.push_back(std::move(name));
-  return out;
-}
-
-std::vector<std::string> names_in(std::string_view path) {
-  std::vector<std::string> out;
-  const std::string prefix = std::string(path) + ".";
-  for (auto at = tables().values.lower_bound(prefix); at != tables().values.end() && at->first.starts_with(prefix);
-       ++at) {
-    const std::string name = at->first.substr(prefix.size());
-    if (name.find('.') == std::string::npos) out.push_back(name);
-  }
-  return out;
-}
-
-std::string canonical_path(std::string_view path) {
-  for (const auto& [name, known] : kModules) {
-    if (name == path) return std::string(known);
-  }
-  const size_t dot = path.rfind('.');
-  if (dot == std::string_view::npos) return std::string(path);
-  return canonical_path(path.substr(0, dot)) + std::string(path.substr(dot));
-}
-
-const Value* find_method(std::string_view name) {
-  if (std::find(std::begin(kMethods), std::end(kMethods), name) == std::end(kMethods)) return nullptr;
-  return find_global("jnp." + std::string(name));
-}
-
-std::vector<std::string> method_names() { return {std::begin(kMethods), std::end(kMethods)}; }
-
-std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<FunctionParameter>& parameters,
-                        const std::vector<Value>& defaults, CallArguments arguments) {
-  std::vector<Value> out = defaults;
-  std::vector<bool> given(parameters.size(), false);
-  size_t next = 0;
-  auto rest = std::make_shared<Sequence>();
-  auto others = std::make_shared<Dict>();
-  others->region = t.region_depth();
-  std::optional<size_t> rest_at;
-  std::optional<size_t> others_at;
-  size_t most = 0;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind == ParameterKind::kArguments) rest_at = i;
-    if (parameters[i].kind == ParameterKind::kKeywords) others_at = i;
-    if (parameters[i].kind == ParameterKind::kPositional || parameters[i].kind == ParameterKind::kPositionalOnly)
-      ++most;
-  }
-  for (Value& value : arguments.positional) {
-    if (const auto* undefined = value.as<Undefined>()) t.refuse(undefined->why);
-    if (next < most) {
-      given[next] = true;
-      out[next++] = std::move(value);
-    } else if (rest_at) {
-      rest->items.push_back(std::move(value));
-    } else {
-      t.refuse(fmt::format("'{}' takes {}{}{} are given", name, most,
-                           most == 1 ? " positional argument, " : " positional arguments, ",
-                           arguments.positional.size()));
-    }
-  }
-  for (auto& [keyword, value] : arguments.keywords) {
-    const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const FunctionParameter& parameter) {
-      return parameter.name == keyword &&
-             (parameter.kind == ParameterKind::kPositional || parameter.kind == ParameterKind::kKeywordOnly);
-    });
-    if (found == parameters.end()) {
-      if (others_at) {
-        others->items.emplace_back(keyword, std::move(value));
-        continue;
-      }
-      std::vector<std::string> known;
-      for (const FunctionParameter& parameter : parameters) known.push_back(parameter.name);
-      t.refuse("'" + name + "' has no argument '" + keyword + "'" + core::did_you_mean(keyword, known));
-    }
-    const auto at = static_cast<size_t>(found - parameters.begin());
-    if (given[at]) t.refuse("'" + name + "' gets '" + keyword + "' twice");
-    given[at] = true;
-    out[at] = std::move(value);
-  }
-  hold_items(*rest);
-  hold_items(*others);
-  if (rest_at) out[*rest_at] = rest;
-  if (others_at) out[*others_at] = others;
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i].is<Undefined>()) t.refuse("'" + name + "' needs an argument '" + parameters[i].name + "'");
-  }
-  return out;
-}
+const Globals& all_globals() { return tables().globals; }
 
 }  // namespace meshd::numpy

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "service/numpy/trace/globals.h"
 #include "service/numpy/trace/tracer.h"
 
 namespace meshd::numpy {
@@ -59,22 +60,7 @@ std::vector<ConstantRow> constant_rows();
 /// All rows, in the order of the topics. Any thread.
 std::span<const FunctionRow> all_functions();
 
-/// What is at a path ("jnp.linalg.norm", "jnp.pi", "jnp.linalg"); null: nothing.
-const Value* find_global(std::string_view path);
-/// What a name means without an import (jnp, np, jax, random, P, log, len); null: nothing.
-const Value* find_global_name(std::string_view name);
-std::vector<std::string> global_names();
-/// Names below a module, for messages.
-std::vector<std::string> names_in(std::string_view path);
-/// The path of the tables that a module's name means: "jax.numpy" -> "jnp"; others as they are.
-std::string canonical_path(std::string_view path);
-/// The function that a method of an array is (x.sum -> jnp.sum), or null.
-const Value* find_method(std::string_view name);
-std::vector<std::string> method_names();
-
-/// The values of a call in the order of the parameters; `defaults` has one for each (Undefined: none). `*args` gets a
-/// tuple, `**kwargs` a dict. Refuses calls that do not fit, naming `name`.
-std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<FunctionParameter>& parameters,
-                        const std::vector<Value>& defaults, CallArguments arguments);
+/// The same by path, with constants, modules, second names and methods: what a tracer is made with. Any thread.
+const Globals& all_globals();
 
 }  // namespace meshd::numpy

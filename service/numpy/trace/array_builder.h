@@ -13,7 +13,7 @@
 
 #include "service/numpy/trace/promotion.h"
 #include "service/numpy/trace/value.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::numpy {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "service/core/near_names.h"
-#include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/trace/indexing.h"
 #include "service/numpy/trace/tracer.h"
@@ -77,11 +76,11 @@ Value array_attribute(Tracer& t, const Array& array, const std::string& name) {
     }
     return t.transpose(array, order);
   }
-  if (const Value* method = find_method(name)) return bound(*method, array);
-  std::vector<std::string> known = method_names();
+  if (const Value* method = t.globals().find_method(name)) return bound(*method, array);
+  std::vector<std::string> known = t.globals().method_names();
   for (const char* own : {"shape", "ndim", "size", "dtype", "at", "real", "imag", "T", "mT"}) known.emplace_back(own);
   std::string near = core::did_you_mean(name, known);
-  if (near.empty() && find_global("jnp." + name) != nullptr) near = "; jnp." + name + " is a function";
+  if (near.empty() && t.globals().find("jnp." + name) != nullptr) near = "; jnp." + name + " is a function";
   t.refuse("arrays have no attribute '" + name + "'" + near);
 }
 
@@ -91,8 +90,8 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
   if (const auto* undefined = value.as<Undefined>()) refuse(undefined->why);
   if (const Array* held = value.array()) return array_attribute(*this, *held, name);
   if (const auto* space = value.as<Namespace>()) {
-    const std::string path = canonical_path(space->path + "." + name);
-    if (const Value* found = find_global(path)) return *found;
+    const std::string path = globals_.canonical_path(space->path + "." + name);
+    if (const Value* found = globals_.find(path)) return *found;
     if (std::find(std::begin(kDataShaped), std::end(kDataShaped), path) != std::end(kDataShaped)) {
       unsupported("'" + path +
                   "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
@@ -104,7 +103,7 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
           "other "
           "functions of jax.random");
     }
-    const std::vector<std::string> known = names_in(space->path);
+    const std::vector<std::string> known = globals_.names_in(space->path);
     refuse("'" + space->path + "' has no '" + name + "' here" + core::did_you_mean(name, known));
   }
   if (const auto* at = value.as<AtRef>()) return at_method(*this, *at, name);
@@ -115,7 +114,8 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
     if (const auto* both = value.as<std::complex<double>>()) return name == "real" ? both->real() : both->imag();
     return name == "real" ? value : Value(int64_t{0});
   }
-  if (value.is_number() && find_method(name) != nullptr) return bound(*find_method(name), array(value));
+  if (value.is_number() && globals_.find_method(name) != nullptr)
+    return bound(*globals_.find_method(name), array(value));
   if (const auto* dtype = value.as<DType>()) {
     if (name == "name") return std::string(tensor::name(*dtype));
     if (name == "itemsize") return tensor::size_bytes(*dtype);

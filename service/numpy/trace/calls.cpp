@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/limits.h"
+#include "service/numpy/trace/bind.h"
 #include "service/numpy/trace/depth.h"
 #include "service/numpy/trace/tracer.h"
 
 namespace meshd::numpy {
 
-Tracer::Tracer(ir::Function& function, mesh::MeshRef mesh, bool has_effects)
-    : ArrayBuilder(function), mesh_(std::move(mesh)), has_effects_(has_effects) {}
+Tracer::Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects)
+    : ArrayBuilder(function), globals_(globals), mesh_(std::move(mesh)), has_effects_(has_effects) {}
 
 Tracer::~Tracer() {
   for (const std::weak_ptr<Scope>& each : scopes_) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "service/core/near_names.h"
-#include "service/numpy/functions/table.h"
 #include "service/numpy/trace/depth.h"
 #include "service/numpy/trace/tracer.h"
 
@@ -27,7 +26,7 @@ Value* Tracer::find_name(std::string_view name, const ScopeRef& scope) {
 }
 
 void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
-  std::vector<std::string> known = global_names();
+  std::vector<std::string> known = globals_.names();
   for (Scope* at = scope.get(); at != nullptr; at = at->parent.get()) {
     for (const auto& [each, value] : at->names) known.push_back(each);
   }
@@ -35,7 +34,7 @@ void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
     refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
   // A name of one letter is like too many.
   std::string near = name.size() < 2 ? "" : core::did_you_mean(name, known);
-  if (near.empty() && find_global("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
+  if (near.empty() && globals_.find("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
   refuse("the name '" + name + "' is not defined" + near);
 }
 
@@ -44,7 +43,7 @@ Value Tracer::evaluate_name(const Expression& expression, const ScopeRef& scope)
     if (const auto* undefined = found->as<Undefined>()) refuse(undefined->why);
     return *found;
   }
-  if (const Value* global = find_global_name(expression.text)) return *global;
+  if (const Value* global = globals_.find_name(expression.text)) return *global;
   unknown_name(expression.text, scope);
 }
 

@@ -20,6 +20,7 @@
 
 #include "service/mesh/mesh.h"
 #include "service/numpy/trace/array_builder.h"
+#include "service/numpy/trace/globals.h"
 
 namespace meshd::numpy {
 
@@ -39,8 +40,9 @@ struct Flow {
 
 class Tracer : public ArrayBuilder {
  public:
-  /// `mesh`: what partition specs are over; null: none.
-  Tracer(ir::Function& function, mesh::MeshRef mesh, bool has_effects);
+  /// `globals`, which outlives the tracer: what programs name without defining it. `mesh`: what partition specs are
+  /// over; null: none.
+  Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -132,6 +134,7 @@ class Tracer : public ArrayBuilder {
   /// The texts of the program's effects, by number.
   [[nodiscard]] const std::vector<std::string>& logged() const { return logged_; }
   [[nodiscard]] const mesh::MeshRef& mesh() const { return mesh_; }
+  [[nodiscard]] const Globals& globals() const { return globals_; }
 
   /// Makes what the first effect waits for; before anything is traced.
   void begin();
@@ -218,6 +221,7 @@ class Tracer : public ArrayBuilder {
                                              const std::function<Value(const std::vector<Value>&)>& test,
                                              const std::function<std::vector<Value>(const std::vector<Value>&)>& body);
 
+  const Globals& globals_;
   mesh::MeshRef mesh_;
   bool has_effects_ = false;
   ir::ValueId token_ = ir::kNoValue;

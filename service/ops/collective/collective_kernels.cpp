@@ -5,8 +5,8 @@
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/movement.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/collectives.h"
 #include "service/ops/kernel_interface.h"

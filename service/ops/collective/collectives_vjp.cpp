@@ -6,7 +6,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/collective_groups.h"
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/shard_rules.h"
 
 namespace meshd::ops {
 namespace {

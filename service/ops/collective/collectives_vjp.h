@@ -7,7 +7,7 @@
 // plus that of y1: an all_reduce of the cotangents.
 #pragma once
 
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 

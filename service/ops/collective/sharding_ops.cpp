@@ -6,14 +6,14 @@
 #include <string>
 
 #include "service/core/checked_math.h"
-#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/sdy_collectives.h"
-#include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "service/ops/quantized.h"
+#include "service/ops/rewrites/batching.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 namespace {

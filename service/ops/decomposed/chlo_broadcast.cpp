@@ -8,7 +8,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/pointwise/builders.h"
 #include "service/ops/pointwise/pointwise.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
-#include "service/ops/builders.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/pointwise/builders.h"
 #include "service/ops/pointwise/pointwise_vjp.h"
 #include "service/ops/pointwise/special_emit.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "service/ops/checks.h"
-#include "service/ops/derivative.h"
 #include "service/ops/families.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/derivative.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 namespace {

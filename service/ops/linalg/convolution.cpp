@@ -14,7 +14,7 @@
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 namespace {

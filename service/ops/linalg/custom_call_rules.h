@@ -1,17 +1,10 @@
-// Factor rules of the custom-call targets that Shardy has rules for.
+// Factor rules of the custom-call targets that decompose matrices, as Shardy has them.
 #pragma once
 
 #include "service/ops/op_def.h"
 
 namespace meshd::ops {
 
-/// ApproxTopK, mhlo.topk: dimensions that keep their size pass through, the others are replicated and blocked.
-sharding::FactorRule top_k_rule(const OpView& view);
-/// The same, but operands share a factor in the dimension that shrinks, and each result has its own.
-sharding::FactorRule approx_top_k_rule(const OpView& view);
-/// The dimension that an approximate top k reduces: written in the configuration, else the one that the results have
-/// less of, else the last.
-size_t approx_reduced_dim(const OpView& view);
 /// Eigh: batch dimensions, and both matrix dimensions to the vectors, the last one also to the values.
 sharding::FactorRule eigh_rule(const OpView& view);
 /// Qr: batch dimensions, and both matrix dimensions to the first result.

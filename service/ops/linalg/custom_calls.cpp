@@ -7,7 +7,7 @@
 
 #include "service/core/near_names.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
@@ -16,6 +16,7 @@
 #include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "service/ops/reduction/top_k.h"
+#include "service/ops/reduction/top_k_rules.h"
 #include "service/ops/structure/shape_assertion.h"
 
 namespace meshd::ops {

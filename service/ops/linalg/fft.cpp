@@ -5,11 +5,11 @@
 #include <string>
 
 #include "service/kernels/fft/fft.h"
-#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/linalg_vjp.h"
+#include "service/ops/rewrites/batching.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {

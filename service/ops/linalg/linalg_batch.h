@@ -1,7 +1,7 @@
 // Batching of products and LAPACK calls. Private to linalg.
 #pragma once
 
-#include "service/ops/batching.h"
+#include "service/ops/rewrites/batching.h"
 
 namespace meshd::ops {
 

@@ -2,8 +2,8 @@
 // of LAPACK have in common. Private to linalg.
 #pragma once
 
-#include "service/ops/derivative.h"
 #include "service/ops/linalg/dot.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 

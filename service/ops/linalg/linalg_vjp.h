@@ -1,7 +1,7 @@
 // Reverse-mode derivatives of products, convolutions, FFTs and factorisations. Private to linalg.
 #pragma once
 
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 

@@ -8,7 +8,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/linalg/lapack_calls.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 namespace {

@@ -15,7 +15,7 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/quantized.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
 namespace {

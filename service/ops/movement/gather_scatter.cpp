@@ -8,7 +8,7 @@
 #include "service/ops/movement/movement_batch.h"
 #include "service/ops/quantized.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 namespace {

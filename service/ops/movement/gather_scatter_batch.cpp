@@ -2,9 +2,9 @@
 #include <numeric>
 
 #include "service/ops/checks.h"
-#include "service/ops/derivative.h"
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/movement/movement_batch.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string_view>
 
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/gather.h"
 #include "service/kernels/movement/gathered_fold.h"
 #include "service/kernels/movement/scatter.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"

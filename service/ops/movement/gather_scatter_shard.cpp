@@ -4,8 +4,8 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
 #include "service/ops/movement/gather_scatter.h"
-#include "service/ops/shard_indices.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_indices.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 namespace {

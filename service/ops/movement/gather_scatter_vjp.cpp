@@ -4,8 +4,8 @@
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
-#include "service/ops/derivative.h"
 #include "service/ops/movement/gather_scatter.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 namespace {

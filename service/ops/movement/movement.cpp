@@ -4,7 +4,7 @@
 #include "service/ops/families.h"
 #include "service/ops/movement/movement_batch.h"
 #include "service/ops/quantized.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 namespace {

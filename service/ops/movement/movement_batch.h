@@ -1,7 +1,7 @@
 // Batching of movement, gathers and scatters. Private to movement.
 #pragma once
 
-#include "service/ops/batching.h"
+#include "service/ops/rewrites/batching.h"
 
 namespace meshd::ops {
 

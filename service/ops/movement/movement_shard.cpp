@@ -1,6 +1,6 @@
 // Per-shard lowering of dynamic_update_slice, whose start indices are global.
-#include "service/ops/shard_indices.h"
-#include "service/ops/shard_writers.h"
+#include "service/ops/shards/shard_indices.h"
+#include "service/ops/shards/shard_writers.h"
 
 namespace meshd::ops {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "service/ops/checks.h"
-#include "service/ops/derivative.h"
 #include "service/ops/movement/movement.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/ops/batching.h"
-#include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/pointwise/builders.h"
 #include "service/ops/pointwise/pointwise_special.h"
+#include "service/ops/rewrites/batching.h"
 
 namespace meshd::ops {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "service/core/error.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/ops/builders.h"
 #include "service/ops/families.h"
+#include "service/ops/pointwise/builders.h"
 #include "service/ops/pointwise/pointwise_special.h"
 #include "service/ops/pointwise/pointwise_vjp.h"
 

@@ -1,7 +1,7 @@
 // Reverse-mode derivatives of the pointwise rows. Private to pointwise and decomposed.
 #pragma once
 
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 
 namespace meshd::ops {

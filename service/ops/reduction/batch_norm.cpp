@@ -10,8 +10,8 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_vjp.h"
+#include "service/ops/rewrites/writer.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/writer.h"
 
 namespace meshd::ops {
 namespace {

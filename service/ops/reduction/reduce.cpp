@@ -7,7 +7,7 @@
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/fused/fused_loop.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"

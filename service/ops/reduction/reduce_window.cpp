@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/kernels/window/window_reduce.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"

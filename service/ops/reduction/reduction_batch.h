@@ -1,7 +1,7 @@
 // Batching of reductions, windows and sorts. Private to reduction.
 #pragma once
 
-#include "service/ops/batching.h"
+#include "service/ops/rewrites/batching.h"
 
 namespace meshd::ops {
 

@@ -1,7 +1,7 @@
 // Reverse-mode derivatives of reductions, windows, sorts and batch normalisation. Private to reduction.
 #pragma once
 
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 

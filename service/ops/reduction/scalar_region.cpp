@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 

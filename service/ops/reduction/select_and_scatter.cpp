@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/kernels/window/select_and_scatter.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
@@ -14,8 +14,8 @@
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
 #include "service/ops/reduction/windows.h"
+#include "service/ops/rewrites/writer.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/writer.h"
 
 namespace meshd::ops {
 namespace {

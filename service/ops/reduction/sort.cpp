@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"

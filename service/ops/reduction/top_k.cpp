@@ -9,15 +9,15 @@
 #include <string>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort.h"
 #include "service/kernels/sort/top_k.h"
-#include "service/ops/batching.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
-#include "service/ops/linalg/custom_call_rules.h"
 #include "service/ops/reduction/reduction_vjp.h"
+#include "service/ops/reduction/top_k_rules.h"
+#include "service/ops/rewrites/batching.h"
 
 namespace meshd::ops {
 namespace {

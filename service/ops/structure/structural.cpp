@@ -4,12 +4,12 @@
 #include <cstring>
 #include <string>
 
-#include "service/ops/batching.h"
 #include "service/ops/checks.h"
-#include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
+#include "service/ops/rewrites/batching.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::ops {
 namespace {

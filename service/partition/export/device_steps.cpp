@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "service/ops/op_def.h"
-#include "service/ops/shard_rules.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
+#include "service/ops/shards/shard_rules.h"
 #include "service/partition/export/device_halo.h"
 
 namespace meshd::partition {

@@ -5,11 +5,11 @@
 
 #include "service/ir/region_utils.h"
 #include "service/ir/walk.h"
-#include "service/ops/batching.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/sdy_collectives.h"
-#include "service/ops/derivative.h"
 #include "service/ops/linalg/custom_calls.h"
+#include "service/ops/rewrites/batching.h"
+#include "service/ops/rewrites/derivative.h"
 
 namespace meshd::program {
 namespace {

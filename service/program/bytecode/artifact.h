@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "service/core/memory_ledger.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 

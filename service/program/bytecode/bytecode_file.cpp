@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 namespace {

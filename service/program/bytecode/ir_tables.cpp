@@ -8,9 +8,9 @@
 
 #include "service/program/bytecode/dialect_encodings.h"
 #include "service/program/bytecode/sharding_printer.h"
-#include "service/program/parse/float_literal.h"
-#include "service/program/parse/hex.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
+#include "service/program/literals/float_literal.h"
+#include "service/program/literals/hex.h"
 #include "service/program/print.h"
 
 namespace meshd::program {

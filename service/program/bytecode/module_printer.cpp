@@ -6,7 +6,7 @@
 
 #include "service/program/bytecode/op_properties.h"
 #include "service/program/bytecode/vhlo_forms.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 #include "service/program/print.h"
 
 namespace meshd::program {

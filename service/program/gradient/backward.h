@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "service/ops/derivative.h"
+#include "service/ops/rewrites/derivative.h"
 #include "service/program/analysis/value_facts.h"
 
 namespace meshd::program {

@@ -9,7 +9,7 @@
 #include "service/core/error.h"
 #include "service/program/gspmd/device_order.h"
 #include "service/program/gspmd/gspmd_text.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 namespace {

@@ -13,7 +13,7 @@
 #include "service/ops/op_def.h"
 #include "service/program/gspmd/gspmd_sharding.h"
 #include "service/program/gspmd/manual_regions.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 #include "service/program/verify/verify.h"
 
 namespace meshd::program {

@@ -8,7 +8,7 @@
 #include "service/ir/op_builder.h"
 #include "service/ir/walk.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/limits.h"
+#include "service/program/limits.h"
 #include "service/program/parse/parse.h"
 
 namespace meshd::program {

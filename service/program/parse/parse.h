@@ -1,6 +1,6 @@
-// The StableHLO parser: text in, verified program out. Reads what `jax.jit(f).lower(x).as_text()` prints, pretty and
-// generic, with Shardy annotations; pretty forms become the attribute names of the generic form, so later stages see
-// only one form.
+// The StableHLO parser: text in, program out, not verified (parse_stablehlo.h verifies). Reads what
+// `jax.jit(f).lower(x).as_text()` prints, pretty and generic, with Shardy annotations; pretty forms become the
+// attribute names of the generic form, so later stages see only one form.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,8 @@
 
 namespace meshd::program {
 
-/// The program in `text`, verified: every value defined before use, every op valid by its row, declared types as
-/// inferred. Throws core::Error with line, column (1-based) and what was expected: program_syntax (text cannot be
-/// read), invalid_program (a rule is broken), unsupported_op, unsupported_dtype, unsupported_type,
-/// unsupported_attribute. Pure; any thread.
-ir::ModuleRef parse_stablehlo(std::string_view text);
-
-/// The same without the verifier: names are resolved and ops looked up, rules are not checked. For tests and tools.
+/// The program in `text`: names are resolved and ops looked up, rules are not checked. Throws core::Error with line,
+/// column (1-based) and what was expected. Pure; any thread.
 ir::Module parse_unverified(std::string_view text);
 
 /// One attribute as text, such as a sharding that is in a string. Meshes that it names are in `meshes`; those that it

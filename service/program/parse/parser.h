@@ -16,8 +16,8 @@
 
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
+#include "service/program/limits.h"
 #include "service/program/parse/lexer.h"
-#include "service/program/parse/limits.h"
 
 namespace meshd::program {
 

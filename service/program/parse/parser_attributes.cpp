@@ -3,7 +3,7 @@
 #include <charconv>
 #include <unordered_set>
 
-#include "service/program/parse/float_literal.h"
+#include "service/program/literals/float_literal.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {

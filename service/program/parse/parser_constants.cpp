@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "service/core/checked_math.h"
-#include "service/program/parse/float_literal.h"
-#include "service/program/parse/hex.h"
+#include "service/program/literals/float_literal.h"
+#include "service/program/literals/hex.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {

@@ -7,15 +7,9 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/program/bytecode/vhlo_forms.h"
-#include "service/program/gspmd/import_gspmd.h"
-#include "service/program/gspmd/import_shardy_strings.h"
-#include "service/program/parse/hex.h"
-#include "service/program/parse/other_languages.h"
+#include "service/program/literals/hex.h"
 #include "service/program/parse/parse.h"
 #include "service/program/parse/parser.h"
-#include "service/program/transform/legalize_quantized.h"
-#include "service/program/transform/unpack_tuples.h"
-#include "service/program/verify/verify.h"
 
 namespace meshd::program {
 namespace {
@@ -315,16 +309,5 @@ ir::Attribute parse_attribute(std::string_view text, std::vector<ir::NamedMesh>&
 std::vector<ir::NamedMesh> parse_meshes(std::string_view text) { return Parser(text).parse_meshes(); }
 
 ir::Module parse_unverified(std::string_view text) { return Parser(text).parse(); }
-
-ir::ModuleRef parse_stablehlo(std::string_view text) {
-  refuse_other_languages(text);
-  auto module = std::make_shared<ir::Module>(parse_unverified(text));
-  if (has_shardy_strings(*module)) import_shardy_strings(*module);
-  *module = unpack_tuples(std::move(*module));
-  if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
-  verify(*module);
-  if (has_quantized_types(*module)) *module = legalize_quantized(std::move(*module));
-  return module;
-}
 
 }  // namespace meshd::program

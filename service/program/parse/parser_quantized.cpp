@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "service/program/parse/float_literal.h"
+#include "service/program/literals/float_literal.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::program {
 

@@ -7,7 +7,7 @@
 
 #include "service/ir/region_utils.h"
 #include "service/ops/op_def.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 
 namespace meshd::program {
 namespace {

@@ -11,8 +11,8 @@
 #include "service/ir/walk.h"
 #include "service/ops/collective/sdy_collectives.h"
 #include "service/ops/reduction/top_k.h"
-#include "service/program/parse/limits.h"
-#include "service/program/transform/call_graph.h"
+#include "service/program/analysis/call_graph.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 namespace {

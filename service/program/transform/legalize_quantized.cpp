@@ -8,8 +8,8 @@
 
 #include "service/ir/op_builder.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/float_literal.h"
-#include "service/program/parse/hex.h"
+#include "service/program/literals/float_literal.h"
+#include "service/program/literals/hex.h"
 
 namespace meshd::program {
 namespace {

@@ -11,7 +11,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 #include "service/program/transform/bounded_ops.h"
 #include "service/program/transform/captured_values.h"
 

@@ -10,8 +10,8 @@
 #include "service/ir/op_builder.h"
 #include "service/ir/walk.h"
 #include "service/ops/op_def.h"
+#include "service/program/analysis/call_graph.h"
 #include "service/program/gspmd/gspmd_sharding.h"
-#include "service/program/transform/call_graph.h"
 
 namespace meshd::program {
 namespace {

@@ -9,8 +9,8 @@
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
 #include "service/ops/quantized.h"
-#include "service/program/parse/limits.h"
-#include "service/program/transform/call_graph.h"
+#include "service/program/analysis/call_graph.h"
+#include "service/program/limits.h"
 
 namespace meshd::program {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "service/arrays/assembly.h"
 #include "service/arrays/compare.h"
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
+#include "service/arrays/regions/row_major.h"
 #include "service/arrays/reshard.h"
-#include "service/arrays/row_major.h"
 #include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_file_system.h"

@@ -1,12 +1,12 @@
 // Slices as NumPy reads them, and row-major bytes in and out of shards, against a loop over the elements.
-#include "service/arrays/region.h"
+#include "service/arrays/regions/region.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-#include "service/arrays/merge.h"
+#include "service/arrays/regions/merge.h"
 #include "service/core/error.h"
 #include "tests/support/storage_fixture.h"
 

@@ -6,7 +6,7 @@
 #include "service/compile/explain/snapshots.h"
 #include "service/compile/pipeline.h"
 #include "service/core/error.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 
 namespace meshd::compile {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "service/compile/explain/explain.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 
 namespace meshd::compile {

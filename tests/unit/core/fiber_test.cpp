@@ -1,5 +1,5 @@
 // Fibers: bodies that wait give their thread back, and go on wherever they are resumed.
-#include "service/core/fiber.h"
+#include "service/core/waits/fiber.h"
 #include "tests/support/eventually.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "tests/unit/kernels/fused_support.h"
 
 namespace meshd::kernels {

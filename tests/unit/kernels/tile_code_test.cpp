@@ -16,8 +16,8 @@
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_code.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_code.h"
+#include "service/kernels/tile/tile_program.h"
 #include "tests/unit/kernels/fused_support.h"
 #include "tests/unit/kernels/scalar_support.h"
 

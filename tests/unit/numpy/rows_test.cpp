@@ -27,7 +27,7 @@ std::vector<std::string> calls_of(const std::string& path) {
   std::vector<std::string> out{path + "(", "partial(" + path, "jax." + path + "(", "jax.{function}("};
   if (path.starts_with("jax.") && suite().find("\"" + name + "\"") == std::string::npos) out.pop_back();
   if (!path.starts_with("jax.")) out.pop_back();
-  if (find_method(name) != nullptr && path.starts_with("jnp.")) out.push_back("." + name + "(");
+  if (all_globals().find_method(name) != nullptr && path.starts_with("jnp.")) out.push_back("." + name + "(");
   if (path == "jax.vmap" || path == "lax.with_sharding_constraint" || path == "functools.partial")
     out.push_back(name + "(");
   if (path == "jax.jit") out.push_back("@jax.jit");
@@ -51,7 +51,7 @@ TEST(RowsTest, paths_are_unique_and_signatures_are_python) {
   for (const FunctionRow& row : all_functions()) {
     EXPECT_TRUE(paths.insert(row.path).second) << row.path;
     EXPECT_NO_THROW(parse_signature(row.path, row.signature)) << row.path;
-    EXPECT_NE(find_global(row.path), nullptr) << row.path;
+    EXPECT_NE(all_globals().find(row.path), nullptr) << row.path;
   }
 }
 

@@ -6,7 +6,7 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/numpy/numpy.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/print.h"
 
 namespace meshd::numpy {

@@ -12,7 +12,7 @@
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
 #include "service/program/batching/batched.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/print.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"

@@ -10,7 +10,7 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "tests/support/case_values.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/not_interpreted.h"

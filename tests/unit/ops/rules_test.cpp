@@ -11,7 +11,7 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 
 namespace meshd {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "tests/unit/ops/support.h"
 

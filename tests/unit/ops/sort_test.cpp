@@ -8,8 +8,8 @@
 #include <random>
 
 #include "service/core/error.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort_keys.h"
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "tests/support/parsed_instance.h"
 

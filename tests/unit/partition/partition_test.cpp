@@ -11,7 +11,7 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/partition/export/device_module.h"
-#include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 
 namespace meshd::partition {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "service/program/parse/float_literal.h"
-#include "service/program/parse/hex.h"
+#include "service/program/literals/float_literal.h"
+#include "service/program/literals/hex.h"
 #include "tests/unit/program/support.h"
 
 namespace meshd::program {

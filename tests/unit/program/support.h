@@ -10,6 +10,7 @@
 
 #include "service/core/error.h"
 #include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/print.h"
 
 namespace meshd::program {

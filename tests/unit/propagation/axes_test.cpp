@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "service/propagation/axis_list.h"
-#include "service/propagation/manual.h"
-#include "service/propagation/open_sharding.h"
-#include "service/propagation/projection.h"
+#include "service/propagation/graph/axis_list.h"
+#include "service/propagation/graph/manual.h"
+#include "service/propagation/graph/open_sharding.h"
+#include "service/propagation/strategies/projection.h"
 
 namespace meshd::propagation {
 namespace {

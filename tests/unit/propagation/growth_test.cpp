@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "service/propagation/factor_propagation.h"
+#include "service/propagation/strategies/factor_propagation.h"
 
 namespace meshd::propagation {
 namespace {

@@ -4,10 +4,11 @@
 
 #include "service/core/error.h"
 #include "service/program/parse/parse.h"
+#include "service/program/parse_stablehlo.h"
 #include "service/program/print.h"
 #include "service/program/transform/inline_calls.h"
+#include "service/propagation/export/report.h"
 #include "service/propagation/propagate.h"
-#include "service/propagation/report.h"
 
 namespace meshd::propagation {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/ops/writer.h"
+#include "service/ops/rewrites/writer.h"
 #include "service/partition/lower/builder/builder.h"
 
 namespace meshd::partition {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "service/ops/op_def.h"
-#include "service/ops/shard_rules.h"
+#include "service/ops/shards/shard_rules.h"
 #include "service/partition/lower/context.h"
 #include "service/partition/lower/ruled/factor_choice.h"
 

@@ -1,0 +1,100 @@
+#include "service/kernels/tile/tile_code.h"
+
+#include <algorithm>
+#include "service/kernels/tile/tile_generator.h"
+#include "service/kernels/tile/tile_steps.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// Fewer steps gain nothing, and so many are lost with each call of a vector function or of a kernel. (Measured: a
+/// function with two steps takes 0.8 to 1.1 of the interpreter's time, two steps alone take 0.6.)
+constexpr int kFewSteps = 2;
+constexpr int kStepsOfFunction = 2;
+constexpr int kStepsOfKernelCall = 4;
+constexpr size_t kMostInstructions = 256;
+constexpr size_t kMostCodeBytes = size_t{256} * 1024;
+// Of the machine code of an instruction: of one that is a machine instruction for each vector, of others, of rounding.
+constexpr int64_t kShortStepBytes = 192;
+constexpr int64_t kLongStepBytes = 640;
+constexpr int64_t kRoundingBytes = 768;
+constexpr int64_t kPageBytes = 4096;
+
+bool can_be_code(const TileProgram& program, CpuLevel level) {
+  return level != CpuLevel::kBase && !program.instructions.empty() &&
+         program.instructions.size() <= kMostInstructions &&
+         std::none_of(program.instructions.begin(), program.instructions.end(), [](const TileInstruction& instruction) {
+           return instruction.kernel == nullptr || instruction.is_lane_by_lane;
+         });
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLevel level, const Options& options) {
+  if (!can_be_code(program, level)) return nullptr;
+  constexpr size_t kAlignment = 64;
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(kMostCodeBytes + kAlignment);
+  std::byte* const begin = memory.get() + -reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
+  try {
+    TileGenerator generator(program, level, options, begin, kMostCodeBytes);
+    if (!generator.generate()) return nullptr;
+    std::unique_ptr<TileCode> made(new TileCode);
+    made->memory_ = CodeMemory::make({begin, generator.size()});
+    if (made->memory_ == nullptr) return nullptr;
+    made->plain_ = reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()));
+    if (generator.streaming_begin() != 0) {
+      made->streaming_ =
+          reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()) + generator.streaming_begin());
+    }
+    return made;
+  } catch (const Xbyak::Error&) {  // too much code
+    return nullptr;
+  }
+}
+#else
+std::unique_ptr<const TileCode> TileCode::make(const TileProgram& /*program*/, CpuLevel /*level*/,
+                                               const Options& /*options*/) {
+  return nullptr;
+}
+#endif
+
+const TileCode* LazyTileCode::get(const TileProgram& program, const TileCode::Options& options, int64_t lanes) const {
+  State state = state_.load(std::memory_order_acquire);
+  if (state == State::kReady) return code_.get();
+  if (state != State::kCounting) return nullptr;
+  if (lanes_.fetch_add(lanes, std::memory_order_relaxed) + lanes < after_) return nullptr;
+  if (!state_.compare_exchange_strong(state, State::kMaking, std::memory_order_acq_rel)) return nullptr;
+  if (options.repeats_while || gains_by_code(program, options.streams))
+    code_ = TileCode::make(program, cpu_level(), options);
+  state_.store(code_ == nullptr ? State::kNone : State::kReady, std::memory_order_release);
+  return code_.get();
+}
+
+bool gains_by_code(const TileProgram& program, bool streams) {
+  if (!can_be_code(program, cpu_level())) return false;
+  int own = 0;
+  int functions = 0;
+  int kernels = 0;
+  for (const TileStep& step : tile_steps(program, cpu_level())) {
+    if (step.kind == StepKind::kKernel)
+      ++kernels;
+    else if (step.function != nullptr)
+      ++functions;
+    else
+      ++own;
+  }
+  if (own < kernels * kStepsOfKernelCall) return false;
+  return streams ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
+}
+
+int64_t code_bytes(const TileProgram& program, bool streams) {
+  int64_t bytes = 0;
+  for (const TileStep& step : tile_steps(program, cpu_level())) {
+    const bool is_short = step.kind >= StepKind::kAdd && step.kind <= StepKind::kDivide;
+    bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
+  }
+  return ((streams ? 2 : 1) * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,86 @@
+// Tile programs as machine code: values stay in vector registers from instruction to instruction, where the interpreter
+// (run_tile) passes a tile through memory for each. A second tier behind the same seam: same registers, same bits.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "service/kernels/cpu.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/tile/code_memory.h"
+#include "service/kernels/tile/tile_program.h"
+
+namespace meshd::kernels {
+
+/// Code of one tile program for one processor level. Immutable; any thread.
+///
+/// Example: y = x * x + 1 on 1,024 lanes at kV4. Four vectors of 16 lanes an iteration: load x, multiply it by itself,
+/// add the constant from behind the code, store y; 16 iterations, and x * x never reaches memory.
+class TileCode {
+ public:
+  struct Options {
+    bool prefetches = false;  ///< inputs are prefetched some lines ahead
+    bool streams = false;     ///< has a second form whose stores bypass the caches
+    /// Lanes of a block that are computed, at least.
+    int64_t lanes = kBlockLanes;
+    /// An output register of bool: the block is computed again and again while its first lane is not 0.
+    std::optional<uint16_t> repeats_while = std::nullopt;
+  };
+  /// Null where code is not generated: on processors other than x86-64 with AVX2, for programs that call a function for
+  /// each lane, and for those too large.
+  static std::unique_ptr<const TileCode> make(const TileProgram& program, CpuLevel level, const Options& options);
+
+  /// Runs the program over lanes [begin, end), multiples of kBlockLanes: from inputs' registers to those of computed
+  /// outputs; other registers are not written. `registers`: where each is.
+  void run(std::byte* const* registers, int64_t begin, int64_t end) const { plain_(registers, begin, end); }
+  /// The same; stores of outputs bypass the caches. Their memory is aligned to 64.
+  void run_streaming(std::byte* const* registers, int64_t begin, int64_t end) const {
+    streaming_(registers, begin, end);
+  }
+  /// With repeats_while: computes the first block at most `most` (1 or more) times; returns how many it was.
+  int64_t repeat(std::byte* const* registers, int64_t most) const { return plain_(registers, 0, most); }
+  [[nodiscard]] bool streams() const { return streaming_ != nullptr; }
+  /// Of memory, in whole pages.
+  [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(memory_->bytes()); }
+
+ private:
+  using Function = int64_t (*)(std::byte* const* registers, int64_t begin, int64_t end);
+  TileCode() = default;
+
+  std::unique_ptr<const CodeMemory> memory_;
+  Function plain_ = nullptr;
+  Function streaming_ = nullptr;
+};
+
+/// Code that is made when enough lanes were computed for it to pay; until then, and where there is none, the program is
+/// interpreted. Any thread.
+class LazyTileCode {
+ public:
+  explicit LazyTileCode(int64_t after) : after_(after) {}
+  ~LazyTileCode() = default;
+  LazyTileCode(const LazyTileCode&) = delete;
+  LazyTileCode& operator=(const LazyTileCode&) = delete;
+
+  /// The code, or null. `lanes`: so many are computed next; program and options: the same in every call. The thread
+  /// whose lanes reach `after` makes the code (some tens of microseconds), others go on without.
+  const TileCode* get(const TileProgram& program, const TileCode::Options& options, int64_t lanes) const;
+
+ private:
+  enum class State : uint8_t { kCounting, kMaking, kReady, kNone };
+  const int64_t after_;
+  mutable std::atomic<State> state_{State::kCounting};
+  mutable std::atomic<int64_t> lanes_{0};
+  mutable std::unique_ptr<const TileCode> code_;
+};
+
+/// Whether generated code gains anything: instructions that it computes itself outweigh calls of functions and kernels.
+/// Streaming programs gain with one instruction.
+bool gains_by_code(const TileProgram& program, bool streams);
+
+/// Bytes of memory for the code of a program, estimated from above.
+int64_t code_bytes(const TileProgram& program, bool streams);
+
+}  // namespace meshd::kernels

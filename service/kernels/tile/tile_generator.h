@@ -1,0 +1,151 @@
+// x86-64 code of a tile program, for AVX2 and AVX-512 (Xbyak). Private to this folder; other processors do not compile
+// it.
+//
+// 1. An iteration of the loop computes a block of 64 lanes, strip by strip: one to four vectors of 16 lanes (8 with
+// AVX2), so
+//    that instructions that wait for each other come from several vectors. A value has as many vector registers; which
+//    ones is decided as instructions are written. What does not fit, and what must outlive a call, goes to a slot of
+//    the stack frame: the value whose next use is farthest.
+// (A small loop computes no more lanes of its block than it has, and repeats it: TileCode::repeat.)
+// 2. Calls come as early as they can. A vector function is called on one vector after the other, each time right behind
+//    the steps that only it needs: a call loses all vector registers, and what waits in memory waits long.
+// 3. An instruction that has no step calls its kernel on the block, so the program falls into runs of steps, each
+//    strip by strip. Slots have 64 lanes, as they are in memory.
+// 4. Results are stored as they are computed; the second form of the code stores past the caches.
+//
+// Registers: r12 the lane, rax for one address; the others hold addresses of
+// inputs and outputs. Vectors 0 to 3 are for one step.
+//
+// Bits are the interpreter's: steps are the instructions that its loops are compiled to, without contraction, operands
+// in the same order, and functions and kernels are the same. (The order decides which of two NaNs a sum is; it is the
+// compiler's choice, vector by vector of a block.)
+#pragma once
+
+#if defined(__x86_64__)
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include <xbyak/xbyak.h>
+
+#include "service/kernels/tile/tile_code.h"
+#include "service/kernels/tile/tile_steps.h"
+
+namespace meshd::kernels {
+
+/// Writes the code of one program to memory of the caller. One thread, used once.
+class TileGenerator : private Xbyak::CodeGenerator {
+ public:
+  /// `memory`: `bytes` bytes, aligned to 64; all must outlive it.
+  TileGenerator(const TileProgram& program, CpuLevel level, const TileCode::Options& options, std::byte* memory,
+                size_t bytes);
+  /// False where the program takes more of the stack than a frame has. Throws Xbyak::Error where memory is too small.
+  bool generate();
+  [[nodiscard]] size_t size() const { return getSize(); }
+  /// Where the second form begins; 0: there is none.
+  [[nodiscard]] size_t streaming_begin() const { return streaming_begin_; }
+
+ private:
+  using Vector = Xbyak::Xmm;  // of either width
+
+  /// Where a program register's value is, at this point of the code.
+  struct Place {
+    int group = -1;          ///< number of its group of vector registers; -1: none
+    int slot = -1;           ///< in the frame
+    bool in_memory = false;  ///< its slot is written, or it is an input or constant
+  };
+
+  void choose_width();
+  void write_function(bool streams);
+  void write_block();
+  void write_strips(size_t begin, size_t end);
+  void write_steps(size_t begin, size_t end);
+  void write_step(size_t number);
+  void order_steps(const std::vector<TileStep>& steps);
+  [[nodiscard]] size_t chain_begin(size_t called, size_t least) const;
+  void write_call(size_t begin, size_t number);
+  void write_kernel_call(size_t number);
+  void prefetch();
+
+  // Values.
+  [[nodiscard]] LaneForm form(uint16_t reg) const { return lane_form(program_.registers[reg]); }
+  [[nodiscard]] size_t next_use(uint16_t reg, size_t after) const;
+  [[nodiscard]] bool is_kept(uint16_t reg, size_t after) const;
+  int take_group();
+  void load_group(uint16_t reg);
+  void spill(uint16_t reg);
+  void leave_registers(size_t from);
+  int take_slot(int64_t element_bytes);
+  void release(uint16_t reg, size_t number);
+  void store_result(uint16_t reg, int v, const Vector& value);
+
+  // Instructions.
+  [[nodiscard]] Vector vector(int number) const;
+  [[nodiscard]] Vector vector_of(int group, int v) const { return vector(kTemporaries + group * vectors_ + v); }
+  void choose_pointers();
+  Xbyak::Reg64 pointer(uint16_t reg);
+  void write_lane_address(uint16_t reg);
+  Xbyak::Address address(uint16_t reg, int v);
+  Xbyak::Address slot_address(uint16_t reg, int v);
+  Xbyak::Address constant(uint32_t bits);
+  void load(const Vector& to, uint16_t reg, int v);
+  void store(const Xbyak::Address& to, LaneForm form, const Vector& value);
+  void swap_operands();
+  Vector operand(size_t k, int v, int temporary);
+  template <class Use>
+  void with_operand(size_t k, int v, int temporary, const Use& use);
+  template <class Write>
+  void unary(int v, const Write& write);
+  template <class Write>
+  void binary(int v, const Write& write);
+  void write_vector(const TileStep& step, const Vector& to, int v);
+  void write_float(const TileStep& step, const Vector& to, int v);
+  void write_integer(const TileStep& step, const Vector& to, int v);
+  void write_compare(const TileStep& step, const Vector& to, int v);
+  void write_integer_compare(const TileStep& step, const Vector& to, int v);
+  void write_extreme(bool is_maximum, const Vector& to, const Vector& a, size_t b, int v);
+  void write_select(const Vector& to, int v);
+  void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
+  void choose_where(const Vector& to, const Vector& no, const Vector& yes, const Vector& a, const Xbyak::Operand& b,
+                    uint8_t predicate);
+  void round_to_half(const Vector& value);
+
+  static constexpr int kTemporaries = 4;
+
+  const TileProgram& program_;
+  const TileCode::Options options_;
+  const bool is_wide_;  ///< vectors of 64 bytes
+  const int lanes_;     ///< of a vector
+  int vectors_ = 1;     ///< of a strip
+  int groups_ = 1;
+  bool calls_kernels_ = false;
+  bool streams_ = false;  ///< the form that is being written
+  bool fits_frame_ = true;
+  size_t streaming_begin_ = 0;
+  // In the order in which they are written.
+  std::vector<TileInstruction> instructions_;
+  std::vector<TileStep> steps_;
+  std::vector<std::vector<size_t>> uses_;         ///< by register, ascending
+  std::vector<size_t> next_call_;                 ///< by instruction: the first call from it on
+  std::vector<char> is_output_;                   ///< by register: computed and an output
+  std::vector<const TileConstant*> constant_of_;  ///< by register
+  std::vector<int> pointers_;                     ///< by register: the general register that has its address, or -1
+  bool has_table_ = false;                        ///< rbx has the table of addresses
+  std::vector<Place> places_;
+  std::vector<int> group_owner_;                     ///< register, or -1
+  std::vector<char> is_pinned_;                      ///< by group: used by the step that is being written
+  std::vector<std::pair<int64_t, int>> free_slots_;  ///< bytes of an element, place in the frame
+  int frame_used_ = 0;
+  int first_lane_ = 0;    ///< of the strip, in its block
+  int first_vector_ = 0;  ///< those of the strip that are being written
+  int end_vector_ = 1;
+  size_t now_ = 0;                  ///< the step that is being written
+  std::vector<uint16_t> operands_;  ///< of the step that is being written
+  std::vector<int> operand_groups_;
+  std::map<uint32_t, Xbyak::Label> constants_;
+};
+
+}  // namespace meshd::kernels
+
+#endif

@@ -1,0 +1,271 @@
+#include "service/kernels/tile/tile_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "service/core/error.h"
+#include "service/kernels/cpu.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/reduce_precision.h"
+#include "service/kernels/tile/tile_code.h"
+
+namespace meshd::kernels {
+namespace {
+
+constexpr int64_t kMaxTileLanes = 1024;
+/// Code runs over so many lanes between two prefetches.
+constexpr int64_t kPrefetchLanes = 256;
+
+core::Error unsupported(std::string_view what, tensor::DType in, tensor::DType out) {
+  return core::Error("unsupported_dtype", std::string(what) + " has no kernel for elements of type '" +
+                                              std::string(tensor::name(in)) + "' with a result of '" +
+                                              std::string(tensor::name(out)) + "'");
+}
+
+int used_operands(const TileInstruction& instruction) {
+  return instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
+}
+
+/// Index of the last instruction that reads each register; those that must outlive the program never end.
+std::vector<size_t> last_uses(const TileProgram& program) {
+  constexpr size_t kForever = std::numeric_limits<size_t>::max();
+  std::vector<size_t> last(program.registers.size(), 0);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const TileInstruction& instruction = program.instructions[i];
+    for (int k = 0; k < used_operands(instruction); ++k) last[instruction.operands[static_cast<size_t>(k)]] = i;
+    last[instruction.result] = std::max(last[instruction.result], i);
+  }
+  for (int reg = 0; reg < program.input_count; ++reg) last[static_cast<size_t>(reg)] = kForever;
+  for (const TileConstant& constant : program.constants) last[constant.reg] = kForever;
+  for (const uint16_t reg : program.outputs) last[reg] = kForever;
+  return last;
+}
+
+}  // namespace
+
+uint16_t TileProgram::add_register(tensor::DType dtype) {
+  if (registers.size() > std::numeric_limits<uint16_t>::max()) {
+    throw core::Error("unsupported_op", "a fused chain needs more than 65,536 registers");
+  }
+  registers.push_back(dtype);
+  return static_cast<uint16_t>(registers.size() - 1);
+}
+
+uint16_t TileProgram::emit(ScalarOp op, std::initializer_list<uint16_t> operands, tensor::DType out) {
+  const uint16_t typed = op == ScalarOp::kSelect ? operands.begin()[1] : operands.begin()[0];
+  const tensor::DType in = registers[typed];
+  TileInstruction instruction;
+  instruction.op = op;
+  instruction.kernel = find_scalar_kernel(op, in, out);
+  instruction.is_lane_by_lane = is_lane_by_lane(op, in);
+  if (instruction.kernel == nullptr) throw unsupported(name(op), in, out);
+  std::copy(operands.begin(), operands.end(), instruction.operands.begin());
+  instruction.result = add_register(out);
+  instructions.push_back(instruction);
+  return instruction.result;
+}
+
+uint16_t TileProgram::emit_reduce_precision(uint16_t operand, int exponent_bits, int mantissa_bits) {
+  const tensor::DType dtype = registers[operand];
+  if (!tensor::is_float(dtype)) throw unsupported("reduce_precision", dtype, dtype);
+  TileInstruction instruction;
+  instruction.operands[0] = operand;
+  instruction.exponent_bits = exponent_bits;
+  instruction.mantissa_bits = mantissa_bits;
+  instruction.result = add_register(dtype);
+  instructions.push_back(instruction);
+  return instruction.result;
+}
+
+uint16_t TileProgram::constant(tensor::DType dtype, const std::byte* element) {
+  TileConstant value;
+  value.reg = add_register(dtype);
+  std::memcpy(value.element.data(), element, static_cast<size_t>(tensor::size_bytes(dtype)));
+  constants.push_back(value);
+  return value.reg;
+}
+
+ScalarOp as_single_binary(const TileProgram& program) {
+  if (program.input_count != 2 || program.instructions.size() != 1 || program.outputs.size() != 1)
+    return ScalarOp::kCopy;
+  const TileInstruction& instruction = program.instructions.front();
+  if (instruction.kernel == nullptr || operand_count(instruction.op) != 2) return ScalarOp::kCopy;
+  if (program.outputs.front() != instruction.result) return ScalarOp::kCopy;
+  const bool straight = instruction.operands[0] == 0 && instruction.operands[1] == 1;
+  const bool swapped = instruction.operands[0] == 1 && instruction.operands[1] == 0;
+  return straight || (swapped && is_associative(instruction.op)) ? instruction.op : ScalarOp::kCopy;
+}
+
+int64_t tile_lanes(const TileProgram& program) {
+  const int64_t lane_bytes = std::max<int64_t>(1, TileLayout(program).lane_bytes());
+  const int64_t lanes = l1_data_bytes() / 2 / lane_bytes;
+  return std::clamp(lanes - lanes % kBlockLanes, kBlockLanes, kMaxTileLanes);
+}
+
+TileLayout::TileLayout(const TileProgram& program) : offsets_(program.registers.size(), -1) {
+  const std::vector<size_t> last = last_uses(program);
+  std::vector<std::pair<int64_t, int64_t>> free_places;  // bytes of an element, offset
+  const auto place = [&](uint16_t reg) {
+    const int64_t bytes = tensor::size_bytes(program.registers[reg]);
+    const auto found = std::find_if(free_places.rbegin(), free_places.rend(),
+                                    [&](const auto& free_place) { return free_place.first == bytes; });
+    if (found != free_places.rend()) {
+      offsets_[reg] = found->second;
+      free_places.erase(std::next(found).base());
+      return;
+    }
+    offsets_[reg] = lane_bytes_;
+    lane_bytes_ += bytes;
+  };
+  for (int reg = 0; reg < program.input_count; ++reg) place(static_cast<uint16_t>(reg));
+  for (const TileConstant& constant : program.constants) place(constant.reg);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const TileInstruction& instruction = program.instructions[i];
+    // An operand that dies here gives its register to the result: same element size, lane for lane (kernels allow it).
+    const auto release = [&](uint16_t reg) {
+      const std::pair<int64_t, int64_t> freed{tensor::size_bytes(program.registers[reg]), offsets_[reg]};
+      if (last[reg] == i && std::find(free_places.begin(), free_places.end(), freed) == free_places.end()) {
+        free_places.push_back(freed);
+      }
+    };
+    for (int k = 0; k < used_operands(instruction); ++k) release(instruction.operands[static_cast<size_t>(k)]);
+    place(instruction.result);
+    release(instruction.result);  // an unused result
+  }
+}
+
+TileScratch::TileScratch(const TileProgram& program, int64_t lanes)
+    : TileScratch(program, TileLayout(program), lanes) {}
+
+namespace {
+
+/// Lanes [count, padded) become copies of the last one.
+void pad_lanes(std::byte* lanes, int64_t element_bytes, int64_t count, int64_t padded) {
+  std::byte* const end = lanes + count * element_bytes;
+  repeat_element(end - element_bytes, element_bytes, end, padded - count);
+}
+
+void run_instruction(const TileProgram& program, const TileInstruction& instruction, TileScratch& scratch,
+                     int64_t count) {
+  const std::array<const std::byte*, 3> operands = {
+      scratch.reg(instruction.operands[0]), scratch.reg(instruction.operands[1]), scratch.reg(instruction.operands[2])};
+  std::byte* const result = scratch.reg(instruction.result);
+  if (instruction.kernel != nullptr) {
+    instruction.kernel(operands.data(), result, count);
+  } else {
+    reduce_precision(program.registers[instruction.result], instruction.exponent_bits, instruction.mantissa_bits,
+                     operands[0], result, count);
+  }
+}
+
+/// Inputs of a tile that ends within a block of lanes go to the registers' own memory, where there is room for the
+/// block.
+void pad_inputs(const TileProgram& program, TileScratch& scratch, int64_t count, int64_t padded) {
+  for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+    const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
+    std::byte* const home = scratch.home(reg);
+    if (scratch.reg(reg) != home) std::memcpy(home, scratch.reg(reg), static_cast<size_t>(count * element_bytes));
+    scratch.bind(reg, home);
+    pad_lanes(home, element_bytes, count, padded);
+  }
+}
+
+int64_t whole_blocks(int64_t count) { return (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
+
+/// A tile that ends within a block of lanes: everything happens in the registers' own memory.
+void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
+  const int64_t padded = whole_blocks(count);
+  pad_inputs(program, scratch, count, padded);
+  for (const TileInstruction& instruction : program.instructions) {
+    std::byte* const bound = scratch.reg(instruction.result);
+    std::byte* const home = scratch.home(instruction.result);
+    scratch.bind(instruction.result, home);
+    const int64_t element_bytes = tensor::size_bytes(program.registers[instruction.result]);
+    run_instruction(program, instruction, scratch, instruction.is_lane_by_lane ? count : padded);
+    if (instruction.is_lane_by_lane) pad_lanes(home, element_bytes, count, padded);
+    if (bound == home) continue;
+    // An output of the caller's: it gets its lanes, and later instructions read the register.
+    std::memcpy(bound, home, static_cast<size_t>(count * element_bytes));
+  }
+}
+
+/// The same by code.
+void run_ragged_code(const TileProgram& program, const TileCode& code, TileScratch& scratch, int64_t count) {
+  const int64_t padded = whole_blocks(count);
+  pad_inputs(program, scratch, count, padded);
+  code.run(scratch.homes(), 0, padded);
+  for (const uint16_t reg : program.outputs) {
+    if (scratch.reg(reg) == scratch.home(reg)) continue;
+    std::memcpy(scratch.reg(reg), scratch.home(reg),
+                static_cast<size_t>(count * tensor::size_bytes(program.registers[reg])));
+  }
+}
+
+/// One of `parts` parts of the range's lines.
+void prefetch_part(const MemoryRange& range, int64_t part, int64_t parts) {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
+  for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line)
+    __builtin_prefetch(range.begin + line * kLineBytes);
+}
+
+}  // namespace
+
+constexpr size_t kStorageAlignment = 64;
+
+TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes,
+                         std::pmr::memory_resource* memory)
+    : lanes_((lanes + kBlockLanes - 1) / kBlockLanes * kBlockLanes),
+      bytes_(static_cast<size_t>(layout.lane_bytes() * lanes_)),
+      storage_(static_cast<std::byte*>(memory->allocate(bytes_, kStorageAlignment))),
+      registers_(program.registers.size()),
+      pointers_(2 * program.registers.size(), memory) {
+  for (size_t reg = 0; reg < registers_; ++reg) {
+    const int64_t offset = layout.offset(static_cast<uint16_t>(reg));
+    pointers_[reg] = offset < 0 ? nullptr : storage_ + offset * lanes_;
+    pointers_[registers_ + reg] = pointers_[reg];
+  }
+  for (const TileConstant& constant : program.constants) {
+    repeat_element(constant.element.data(), tensor::size_bytes(program.registers[constant.reg]),
+                   pointers_[constant.reg], lanes_);
+  }
+}
+
+TileScratch::~TileScratch() { pointers_.get_allocator().resource()->deallocate(storage_, bytes_, kStorageAlignment); }
+
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count,
+              std::span<const MemoryRange> soon) {
+  const auto parts = static_cast<int64_t>(program.instructions.size());
+  if (count % kBlockLanes != 0 || parts == 0) return run_tile(program, code, scratch, count);
+  if (code != nullptr) {
+    if (soon.empty()) return code->run(scratch.pointers(), 0, count);
+    const int64_t pieces = (count + kPrefetchLanes - 1) / kPrefetchLanes;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      for (const MemoryRange& range : soon) prefetch_part(range, piece, pieces);
+      code->run(scratch.pointers(), piece * kPrefetchLanes, std::min(count, (piece + 1) * kPrefetchLanes));
+    }
+    return;
+  }
+  for (int64_t part = 0; part < parts; ++part) {
+    for (const MemoryRange& range : soon) prefetch_part(range, part, parts);
+    run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch, count);
+  }
+}
+
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count) {
+  if (code == nullptr) return run_tile(program, scratch, count);
+  if (count % kBlockLanes != 0) return run_ragged_code(program, *code, scratch, count);
+  code->run(scratch.pointers(), 0, count);
+}
+
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
+  if (count % kBlockLanes != 0) return run_ragged_tile(program, scratch, count);
+  for (const TileInstruction& instruction : program.instructions) {
+    run_instruction(program, instruction, scratch, count);
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,265 @@
+#include "storage/writer.h"
+
+#include <fmt/core.h>
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <new>
+#include <utility>
+
+#include "service/core/error.h"
+#include "service/core/planted_bugs.h"
+
+namespace meshd::storage {
+namespace {
+
+constexpr size_t kMaxGroup = 512;
+// 4 KiB pages. Each time the log has grown by so many it is copied into the database; above the second figure readers
+// are waited for, so that the log can start over.
+constexpr int kCheckpointPages = 2000;
+constexpr int kRestartPages = 8000;
+constexpr int kRestartWaitMilliseconds = 20;
+
+int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
+  *static_cast<int*>(wal_pages) = pages;
+  return SQLITE_OK;
+}
+
+std::exception_ptr stopped_error() {
+  return std::make_exception_ptr(
+      core::Error("storage_failed", "storage has failed before and takes no more changes; the server has to restart"));
+}
+
+// An exception object of its own for each member: they are read and released on different threads.
+std::exception_ptr copy_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const core::Error& e) {
+    return std::make_exception_ptr(core::Error(e));
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(std::bad_alloc());
+  } catch (...) {
+    return std::make_exception_ptr(core::Error("storage_failed", "the transaction was lost with its group"));
+  }
+}
+
+std::string internal_text(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const core::Error& e) {
+    return e.detail() + " (" + e.internal() + ")";
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown exception";
+  }
+}
+
+}  // namespace
+
+Writer::Writer(Database& database, std::function<bool()> make_room)
+    : database_(database), make_room_(std::move(make_room)), connection_(database.writer()) {
+  sqlite3_wal_hook(connection_.handle(), note_wal_pages, &wal_pages_);
+  shared_.counters.writer_connections = 1;
+  thread_ = std::thread([this] { loop(); });
+}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard<std::mutex> held(mutex_);
+    shared_.stopping = true;
+  }
+  arrived_.notify_all();
+  thread_.join();
+  sqlite3_wal_hook(connection_.handle(), nullptr, nullptr);
+}
+
+void Writer::submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done, Space space) {
+  {
+    const std::lock_guard<std::mutex> held(mutex_);
+    shared_.queue.push_back({std::move(f), std::move(done), space});
+  }
+  arrived_.notify_one();
+}
+
+std::vector<std::string> Writer::take_dropped_blobs() {
+  const std::lock_guard<std::mutex> held(mutex_);
+  return std::exchange(shared_.dropped_blobs, {});
+}
+
+bool Writer::writable() const {
+  if (database_.failed()) return false;
+  const std::lock_guard<std::mutex> held(mutex_);
+  return !shared_.disk_full;
+}
+
+CatalogCounters Writer::counters() const {
+  const int64_t wal_bytes = database_.wal_bytes();
+  const std::lock_guard<std::mutex> held(mutex_);
+  CatalogCounters counters = shared_.counters;
+  counters.queued = static_cast<int64_t>(shared_.queue.size());
+  counters.wal_bytes = wal_bytes;
+  return counters;
+}
+
+void Writer::loop() {
+  for (;;) {
+    std::vector<Member> group;
+    {
+      std::unique_lock<std::mutex> held(mutex_);
+      arrived_.wait(held, [&] { return shared_.stopping || !shared_.queue.empty(); });
+      if (shared_.queue.empty()) return;
+      const size_t take = std::min(kMaxGroup, shared_.queue.size());
+      const auto end = shared_.queue.begin() + static_cast<std::ptrdiff_t>(take);
+      group.assign(std::make_move_iterator(shared_.queue.begin()), std::make_move_iterator(end));
+      shared_.queue.erase(shared_.queue.begin(), end);
+    }
+    run_group(group);
+    retry_with_reserve(group);
+    {
+      const std::lock_guard<std::mutex> held(mutex_);
+      for (Member& member : group) {
+        ++(member.error ? shared_.counters.failed_transactions : shared_.counters.transactions);
+        std::move(member.dropped_blobs.begin(), member.dropped_blobs.end(), std::back_inserter(shared_.dropped_blobs));
+      }
+    }
+    for (Member& member : group) {
+      member.f = nullptr;  // release its captures before its caller is notified
+      member.done(std::move(member.error));
+    }
+    // The log restarts by itself once all of it is checkpointed and has no reader.
+    if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
+    if (wal_pages_ >= checkpointed_pages_ + kCheckpointPages && !database_.failed()) checkpoint();
+  }
+}
+
+void Writer::run_group(std::span<Member> group) {
+  if (database_.failed()) return abandon(group, stopped_error());
+  connection_.forget_damage();
+  try {
+    connection_.statement("BEGIN IMMEDIATE").bind().run();
+  } catch (...) {
+    return abandon(group, std::current_exception());
+  }
+  for (Member& member : group) {
+    try {
+      run_member(member);
+    } catch (...) {
+      return abandon(group, std::current_exception());
+    }
+  }
+  commit(group);
+}
+
+void Writer::retry_with_reserve(std::span<Member> group) {
+  if (connection_.damage() != Damage::kNoSpace || database_.failed()) return;
+  const auto is_refused = [](const Member& member) { return member.space == Space::kFrees && member.error != nullptr; };
+  if (std::none_of(group.begin(), group.end(), is_refused) || !make_room_()) return;
+  for (Member& member : group) {
+    if (!is_refused(member)) continue;
+    member.error = nullptr;
+    run_group(std::span(&member, 1));
+  }
+}
+
+// Throws only when the entire transaction is lost.
+void Writer::run_member(Member& member) {
+  connection_.statement("SAVEPOINT member").bind().run();
+  try {
+    Transaction transaction(connection_);
+    member.f(transaction);
+    member.dropped_blobs = transaction.dropped_blobs();
+  } catch (...) {
+    // SQLite rolls back by itself after some failures: the other members are lost too.
+    if (!connection_.in_transaction() || connection_.damage() == Damage::kLostWrite) throw;
+    member.error = std::current_exception();
+    connection_.statement("ROLLBACK TO member").bind().run();
+  }
+  connection_.statement("RELEASE member").bind().run();
+}
+
+void Writer::commit(std::span<Member> group) {
+  const auto before = std::chrono::steady_clock::now();
+  if (core::is_planted(core::PlantedBug::kAcknowledgeBeforeCommit)) {
+    for (Member& member : group) std::exchange(member.done, [](const std::exception_ptr&) {})(std::move(member.error));
+  }
+  try {
+    connection_.statement("COMMIT").bind().run();
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    // While committing, any failure but a full disk may have left half a commit behind.
+    if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
+    abandon(group, error);
+    if (!database_.failed()) overwrite_refused_commit();
+    return;
+  }
+  note_commit(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+}
+
+// A commit can fail with a full disk after all of it is in the log: when the index beside the log cannot grow. A crash
+// now would recover it, though its callers got an error. A small commit at its position in the log, which needs no new
+// space, overwrites it; even if that one fails, it has damaged the old frames.
+void Writer::overwrite_refused_commit() {
+  try {
+    connection_.statement("BEGIN IMMEDIATE").bind().run();
+    connection_
+        .statement(
+            "INSERT INTO meta(key, value) VALUES('refusals', 1) "
+            "ON CONFLICT DO UPDATE SET value = value + 1")
+        .bind()
+        .run();
+    connection_.statement("COMMIT").bind().run();
+  } catch (const core::Error&) {
+    const std::exception_ptr error = std::current_exception();
+    if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
+    abandon({}, error);
+  }
+}
+
+void Writer::note_commit(double seconds) {
+  const std::lock_guard<std::mutex> held(mutex_);
+  shared_.disk_full = false;
+  ++shared_.counters.commits;
+  shared_.counters.commit_seconds.add(seconds);
+}
+
+void Writer::abandon(std::span<Member> group, const std::exception_ptr& error) {
+  if (connection_.damage() == Damage::kLostWrite) database_.fail("a write failed: " + internal_text(error));
+  if (connection_.in_transaction()) {
+    try {
+      connection_.statement("ROLLBACK").bind().run();
+    } catch (...) {
+      database_.fail("rollback failed: " + internal_text(std::current_exception()));
+    }
+  }
+  for (Member& member : group) {
+    // Also those that had failed by themselves: what they saw of the others has not happened.
+    member.error = copy_of(error);
+    member.dropped_blobs.clear();
+  }
+  if (connection_.damage() != Damage::kNoSpace) return;
+  const std::lock_guard<std::mutex> held(mutex_);
+  shared_.disk_full = true;
+}
+
+void Writer::checkpoint() {
+  const bool restart = wal_pages_ >= kRestartPages;
+  sqlite3* handle = connection_.handle();
+  if (restart) sqlite3_busy_timeout(handle, kRestartWaitMilliseconds);
+  const int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+  const int code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
+  if (restart) sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  // The log still has everything, so a full disk or a busy reader only means: later. A write or sync that failed is
+  // never repeated.
+  if (classify(code) == Damage::kLostWrite) {
+    return database_.fail(fmt::format("checkpoint failed: sqlite {}", code));
+  }
+  checkpointed_pages_ = wal_pages_;
+  const std::lock_guard<std::mutex> held(mutex_);
+  ++shared_.counters.checkpoints;
+}
+
+}  // namespace meshd::storage
