@@ -11,10 +11,10 @@
 #include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/runs/job_answer_codec.h"
 #include "api/http/characters.h"
+#include "api/http/events.h"
 #include "api/json/json.h"
 #include "api/routes/routes.h"
 #include "api/routes/session_events.h"
-#include "api/server/events.h"
 
 namespace meshd::api {
 namespace {

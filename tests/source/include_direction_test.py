@@ -13,7 +13,7 @@ FENCES = {  # what is included -> where it may be
     r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"toml\+\+/": ["api/app/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
 
 # Folders whose subfolders still include each other both ways: none is to join them.
-BOTH_WAYS = {"api", "service/kernels", "service/numpy", "service/ops", "service/program", "storage"}
+BOTH_WAYS = {"service/kernels", "service/numpy", "service/ops", "service/program", "storage"}
 
 
 def links_of(listfile):

@@ -1,4 +1,4 @@
-#include "api/http/content_encoder.h"
+#include "api/fields/content_encoder.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "api/server/events.h"
+#include "api/http/events.h"
 
 #include <algorithm>
 #include <utility>
