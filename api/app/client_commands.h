@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/client/commands.h"
+#include "api/client/commands/commands.h"
 
 namespace CLI {
 class App;

@@ -25,8 +25,8 @@
 #include "api/app/probe.h"
 #include "api/app/serve_options.h"
 #include "api/app/tokens_command.h"
-#include "api/client/failure.h"
-#include "api/client/run_client.h"
+#include "api/client/commands/run_client.h"
+#include "api/client/text/failure.h"
 #include "service/core/error.h"
 #include "service/core/near_names.h"
 

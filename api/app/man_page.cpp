@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "api/client/failure.h"
+#include "api/client/text/failure.h"
 
 namespace meshd::api {
 namespace {

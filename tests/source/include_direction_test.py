@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCES = {  # what is included -> where it may be
-    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe", "api/client/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
+    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe", "api/client/transfer/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
     r"boost/context": ["service/core/fiber"], r"(cblas|openblas|lapack|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/hosts/mpi/"],
     r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"toml\+\+/": ["api/app/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
 
