@@ -8,9 +8,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCES = {  # what is included -> where it may be
-    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe", "api/client/transfer/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
+    r"httplib\.h": ["api/http/httplib_bridge", "api/app/local_commands/probe", "api/client/transfer/connection"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
     r"boost/context": ["service/core/fiber"], r"(cblas|openblas|lapack|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/hosts/mpi/"],
-    r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"toml\+\+/": ["api/app/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
+    r"spdlog": ["api/app/serving/log", "storage/"], r"CLI/": ["api/app/command_line/"], r"toml\+\+/": ["api/app/command_line/config_file"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
 
 # Folders whose subfolders still include each other both ways: none is to join them.
 BOTH_WAYS = {"service/kernels", "service/numpy", "service/ops", "service/program", "storage"}
