@@ -5,7 +5,7 @@
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
-#include "api/routes/session_events.h"
+#include "api/routes/sessions/session_events.h"
 
 namespace meshd::api {
 namespace {

@@ -1,7 +1,7 @@
 // GET /v1/arrays/{id}/v{n}/zarr/... and /v1/arrays/{id}/zarr/...: one array as a Zarr array, at a version, whose
 // contents never change, or as it is now. Versions 2 and 3 of Zarr stand side by side; below v2/ or v3/ there is one of
 // them.
-#include "api/routes/zarr.h"
+#include "api/routes/zarr/zarr.h"
 
 #include <fmt/core.h>
 

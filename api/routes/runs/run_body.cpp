@@ -1,4 +1,4 @@
-#include "api/routes/run_body.h"
+#include "api/routes/runs/run_body.h"
 
 #include <fmt/core.h>
 

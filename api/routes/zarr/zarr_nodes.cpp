@@ -13,7 +13,7 @@
 #include "api/routes/arrays/upload_body.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
-#include "api/routes/zarr.h"
+#include "api/routes/zarr/zarr.h"
 #include "service/arrays/assembly.h"
 #include "service/core/ids.h"
 #include "service/core/sha256.h"

@@ -1,4 +1,4 @@
-#include "api/routes/run_answer.h"
+#include "api/routes/runs/run_answer.h"
 
 #include <fmt/core.h>
 
