@@ -30,7 +30,7 @@ void require_free(const Next& next, const Array::State& state, const std::string
   const std::string& id = next.array->info().id;
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state.reserved_by.empty())
-    throw core::Error("array_in_use", "array '" + id + "' is donated to job " + state.reserved_by);
+    throw core::Error("array_in_use", fmt::format("array '{}' is donated to job {}", id, state.reserved_by));
   if (state.state != ArrayState::kReady || state.version != next.before) {
     throw core::Error("conflict", fmt::format("array '{}' has version {} by now; the job has read version {}, so its "
                                               "update would lose another; run it again",

@@ -59,7 +59,7 @@ int adopt_data(const std::string& folder, const std::string& name, const std::st
       }
       transaction.give_to(old, name);
     });
-    if (all == 0) throw core::Error("not_found", old + " has no data in the folder '" + folder + "'");
+    if (all == 0) throw core::Error("not_found", fmt::format("{} has no data in the folder '{}'", old, folder));
     std::printf("%s has what was %s's: %s\n", name.c_str(), old.c_str(), had.c_str());
     return 0;
   });

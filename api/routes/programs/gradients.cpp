@@ -1,4 +1,6 @@
 // POST /v1/programs/{id}:grad: a program that computes gradients of another one.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "api/codecs/program_codec.h"
@@ -21,7 +23,7 @@ std::vector<size_t> positions(const std::optional<std::vector<int64_t>>& given, 
   for (const int64_t position : given.value_or(std::vector<int64_t>{0})) {
     const auto at = static_cast<size_t>(position);
     if (std::find(out.begin(), out.end(), at) != out.end())
-      wrong.add(pointer, "position " + std::to_string(position) + " occurs twice");
+      wrong.add(pointer, fmt::format("position {} occurs twice", position));
     out.push_back(at);
   }
   if (out.empty()) wrong.add(pointer, "expected one position or more");

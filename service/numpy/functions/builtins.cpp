@@ -1,4 +1,6 @@
 // Python's own functions, as far as static values and arrays need them; functools and math.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -34,8 +36,8 @@ Value extreme_value(Tracer& t, const Arguments& a, bool is_max) {
 // int(x), float(x): of static values.
 Value number(Tracer& t, const Value& x, const char* name) {
   if (x.array() != nullptr) {
-    t.refuse(std::string(name) + "(x) needs to know x while the program is traced; x.astype(" +
-             (std::string(name) == "int" ? "jnp.int32" : "jnp.float32") + ") converts an array");
+    t.refuse(fmt::format("{}(x) needs to know x while the program is traced; x.astype({}) converts an array", name,
+                         std::string(name) == "int" ? "jnp.int32" : "jnp.float32"));
   }
   const double real = t.to_float(x, name);
   if (std::string(name) == "float") return real;

@@ -1,4 +1,6 @@
 // Manual computations of the backward pass.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -14,7 +16,8 @@ namespace {
 using sharding::TensorSharding;
 
 [[noreturn]] void refuse_manual(const ir::Op& op, const std::string& why) {
-  ir::fail("unsupported_op", op.location, "the derivative of '" + op.name + "' is not supported where " + why);
+  ir::fail("unsupported_op", op.location,
+           fmt::format("the derivative of '{}' is not supported where {}", op.name, why));
 }
 
 const std::vector<TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
