@@ -69,12 +69,6 @@ Value one_or_all(std::vector<Value> values, bool one) {
   return one ? std::move(values[0]) : tuple_of(std::move(values));
 }
 
-std::vector<Value> leaves_of(const Value& value) {
-  std::vector<Value> out;
-  for_each_leaf(value, [&](const Value& leaf) { out.push_back(leaf); });
-  return out;
-}
-
 // The values of a tree like `like`, each of its leaf's type.
 std::vector<ir::ValueId> typed_leaves(Tracer& t, const Value& given, const Value& like, const std::string& what) {
   if (!same_structure(given, like))

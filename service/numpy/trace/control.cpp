@@ -11,13 +11,7 @@ namespace {
 
 bool is_data(const Value& leaf) { return leaf.is_number() || leaf.array() != nullptr; }
 
-std::vector<Value> leaves_of(const Value& value) {
-  std::vector<Value> out;
-  for_each_leaf(value, [&](const Value& leaf) { out.push_back(leaf); });
-  return out;
-}
-
-std::vector<Value> leaves_of(const std::vector<Value>& values) {
+std::vector<Value> all_leaves(const std::vector<Value>& values) {
   std::vector<Value> out;
   for (const Value& value : values) {
     const std::vector<Value> more = leaves_of(value);
@@ -161,7 +155,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
     const std::vector<Value>& carried, const std::vector<std::string>& names, std::vector<WeakType>& types,
     const std::function<Value(const std::vector<Value>&)>& test,
     const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
-  const std::vector<Value> leaves = leaves_of(carried);
+  const std::vector<Value> leaves = all_leaves(carried);
   std::vector<ir::Type> carried_types;
   std::vector<ir::ValueId> initial;
   std::vector<std::string> owners;  // the name that each leaf is a part of
@@ -204,7 +198,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
       refuse(fmt::format("a loop on arrays changes the structure of '{}' from {} to {}", names[k],
                          structure_text(carried[k]), structure_text(results[k])));
     }
-    const std::vector<Value> after = leaves_of(results);
+    const std::vector<Value> after = all_leaves(results);
     std::vector<ir::ValueId> out;
     for (size_t i = 0; i < leaves.size(); ++i) {
       if (!is_data(leaves[i])) {
@@ -248,7 +242,7 @@ std::vector<Value> Tracer::loop(std::vector<Value> carried, const std::vector<st
                                 const std::function<Value(const std::vector<Value>&)>& test,
                                 const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
   std::vector<WeakType> types;
-  for (const Value& leaf : leaves_of(carried)) types.push_back(is_data(leaf) ? type_of(leaf) : WeakType{});
+  for (const Value& leaf : all_leaves(carried)) types.push_back(is_data(leaf) ? type_of(leaf) : WeakType{});
   const Place place = this->place();
   // Types only become stronger or wider, so that this ends.
   constexpr int kMostAttempts = 8;

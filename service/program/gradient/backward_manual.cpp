@@ -20,7 +20,7 @@ using sharding::TensorSharding;
            fmt::format("the derivative of '{}' is not supported where {}", op.name, why));
 }
 
-const std::vector<TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
+const std::vector<TensorSharding>& manual_shardings(const ir::Op& op, std::string_view name) {
   return ir::find(op.attributes, name)->as<ir::ShardingAttr>()->shardings;
 }
 
@@ -94,8 +94,8 @@ ir::ValueId summed_over_replicas(ops::Writer& writer, ir::ValueId value, const T
 
 void Backward::manual(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
   if (!captured({&op.regions[0]}).empty()) refuse_manual(op, "its body reads values from outside of it");
-  const std::vector<TensorSharding>& in = shardings_of(op, "in_shardings");
-  const std::vector<TensorSharding>& given = shardings_of(op, "out_shardings");
+  const std::vector<TensorSharding>& in = manual_shardings(op, "in_shardings");
+  const std::vector<TensorSharding>& given = manual_shardings(op, "out_shardings");
   ir::Region made;
   std::unordered_map<ir::ValueId, ir::ValueId> names;
   for (const ir::ValueId id : op.regions[0].arguments) {
