@@ -11,12 +11,12 @@
 #include <string>
 #include <thread>
 
-#include "api/app/app.h"
-#include "api/app/command_line.h"
-#include "api/app/hosts.h"
-#include "api/app/periodic.h"
-#include "api/app/service_manager.h"
-#include "api/app/signals.h"
+#include "api/app/command_line/command_line.h"
+#include "api/app/serving/app.h"
+#include "api/app/serving/hosts.h"
+#include "api/app/serving/periodic.h"
+#include "api/app/serving/service_manager.h"
+#include "api/app/serving/signals.h"
 #include "service/core/error.h"
 
 namespace {

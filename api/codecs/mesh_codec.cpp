@@ -345,7 +345,8 @@ sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::Name
   for (size_t d = 0; d < count; ++d) {
     for (const std::string& name : spec.dims[d]) {
       const auto axis = mesh->axis_index(name);
-      if (!axis) throw core::Error("invalid_spec", "axis '" + name + "' is not an axis of " + mesh::to_text(*mesh));
+      if (!axis)
+        throw core::Error("invalid_spec", fmt::format("axis '{}' is not an axis of {}", name, mesh::to_text(*mesh)));
       out.dims[d].axes.push_back({*axis, 1, 0});
     }
   }

@@ -79,7 +79,7 @@ std::optional<double> real_of(const Json& json) {
   return std::nullopt;
 }
 
-std::string range_text(DType dtype) {
+std::string dtype_range(DType dtype) {
   const int bits = tensor::row(dtype).bits;
   if (tensor::is_signed_integer(dtype)) {
     const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
@@ -121,7 +121,7 @@ std::optional<uint64_t> integer_of(const Json& json, DType dtype) {
 }
 
 std::string whole_number_of(DType dtype) {
-  return fmt::format("expected a whole number from {} ({})", range_text(dtype), tensor::name(dtype));
+  return fmt::format("expected a whole number from {} ({})", dtype_range(dtype), tensor::name(dtype));
 }
 
 // One element; false with a note when it does not fit.

@@ -1,5 +1,7 @@
 #include "api/fields/conditions.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 #include "api/http/characters.h"
@@ -21,8 +23,9 @@ std::string plain(std::string_view etag) {
 }
 
 core::Error failed(std::string_view etag, std::string_view field, std::string_view value) {
-  return core::Error("precondition_failed", "the resource is at " + std::string(etag) + ", " + std::string(field) +
-                                                " says " + std::string(value) + "; read it again and decide anew");
+  return core::Error(
+      "precondition_failed",
+      fmt::format("the resource is at {}, {} says {}; read it again and decide anew", etag, field, value));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "api/fields/digests.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -40,9 +42,8 @@ std::unique_ptr<BodyDigest> BodyDigest::announced(const Headers& headers, Body b
     const bool is_digest = value->size() == kBase64 + 2 && value->front() == ':' && value->back() == ':' &&
                            (*value)[kBase64] == '=' && std::all_of(value->begin() + 1, value->end() - 2, is_base64);
     if (!is_digest) {
-      throw core::Error(
-          "malformed_request",
-          std::string(field) + ": expected sha-256=:...: with 32 bytes in base64, got '" + std::string(*value) + "'");
+      throw core::Error("malformed_request",
+                        fmt::format("{}: expected sha-256=:...: with 32 bytes in base64, got '{}'", field, *value));
     }
     if (out == nullptr) out = std::make_unique<BodyDigest>();
     out->expected_.emplace_back(field, value->substr(1, kBase64));
@@ -54,8 +55,9 @@ void BodyDigest::check() {
   const std::string seen = seen_.base64();
   for (const auto& [field, digest] : expected_) {
     if (digest != seen) {
-      throw core::Error("digest_mismatch", field + " says sha-256=:" + digest +
-                                               ":, the body that came has sha-256=:" + seen + ":; send it again");
+      throw core::Error(
+          "digest_mismatch",
+          fmt::format("{} says sha-256=:{}:, the body that came has sha-256=:{}:; send it again", field, digest, seen));
     }
   }
 }

@@ -114,8 +114,10 @@ void SitePolicy::check_host(const Head& head) const {
   }
   std::string names = address_.is_unspecified() ? "its addresses" : shown(address_);
   for (const Authority& allowed : hosts_) names += ", " + shown(allowed);
-  throw core::Error("host_not_allowed", "Host is " + in_quotes(head.authority) + "; this server goes by " + names +
-                                            " and localhost; its operator may add names with --allowed-host");
+  throw core::Error(
+      "host_not_allowed",
+      fmt::format("Host is {}; this server goes by {} and localhost; its operator may add names with --allowed-host",
+                  in_quotes(head.authority), names));
 }
 
 std::string SitePolicy::admit(const Head& head) const {

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSizeDigits = 15;
 constexpr int64_t kExtraBytes = 8 * 1024;
 
-[[noreturn]] void refuse(const char* detail) { throw core::Error("malformed_body", detail); }
+[[noreturn]] void malformed_framing(const char* detail) { throw core::Error("malformed_body", detail); }
 
 }  // namespace
 
@@ -42,20 +42,20 @@ void BodyFraming::step(char c) {
       if (c == ';') {
         state_ = State::kExtension;
       } else if ((c != ' ' && c != '\t') || ++extra_bytes_ > kExtraBytes) {
-        refuse("a chunk size must be hex digits");
+        malformed_framing("a chunk size must be hex digits");
       }
       return;
     case State::kExtension:
       if (c == '\r') {
         state_ = State::kSizeLf;
       } else if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) {
-        refuse("a chunk extension holds a control byte");
+        malformed_framing("a chunk extension holds a control byte");
       } else if (++extra_bytes_ > kExtraBytes) {
-        refuse("too many bytes of chunk extensions");
+        malformed_framing("too many bytes of chunk extensions");
       }
       return;
     case State::kSizeLf:
-      if (c != '\n') refuse("a chunk size is not followed by CRLF");
+      if (c != '\n') malformed_framing("a chunk size is not followed by CRLF");
       room_ = size_;
       state_ = size_ == 0 ? State::kTrailer : State::kData;
       size_ = 0;
@@ -63,18 +63,18 @@ void BodyFraming::step(char c) {
       line_empty_ = true;
       return;
     case State::kDataCr:
-      if (c != '\r') refuse("a chunk is not followed by CRLF");
+      if (c != '\r') malformed_framing("a chunk is not followed by CRLF");
       state_ = State::kDataLf;
       return;
     case State::kDataLf:
-      if (c != '\n') refuse("a chunk is not followed by CRLF");
+      if (c != '\n') malformed_framing("a chunk is not followed by CRLF");
       state_ = State::kSize;
       return;
     case State::kTrailer:
       step_trailer(c);
       return;
     case State::kTrailerLf:
-      if (c != '\n') refuse("a trailer line does not end in CRLF");
+      if (c != '\n') malformed_framing("a trailer line does not end in CRLF");
       state_ = line_empty_ ? State::kEnded : State::kTrailer;
       line_empty_ = true;
       return;
@@ -87,11 +87,11 @@ void BodyFraming::step(char c) {
 void BodyFraming::step_size(char c) {
   const int digit = hex_digit(c);
   if (digit >= 0) {
-    if (++size_digits_ > kSizeDigits) refuse("a chunk size has too many digits");
+    if (++size_digits_ > kSizeDigits) malformed_framing("a chunk size has too many digits");
     size_ = size_ * 16 + digit;
     return;
   }
-  if (size_digits_ == 0) refuse("a chunk size must be hex digits");
+  if (size_digits_ == 0) malformed_framing("a chunk size must be hex digits");
   if (c == '\r') {
     state_ = State::kSizeLf;
   } else if (c == ';') {
@@ -99,7 +99,7 @@ void BodyFraming::step_size(char c) {
   } else if (c == ' ' || c == '\t') {
     state_ = State::kSizeSpace;
   } else {
-    refuse("a chunk size must be hex digits");
+    malformed_framing("a chunk size must be hex digits");
   }
 }
 
@@ -109,10 +109,10 @@ void BodyFraming::step_trailer(char c) {
     state_ = State::kTrailerLf;
     return;
   }
-  if (line_empty_ && !is_token_character(c)) refuse("a trailer line does not start with a name");
-  if (static_cast<unsigned char>(c) < 0x20 && c != '\t') refuse("a trailer holds a control byte");
+  if (line_empty_ && !is_token_character(c)) malformed_framing("a trailer line does not start with a name");
+  if (static_cast<unsigned char>(c) < 0x20 && c != '\t') malformed_framing("a trailer holds a control byte");
   line_empty_ = false;
-  if (++extra_bytes_ > kExtraBytes) refuse("too many bytes of trailers");
+  if (++extra_bytes_ > kExtraBytes) malformed_framing("too many bytes of trailers");
 }
 
 }  // namespace meshd::api

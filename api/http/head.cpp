@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMethodBytes = 32;
 
-[[noreturn]] void refuse(std::string detail) { throw core::Error("malformed_request", std::move(detail)); }
+[[noreturn]] void malformed_head(std::string detail) { throw core::Error("malformed_request", std::move(detail)); }
 
 /// Takes one line, without its CRLF, off the front. The scanner has made sure that every LF follows a CR.
 std::string_view next_line(std::string_view& rest) {
@@ -51,7 +51,7 @@ bool is_authority(std::string_view text) {
 void read_version(std::string_view text, Head& head) {
   const bool formed =
       text.size() == 8 && text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
-  if (!formed) refuse("the request line does not end in 'HTTP/1.1' or 'HTTP/1.0'");
+  if (!formed) malformed_head("the request line does not end in 'HTTP/1.1' or 'HTTP/1.0'");
   if (text[5] != '1')
     throw core::Error("http_version", "HTTP/1.1 and HTTP/1.0 are spoken here, got " + std::string(text));
   head.minor_version = text[7] == '0' ? 0 : 1;
@@ -61,26 +61,27 @@ void read_version(std::string_view text, Head& head) {
 void read_target(std::string_view target, Head& head, std::string_view& authority) {
   for (const char c : target) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte <= 0x20 || byte >= 0x7f || c == '#') refuse("the request target has a byte that must be percent-encoded");
+    if (byte <= 0x20 || byte >= 0x7f || c == '#')
+      malformed_head("the request target has a byte that must be percent-encoded");
   }
   head.target = target;
   if (target == "*") {
-    if (head.method != "OPTIONS") refuse("the target '*' goes with OPTIONS only");
+    if (head.method != "OPTIONS") malformed_head("the target '*' goes with OPTIONS only");
     head.path = target;
     return;
   }
-  if (head.method == "CONNECT") refuse("this is not a proxy: CONNECT has no target here");
+  if (head.method == "CONNECT") malformed_head("this is not a proxy: CONNECT has no target here");
   if (!target.starts_with('/')) {
     const size_t scheme = target.find("://");
     const std::string_view name = target.substr(0, std::min(scheme, target.size()));
     if (scheme == std::string_view::npos ||
         (!equal_ignoring_case(name, "http") && !equal_ignoring_case(name, "https"))) {
-      refuse("the request target must start with '/'");
+      malformed_head("the request target must start with '/'");
     }
     target.remove_prefix(scheme + 3);
     const size_t end = std::min(target.find_first_of("/?"), target.size());
     authority = target.substr(0, end);
-    if (!is_authority(authority)) refuse("the host in the request target is not a host");
+    if (!is_authority(authority)) malformed_head("the host in the request target is not a host");
     target.remove_prefix(end);
   }
   const size_t question_mark = std::min(target.find('?'), target.size());
@@ -92,11 +93,11 @@ void read_target(std::string_view target, Head& head, std::string_view& authorit
 void read_request_line(std::string_view line, const HeadLimits& limits, Head& head, std::string_view& authority) {
   const size_t first = line.find(' ');
   const size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
-  if (second == std::string_view::npos) refuse("the request line is not 'METHOD target HTTP/1.1'");
+  if (second == std::string_view::npos) malformed_head("the request line is not 'METHOD target HTTP/1.1'");
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, second - first - 1);
-  if (!is_token(method) || method.size() > kMethodBytes) refuse("the method is not a short token");
-  if (target.empty()) refuse("the request line has no target, or two spaces in a row");
+  if (!is_token(method) || method.size() > kMethodBytes) malformed_head("the method is not a short token");
+  if (target.empty()) malformed_head("the request line has no target, or two spaces in a row");
   head.method = method;
   read_version(line.substr(second + 1), head);
   if (target.size() > limits.target_bytes) {
@@ -108,13 +109,13 @@ void read_request_line(std::string_view line, const HeadLimits& limits, Head& he
 
 void read_field(std::string_view line, Head& head) {
   if (line.front() == ' ' || line.front() == '\t')
-    refuse("a header line starts with a space: folded lines are not taken");
+    malformed_head("a header line starts with a space: folded lines are not taken");
   const size_t colon = line.find(':');
-  if (colon == std::string_view::npos) refuse("a header line has no ':'");
+  if (colon == std::string_view::npos) malformed_head("a header line has no ':'");
   const std::string_view name = line.substr(0, colon);
-  if (!is_token(name)) refuse("a header's name is not a token directly followed by ':'");
+  if (!is_token(name)) malformed_head("a header's name is not a token directly followed by ':'");
   const std::string_view value = trim(line.substr(colon + 1));
-  if (!is_field_value(value)) refuse("header '" + std::string(name) + "' holds a control byte");
+  if (!is_field_value(value)) malformed_head("header '" + std::string(name) + "' holds a control byte");
   if (name.find('_') == std::string_view::npos) head.headers.add(name, value);
 }
 
@@ -123,7 +124,7 @@ int64_t read_content_length(std::string_view text) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
   if (!digits || failure != std::errc() || end != text.data() + text.size()) {
-    refuse("Content-Length must be one decimal number of bytes");
+    malformed_head("Content-Length must be one decimal number of bytes");
   }
   return value;
 }
@@ -133,17 +134,17 @@ void read_framing(Head& head) {
   std::optional<std::string_view> coding;
   for (const auto& [name, value] : head.headers.fields()) {
     if (equal_ignoring_case(name, "Content-Length")) {
-      if (length) refuse("Content-Length is given more than once");
+      if (length) malformed_head("Content-Length is given more than once");
       length = value;
     } else if (equal_ignoring_case(name, "Transfer-Encoding")) {
-      if (coding) refuse("Transfer-Encoding is given more than once");
+      if (coding) malformed_head("Transfer-Encoding is given more than once");
       coding = value;
     }
   }
-  if (length && coding) refuse("Content-Length and Transfer-Encoding exclude each other");
+  if (length && coding) malformed_head("Content-Length and Transfer-Encoding exclude each other");
   if (coding) {
-    if (head.minor_version == 0) refuse("HTTP/1.0 has no Transfer-Encoding");
-    if (!equal_ignoring_case(*coding, "chunked")) refuse("the only Transfer-Encoding taken is 'chunked'");
+    if (head.minor_version == 0) malformed_head("HTTP/1.0 has no Transfer-Encoding");
+    if (!equal_ignoring_case(*coding, "chunked")) malformed_head("the only Transfer-Encoding taken is 'chunked'");
     head.framing = Framing::kChunked;
   } else if (length) {
     head.content_length = read_content_length(*length);
@@ -155,18 +156,18 @@ void read_host(Head& head, std::string_view authority) {
   const std::string* host = nullptr;
   for (const auto& [name, value] : head.headers.fields()) {
     if (!equal_ignoring_case(name, "Host")) continue;
-    if (host != nullptr) refuse("Host is given more than once");
+    if (host != nullptr) malformed_head("Host is given more than once");
     host = &value;
   }
   if (host == nullptr) {
     // Old balancers probe with HTTP/1.0 and no Host.
-    if (head.minor_version > 0) refuse("HTTP/1.1 needs a Host header");
+    if (head.minor_version > 0) malformed_head("HTTP/1.1 needs a Host header");
     head.authority = authority;
     return;
   }
-  if (!is_authority(*host)) refuse("Host is not 'name' or 'name:port'");
+  if (!is_authority(*host)) malformed_head("Host is not 'name' or 'name:port'");
   if (!authority.empty() && !equal_ignoring_case(authority, *host))
-    refuse("Host is not the host of the request target");
+    malformed_head("Host is not the host of the request target");
   head.authority = *host;
 }
 
@@ -177,7 +178,7 @@ void read_connection(Head& head) {
     if (!equal_ignoring_case(name, "Connection")) continue;
     std::string_view list = value;
     for (std::string_view option; next_list_element(list, option);) {
-      if (!is_token(option)) refuse("Connection is not a list of tokens");
+      if (!is_token(option)) malformed_head("Connection is not a list of tokens");
       close = close || equal_ignoring_case(option, "close");
       keep = keep || equal_ignoring_case(option, "keep-alive");
     }
@@ -199,7 +200,8 @@ void read_expect(Head& head) {
 std::optional<size_t> HeadScanner::find_end(std::string_view bytes) {
   if (scanned_ == 0 && !bytes.empty()) {
     // RFC 9112 2.2: one empty line before a request is forgiven. TLS hellos and other noise end here.
-    if (bytes[0] != '\r' && !is_token_character(bytes[0])) refuse("this is not the start of an HTTP/1.1 request");
+    if (bytes[0] != '\r' && !is_token_character(bytes[0]))
+      malformed_head("this is not the start of an HTTP/1.1 request");
   }
   while (scanned_ < bytes.size()) {
     const size_t end = bytes.find('\n', scanned_);
@@ -208,13 +210,13 @@ std::optional<size_t> HeadScanner::find_end(std::string_view bytes) {
       break;
     }
     scanned_ = end + 1;
-    if (end == line_start_ || bytes[end - 1] != '\r') refuse("a line ends in LF without CR");
+    if (end == line_start_ || bytes[end - 1] != '\r') malformed_head("a line ends in LF without CR");
     const size_t line_bytes = end - 1 - line_start_;
     const bool leading = line_start_ == 0 && line_bytes == 0;
     line_start_ = end + 1;
     if (leading) continue;
     if (line_bytes == 0) {
-      if (lines_ == 0) refuse("two empty lines where a request should start");
+      if (lines_ == 0) malformed_head("two empty lines where a request should start");
       if (line_start_ > limits_.bytes) break;
       return line_start_;
     }
@@ -238,7 +240,7 @@ Head parse_head(std::string_view bytes, const HeadLimits& limits) {
   std::string_view rest = bytes;
   std::string_view line = next_line(rest);
   if (line.empty()) line = next_line(rest);
-  if (line.find('\r') != std::string_view::npos) refuse("the request line has a CR inside");
+  if (line.find('\r') != std::string_view::npos) malformed_head("the request line has a CR inside");
   read_request_line(line, limits, head, authority);
   for (line = next_line(rest); !line.empty(); line = next_line(rest)) read_field(line, head);
   read_host(head, authority);

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "api/http/characters.h"
-#include "api/server/events.h"
+#include "api/http/events.h"
 #include "service/core/error.h"
 #include "service/core/near_names.h"
 

@@ -1,5 +1,7 @@
 #include "api/http/roles.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <string>
 
@@ -26,9 +28,10 @@ std::optional<Role> role_from_word(std::string_view word) {
 void require_role(const Request& request) {
   const std::optional<Role> needed = role_needed(request.route->access);
   if (!needed || request.role >= *needed) return;
-  throw core::Error("forbidden", request.route->operation_id + " needs the role " + std::string(to_string(*needed)) +
-                                     ", this token has the role " + std::string(to_string(request.role)) +
-                                     "; the server's file of tokens says who has which");
+  throw core::Error(
+      "forbidden",
+      fmt::format("{} needs the role {}, this token has the role {}; the server's file of tokens says who has which",
+                  request.route->operation_id, to_string(*needed), to_string(request.role)));
 }
 
 }  // namespace meshd::api

@@ -78,7 +78,7 @@ Schemas webhook_schemas() {
 
 namespace {
 
-Response create(Request& request, Services& services) {
+Response create_webhook(Request& request, Services& services) {
   std::string body = body_text(request, BodyPolicy::kJson);
   const RepeatedRequest repeated(request, services, body);
   const auto made = [](const storage::WebhookRow& row) {
@@ -103,7 +103,7 @@ Response create(Request& request, Services& services) {
 std::vector<Route> webhook_routes(Services& services) {
   return {
       {"POST", "/v1/webhooks", "createWebhook", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return create(request, services); }},
+       [&services](Request& request) { return create_webhook(request, services); }},
       {"GET", "/v1/webhooks", "listWebhooks", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          std::string session;

@@ -10,7 +10,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "api/server/events.h"
+#include "api/http/events.h"
 #include "api/server/reactor.h"
 #include "service/core/error.h"
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "api/http/events.h"
 #include "api/server/connection.h"
-#include "api/server/events.h"
 #include "api/server/post.h"
 #include "api/server/reactor.h"
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "api/fields/conditions.h"
+#include "api/fields/content_encoder.h"
 #include "api/fields/cors.h"
 #include "api/fields/digests.h"
 #include "api/fields/media_type.h"
@@ -20,11 +21,10 @@
 #include "api/fields/preferences.h"
 #include "api/fields/trace_context.h"
 #include "api/http/characters.h"
-#include "api/http/content_encoder.h"
+#include "api/http/events.h"
 #include "api/http/near_paths.h"
 #include "api/http/pretty_json.h"
 #include "api/http/problem.h"
-#include "api/server/events.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {

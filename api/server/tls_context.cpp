@@ -131,7 +131,8 @@ CertificateFacts TlsContext::facts() const {
   out.subject = subject.data();
   out.not_after = text_of(X509_get0_notAfter(certificate));
   if (X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0) {
-    out.warnings.push_back("the certificate in '" + certificate_file_ + "' has been over since " + out.not_after);
+    out.warnings.push_back(
+        fmt::format("the certificate in '{}' has been over since {}", certificate_file_, out.not_after));
   }
   struct stat key {};
   if (::stat(key_file_.c_str(), &key) == 0 && (key.st_mode & S_IROTH) != 0) {

@@ -11,10 +11,11 @@ void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check)
   const std::string& id = array->info().id;
   if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state->reserved_by.empty())
-    throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state->reserved_by);
+    throw core::Error("array_in_use", fmt::format("array '{}' is reserved by job {}", id, state->reserved_by));
   if (!state->promised_by.empty()) {
-    throw core::Error("array_in_use", "array '" + id + "' is to be a result of job " + state->promised_by +
-                                          "; cancel the job, or wait for it");
+    throw core::Error(
+        "array_in_use",
+        fmt::format("array '{}' is to be a result of job {}; cancel the job, or wait for it", id, state->promised_by));
   }
   if (state->parts && state->parts->is_being_completed)
     throw core::Error("array_in_use", "array '" + id + "' is just being completed");

@@ -56,14 +56,16 @@ struct First {
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   switch (state.state) {
     case ArrayState::kDonated:
-      if (reading) throw core::Error("deleted_or_donated", "array '" + id + "' is deleted or donated: " + state.reason);
-      throw core::Error("array_donated", "array '" + id + "' is deleted or donated: " + state.reason);
+      if (reading)
+        throw core::Error("deleted_or_donated", fmt::format("array '{}' is deleted or donated: {}", id, state.reason));
+      throw core::Error("array_donated", fmt::format("array '{}' is deleted or donated: {}", id, state.reason));
     case ArrayState::kLost:
       throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
     case ArrayState::kPending:
-      throw core::Error("conflict",
-                        "array '" + id + "' is not complete yet" +
-                            (state.promised_by.empty() ? "" : "; it is to be a result of job " + state.promised_by));
+      throw core::Error(
+          "conflict",
+          fmt::format("array '{}' is not complete yet{}", id,
+                      state.promised_by.empty() ? "" : "; it is to be a result of job " + state.promised_by));
     case ArrayState::kReady:
       break;
   }
@@ -567,8 +569,8 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
     state->last_use = now;
     if (!state->shards.empty()) return Snapshot{state->shards.get(), state->version};
     if (state->blobs.empty()) {
-      throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by +
-                                            ", which is running");
+      throw core::Error("array_in_use", fmt::format("array '{}' is donated to job {}, which is running",
+                                                    array->info().id, state->reserved_by));
     }
     blobs = state->blobs;
     version = state->version;
@@ -662,9 +664,10 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
       if (state->deleted || (state->state != ArrayState::kReady && !is_promised))
         throw_unusable(donated[i]->info().id, *state, false);
       if (!state->reserved_by.empty()) {
-        throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is donated to " +
-                                              (state->reserved_by == job ? "this job twice"
-                                                                         : "job " + state->reserved_by + " already"));
+        throw core::Error(
+            "array_in_use",
+            fmt::format("array '{}' is donated to {}", donated[i]->info().id,
+                        state->reserved_by == job ? "this job twice" : "job " + state->reserved_by + " already"));
       }
       if (state->replacing) {
         throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is just being given new data");

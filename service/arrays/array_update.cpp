@@ -26,11 +26,11 @@ struct Next {
 };
 
 // Throws unless the next version may be made now.
-void require_free(const Next& next, const Array::State& state, const std::string& session) {
+void require_updatable(const Next& next, const Array::State& state, const std::string& session) {
   const std::string& id = next.array->info().id;
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state.reserved_by.empty())
-    throw core::Error("array_in_use", "array '" + id + "' is donated to job " + state.reserved_by);
+    throw core::Error("array_in_use", fmt::format("array '{}' is donated to job {}", id, state.reserved_by));
   if (state.state != ArrayState::kReady || state.version != next.before) {
     throw core::Error("conflict", fmt::format("array '{}' has version {} by now; the job has read version {}, so its "
                                               "update would lose another; run it again",
@@ -64,7 +64,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     next.shards = std::move(update.shards);
     if (session.empty()) next.own_jobs = std::count(kept.begin(), kept.end(), next.array);
     next.array->state().with([&](Array::State& state) {
-      require_free(next, state, session);
+      require_updatable(next, state, session);
       out.replacing.emplace_back(next.array, state);
       next.row = row_of(*next.array, state);
       next.row.version = next.before + 1;
@@ -87,7 +87,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
   }
   out.rows = [nexts, session](storage::Transaction& transaction) {
     for (const Next& next : *nexts) {
-      next.array->state().with([&](const Array::State& state) { require_free(next, state, session); });
+      next.array->state().with([&](const Array::State& state) { require_updatable(next, state, session); });
       transaction.update_array(next.row);
       for (const storage::ShardRow& row : next.shard_rows) transaction.put_shard(row);
     }

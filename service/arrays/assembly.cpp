@@ -74,8 +74,10 @@ void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, 
     given.insert(given.end(), part.devices.begin(), part.devices.end());
   }
   if (order == PartOrder::kLocal && !std::equal(given.begin(), given.end(), devices.begin(), devices.end())) {
-    throw core::Error("invalid_array", "device order doesn't match: the parts are for devices " + list_of(given) +
-                                           ", the order of the array is " + list_of(devices));
+    throw core::Error(
+        "invalid_array",
+        fmt::format("device order doesn't match: the parts are for devices {}, the order of the array is {}",
+                    list_of(given), list_of(devices)));
   }
   std::set<int64_t> seen;
   for (const int64_t device : given) {
@@ -104,7 +106,8 @@ void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout)
     right = right && part.type.dims == wanted;
   }
   if (!same_dtype) throw core::Error("invalid_array", "all parts must have one dtype, got " + dtypes);
-  if (!right) throw core::Error("invalid_array", "parts must have the shapes " + expected + ", got " + shapes);
+  if (!right)
+    throw core::Error("invalid_array", fmt::format("parts must have the shapes {}, got {}", expected, shapes));
 }
 
 PartOnItsWay::PartOnItsWay(ArrayStore& store, ArrayRef array) : store_(store), array_(std::move(array)) {

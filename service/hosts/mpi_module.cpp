@@ -1,5 +1,7 @@
 #include "service/hosts/mpi_module.h"
 
+#include <fmt/core.h>
+
 #include <dlfcn.h>
 
 #include <array>
@@ -44,10 +46,9 @@ std::unique_ptr<Network> open_mpi(const std::string& why, const std::string& fol
     if (network == nullptr) throw core::Error("internal", std::string("MPI does not start: ") + problem.data());
     return network;
   }
-  throw core::Error("internal", why + ", but " + kModule +
-                                    " cannot be loaded: install openmpi-bin and libopenmpi-dev and build meshd again, "
-                                    "or start it with --hosts off (" +
-                                    tried + ")");
+  throw core::Error("internal", fmt::format("{}, but {} cannot be loaded: install openmpi-bin and libopenmpi-dev and "
+                                            "build meshd again, or start it with --hosts off ({})",
+                                            why, kModule, tried));
 }
 
 }  // namespace meshd::hosts

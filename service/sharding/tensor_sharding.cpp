@@ -204,9 +204,9 @@ void verify(const TensorSharding& sharding, int64_t rank) {
   visit(sharding.replicated);
   visit(sharding.unreduced);
   if (!duplicates.empty()) {
-    throw core::Error("invalid_spec",
-                      "a single sharding can map every mesh axis to at most one positional dimension, but [" +
-                          to_sdy(sharding) + "] has duplicate entries for " + mesh::quoted_sorted(duplicates));
+    throw core::Error("invalid_spec", fmt::format("a single sharding can map every mesh axis to at most one positional "
+                                                  "dimension, but [{}] has duplicate entries for {}",
+                                                  to_sdy(sharding), mesh::quoted_sorted(duplicates)));
   }
   verify_sorted(sharding.replicated, mesh, "replicated");
   verify_sorted(sharding.unreduced, mesh, "unreduced");

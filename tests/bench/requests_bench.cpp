@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/app/app.h"
+#include "api/app/serving/app.h"
 #include "api/codecs/base64.h"
 #include "tests/bench/raw_server.h"
 #include "tests/bench/stopwatch.h"

@@ -510,6 +510,17 @@ def probes(c):
     assert b" 204 " in c.raw("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").split(b"\r\n")[0]
 
 
+def malformed_heads_and_bodies(c):
+    """What is wrong with a head is malformed_request, with the framing of a body malformed_body."""
+    for head in ("GET /livez", "GET /livez HTTP/1.1\r\nHost: localhost\r\nBad name: x", "GET /livez HTTP/1.1\r\nX: no host"):
+        answer = c.raw(head + "\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ") and b'"code":"malformed_request"' in answer, answer
+    head = "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for chunk in ("xyz\r\n", "2\r\n{}x\r\n"):
+        answer = c.raw(head + chunk)
+        assert answer.startswith(b"HTTP/1.1 400 ") and b'"code":"malformed_body"' in answer, answer
+
+
 def errors_have_examples(c):
     """Every code has a hint and an example. error_examples_test.py sends their commands."""
     items = c.want(200, "GET", "/docs/errors").json()["items"]
@@ -527,7 +538,7 @@ ROWS = [methods_and_allow, head_is_get_without_body, errors_are_problems, json_i
         return_minimal, conditions_on_reads, conditions_on_changes, deleted_is_404_donated_is_410, made_things_are_there_at_once, ranges,
         slices_and_their_headers, digests_of_requests, digests_of_answers, lists_have_cursors, events_resume, negotiation, codings_of_answers,
         codings_of_requests, request_ids, traces, server_timing, rate_limits, versions_and_documents, credentials, ids_and_times, safe_for_browsers,
-        security_contact, pretty, probes, errors_have_examples]
+        security_contact, pretty, probes, malformed_heads_and_bodies, errors_have_examples]
 
 
 if __name__ == "__main__":

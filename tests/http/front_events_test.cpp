@@ -1,5 +1,5 @@
 // Event streams: order, heartbeats, backlog, and their end.
-#include "api/server/events.h"
+#include "api/http/events.h"
 
 #include "tests/http/front_fixture.h"
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "api/http/events.h"
 #include "api/http/router.h"
-#include "api/server/events.h"
 
 namespace meshd::http_test {
 

@@ -103,7 +103,7 @@ const ordered_json& configuration_of(const ordered_json& codec) {
   return found == codec.end() ? kNone : *found;
 }
 
-tensor::DType dtype_of(const ordered_json& given, const char* field, std::string_view tensor::DTypeRow::*column) {
+tensor::DType dtype_field(const ordered_json& given, const char* field, std::string_view tensor::DTypeRow::*column) {
   const std::string word = given.is_string() ? given.get<std::string>() : std::string();
   std::string known;
   for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
@@ -264,7 +264,7 @@ ZarrMetadata read_array3(Document& document, tensor::BufferPool& pool) {
   const ordered_json* codecs = document.need("codecs");
   ordered_json attributes = attributes3(document);
   document.throw_if_any();
-  out.type = {dtype_of(*dtype, "data_type", &tensor::DTypeRow::zarr3), dims};
+  out.type = {dtype_field(*dtype, "data_type", &tensor::DTypeRow::zarr3), dims};
   if (word_of(*grid, "name") != "regular")
     unsupported(fmt::format("chunk_grid: '{}' is not written here, 'regular' is", word_of(*grid, "name")));
   const std::string separator = word_of(configuration_of(*keys), "separator");
@@ -329,7 +329,7 @@ ZarrMetadata read_zarr2_array(const std::string& text, tensor::BufferPool& pool,
   out.chunked.chunk_dims = document.sizes(document.need("chunks"), "/chunks", 1);
   const ordered_json* dtype = document.need("dtype");
   document.throw_if_any();
-  out.type = {dtype_of(*dtype, "dtype", &tensor::DTypeRow::npy), dims};
+  out.type = {dtype_field(*dtype, "dtype", &tensor::DTypeRow::npy), dims};
   if (word_of(document.json(), "order") != "C")
     unsupported(fmt::format("order: '{}' is not written here, 'C' is", word_of(document.json(), "order")));
   const std::string separator = word_of(document.json(), "dimension_separator");

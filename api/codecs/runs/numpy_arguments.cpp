@@ -162,7 +162,7 @@ class InputReader {
 };
 
 // The parameter that a key of "static" or "keywords" names, by name or by position.
-std::optional<size_t> parameter_of(const numpy::Program& program, const std::string& key) {
+std::optional<size_t> parameter_position(const numpy::Program& program, const std::string& key) {
   const auto& parameters = program.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].name == key) return i;
@@ -190,7 +190,7 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
     if (const JsonObject* object = expect_object(*statics, "/static", wrong)) {
       for (const auto& [key, value] : *object) {
         const std::string pointer = "/static/" + pointer_token(key);
-        const auto position = parameter_of(program, key);
+        const auto position = parameter_position(program, key);
         if (!position) {
           wrong.add(
               pointer,
@@ -232,7 +232,7 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
   if (keywords != nullptr) {
     if (const JsonObject* object = expect_object(*keywords, "/keywords", wrong)) {
       for (const auto& [key, value] : *object) {
-        const auto position = parameter_of(program, key);
+        const auto position = parameter_position(program, key);
         const bool declared = position && parameters[*position].name == key && is_static[*position];
         out.keywords.emplace_back(key, reader.input(value, "/keywords/" + pointer_token(key), declared));
       }

@@ -1,5 +1,7 @@
 #include "service/compile/explain/snapshots.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -133,7 +135,7 @@ std::vector<std::string_view> read_stage_names(std::string_view list) {
     if (!is_known) {
       std::string names = "all";
       for (const Stage& stage : kStages) names += ", " + std::string(stage.name);
-      throw core::Error("invalid_query", "stages: '" + std::string(word) + "' is not one of " + names);
+      throw core::Error("invalid_query", fmt::format("stages: '{}' is not one of {}", word, names));
     }
     begin = end + 1;
   }

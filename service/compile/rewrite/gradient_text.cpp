@@ -11,8 +11,8 @@ namespace meshd::compile {
 namespace {
 
 // Positions without tokens as positions with them.
-std::vector<size_t> with_tokens(const std::vector<size_t>& wanted, const std::vector<size_t>& positions,
-                                const char* what) {
+std::vector<size_t> positions_with_tokens(const std::vector<size_t>& wanted, const std::vector<size_t>& positions,
+                                          const char* what) {
   std::vector<size_t> out;
   for (const size_t i : wanted) {
     if (i >= positions.size()) {
@@ -44,8 +44,8 @@ std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequ
         "it results of known sizes, such as what stablehlo.dynamic_pad with a static result type makes of them");
   }
   program::GradientRequest wanted;
-  wanted.arguments = with_tokens(request.arguments, parsed.arguments, "argument");
-  wanted.results = with_tokens(request.results, parsed.results, "result");
+  wanted.arguments = positions_with_tokens(request.arguments, parsed.arguments, "argument");
+  wanted.results = positions_with_tokens(request.results, parsed.results, "result");
   wanted.keeps_results = request.keeps_results;
   wanted.takes_cotangents = request.takes_cotangents;
   return core::in_text(parsed.text, {}, [&] {

@@ -87,7 +87,7 @@ std::string signature(const compile::ParsedProgram& program) {
   }
   throw core::Error(
       "invalid_argument",
-      counts + why + ": leave out number " + list + " (from 0), or lower with jax.jit(f, keep_unused=True)",
+      fmt::format("{}{}: leave out number {} (from 0), or lower with jax.jit(f, keep_unused=True)", counts, why, list),
       std::move(surplus));
 }
 

@@ -26,15 +26,15 @@ std::string only_positional(int64_t count) {
 std::vector<int64_t> rebase_donation(std::vector<int64_t> donated, const std::vector<int64_t>& statics, int64_t count) {
   const auto is_wrong = [&](int64_t position) { return position < 0 || position >= count; };
   if (std::any_of(donated.begin(), donated.end(), is_wrong) || std::any_of(statics.begin(), statics.end(), is_wrong)) {
-    throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
-                                              listed(donated) + ", but there " + only_positional(count));
+    throw core::Error("invalid_argument", fmt::format("static arguments {} and donated arguments {}, but there {}",
+                                                      listed(statics), listed(donated), only_positional(count)));
   }
   std::vector<int64_t> taken = statics;
   std::sort(taken.begin(), taken.end());
   for (const int64_t position : donated) {
     if (std::binary_search(taken.begin(), taken.end(), position)) {
-      throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
-                                                listed(donated) + " cannot intersect");
+      throw core::Error("invalid_argument", fmt::format("static arguments {} and donated arguments {} cannot intersect",
+                                                        listed(statics), listed(donated)));
     }
   }
   std::sort(donated.begin(), donated.end());

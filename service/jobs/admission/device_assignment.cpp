@@ -62,7 +62,7 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
       const auto axis = entry->second->axis_index(name);
       if (!axis) {
         wrong.add(fmt::format("{}/spec/{}", pointer, d),
-                  "axis '" + name + "' is not an axis of " + mesh::to_text(*entry->second));
+                  fmt::format("axis '{}' is not an axis of {}", name, mesh::to_text(*entry->second)));
         return std::nullopt;
       }
       out.dims[d].axes.push_back({*axis, 1, 0});
@@ -120,9 +120,10 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
     const bool fits = std::any_of(real.begin(), real.end(),
                                   [&](const ir::NamedMesh* m) { return m->mesh->axes == request.mesh->axes; });
     if (!fits) {
-      wrong.add("/mesh", "the program's mesh @" + real.front()->name + " is " + mesh::to_text(*real.front()->mesh) +
-                             ", the request's is " + mesh::to_text(*request.mesh) +
-                             "; a mesh beside a program with meshes must have the same axes");
+      wrong.add("/mesh",
+                fmt::format("the program's mesh @{} is {}, the request's is {}; a mesh beside a program with meshes "
+                            "must have the same axes",
+                            real.front()->name, mesh::to_text(*real.front()->mesh), mesh::to_text(*request.mesh)));
     }
   }
   for (const auto& [name, mesh] : request.meshes) {
@@ -130,8 +131,8 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
     if (found == real.end()) {
       wrong.add("/meshes/" + name, "the program has no mesh @" + name);
     } else if ((*found)->mesh->axes != mesh.axes) {
-      wrong.add("/meshes/" + name, "the program's mesh @" + name + " is " + mesh::to_text(*(*found)->mesh) +
-                                       ", the request's is " + mesh::to_text(mesh));
+      wrong.add("/meshes/" + name, fmt::format("the program's mesh @{} is {}, the request's is {}", name,
+                                               mesh::to_text(*(*found)->mesh), mesh::to_text(mesh)));
     }
   }
   wrong.throw_if_any("invalid_mesh");
@@ -152,7 +153,7 @@ void check_least_loaded(const JobRequest& request) {
   }
   for (const auto& [name, mesh] : request.meshes) {
     if (names(mesh))
-      refuse("mesh @" + name + " names devices " + list_of(mesh.device_ids) + "; leave one of the two out");
+      refuse(fmt::format("mesh @{} names devices {}; leave one of the two out", name, list_of(mesh.device_ids)));
   }
   for (size_t i = 0; i < request.arguments.size() && !request.reshard; ++i) {
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
@@ -200,9 +201,11 @@ std::optional<mesh::Mesh> chosen_mesh(const JobRequest& request, int64_t span) {
   for (const auto& [name, mesh] : request.meshes) {
     if (chosen && !mesh.device_ids.empty() && devices_of(*chosen) != mesh.device_ids) {
       core::Diagnostics wrong;
-      wrong.add("/meshes/" + name, "its devices " + list_of(mesh.device_ids) + " are not " +
-                                       list_of(devices_of(*chosen)) +
-                                       ", those of another mesh: device ids of all meshes of a program index one list");
+      wrong.add(
+          "/meshes/" + name,
+          fmt::format(
+              "its devices {} are not {}, those of another mesh: device ids of all meshes of a program index one list",
+              list_of(mesh.device_ids), list_of(devices_of(*chosen))));
       wrong.throw_if_any("invalid_mesh");
     }
     if (!chosen) chosen = mesh;

@@ -33,8 +33,8 @@ void check_infeeds(const std::vector<effects::InfeedEntry>& infeeds, const compi
   for (size_t i = 0; i < infeeds.size(); ++i) {
     if (queues.contains(infeeds[i].queue)) continue;
     wrong.add(fmt::format("/infeed/{}/queue", i),
-              "the program takes nothing from queue '" + infeeds[i].queue + "'" +
-                  (known.empty() ? "; it has no infeed" : "; it takes from " + known));
+              fmt::format("the program takes nothing from queue '{}'{}", infeeds[i].queue,
+                          known.empty() ? "; it has no infeed" : "; it takes from " + known));
   }
   wrong.throw_if_any("invalid_request");
 }

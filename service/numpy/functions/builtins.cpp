@@ -1,4 +1,6 @@
 // Python's own functions, as far as static values and arrays need them; functools and math.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -32,10 +34,10 @@ Value extreme_value(Tracer& t, const Arguments& a, bool is_max) {
 }
 
 // int(x), float(x): of static values.
-Value number(Tracer& t, const Value& x, const char* name) {
+Value converted_number(Tracer& t, const Value& x, const char* name) {
   if (x.array() != nullptr) {
-    t.refuse(std::string(name) + "(x) needs to know x while the program is traced; x.astype(" +
-             (std::string(name) == "int" ? "jnp.int32" : "jnp.float32") + ") converts an array");
+    t.refuse(fmt::format("{}(x) needs to know x while the program is traced; x.astype({}) converts an array", name,
+                         std::string(name) == "int" ? "jnp.int32" : "jnp.float32"));
   }
   const double real = t.to_float(x, name);
   if (std::string(name) == "float") return real;
@@ -132,8 +134,8 @@ std::vector<FunctionRow> builtin_functions() {
        }},
       {"builtins.range", "*bounds", range_of},
       {"builtins.abs", "x", [](Tracer& t, const Arguments& a) { return abs_value(t, a["x"]); }},
-      {"builtins.int", "x=0", [](Tracer& t, const Arguments& a) { return number(t, a["x"], "int"); }},
-      {"builtins.float", "x=0.0", [](Tracer& t, const Arguments& a) { return number(t, a["x"], "float"); }},
+      {"builtins.int", "x=0", [](Tracer& t, const Arguments& a) { return converted_number(t, a["x"], "int"); }},
+      {"builtins.float", "x=0.0", [](Tracer& t, const Arguments& a) { return converted_number(t, a["x"], "float"); }},
       {"builtins.bool", "x=False", [](Tracer& t, const Arguments& a) -> Value { return t.truth(a["x"], "bool"); }},
       {"builtins.complex", "re=0.0, im=0.0",
        [](Tracer& t, const Arguments& a) -> Value {

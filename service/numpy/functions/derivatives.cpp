@@ -32,8 +32,8 @@ Chosen chosen_of(Tracer& t, const std::string& name, const Differentiated& what,
       const Array x = t.array(leaf);
       const bool fits = name == "grad" ? tensor::is_float(x.dtype()) : is_inexact(x.dtype());
       if (!fits)
-        t.refuse(name + " takes " + (name == "grad" ? "real floats" : "floats") + ", got " + describe(Value(x)) +
-                 "; argnums chooses other arguments");
+        t.refuse(fmt::format("{} takes {}, got {}; argnums chooses other arguments", name,
+                             name == "grad" ? "real floats" : "floats", describe(Value(x))));
       out.leaves.push_back(x);
       return x;
     }));
@@ -69,16 +69,10 @@ Value one_or_all(std::vector<Value> values, bool one) {
   return one ? std::move(values[0]) : tuple_of(std::move(values));
 }
 
-std::vector<Value> leaves_of(const Value& value) {
-  std::vector<Value> out;
-  for_each_leaf(value, [&](const Value& leaf) { out.push_back(leaf); });
-  return out;
-}
-
 // The values of a tree like `like`, each of its leaf's type.
 std::vector<ir::ValueId> typed_leaves(Tracer& t, const Value& given, const Value& like, const std::string& what) {
   if (!same_structure(given, like))
-    t.refuse(what + " have the structure " + structure_text(given) + ", expected " + structure_text(like));
+    t.refuse(fmt::format("{} have the structure {}, expected {}", what, structure_text(given), structure_text(like)));
   const std::vector<Value> leaves = leaves_of(given);
   const std::vector<Value> wanted = leaves_of(like);
   std::vector<ir::ValueId> out;
@@ -86,8 +80,8 @@ std::vector<ir::ValueId> typed_leaves(Tracer& t, const Value& given, const Value
     const Array& type = *wanted[i].array();
     if (t.dims_of(leaves[i]) != type.dims() ||
         (leaves[i].array() != nullptr && leaves[i].array()->dtype() != type.dtype()))
-      t.refuse(what + " are of the types of what they belong to: expected " + describe(wanted[i]) + ", got " +
-               describe(leaves[i]));
+      t.refuse(fmt::format("{} are of the types of what they belong to: expected {}, got {}", what, describe(wanted[i]),
+                           describe(leaves[i])));
     out.push_back(t.typed(leaves[i], type.type).id);
   }
   return out;
@@ -162,8 +156,9 @@ Linearised::Linearised(Tracer& t, std::string name, const Differentiated& what, 
   parts.function = traced(t, parts.name, what, chosen, given, [&](const Value& value) {
     for_each_leaf(value, [&](const Value& leaf) {
       if ((leaf.array() == nullptr && !leaf.is_number()) || !is_inexact(t.type_of(leaf).dtype))
-        t.refuse(parts.name + " takes a function that gives floats, got " + describe(leaf) +
-                 "; has_aux=True lets it give others beside them");
+        t.refuse(
+            fmt::format("{} takes a function that gives floats, got {}; has_aux=True lets it give others beside them",
+                        parts.name, describe(leaf)));
       ++parts.value_count;
     });
   });

@@ -41,8 +41,8 @@ void add_axes(Tracer& t, const Value& axes, const Value& value, std::string_view
     }
   }
   if (list != nullptr || named != nullptr)
-    t.refuse(std::string(name) + " " + structure_text(axes) + " has not the structure of what it is for, " +
-             structure_text(value));
+    t.refuse(fmt::format("{} {} has not the structure of what it is for, {}", name, structure_text(axes),
+                         structure_text(value)));
   for_each_leaf(value, [&](const Value&) { out.push_back(axis_from(t, axes)); });
 }
 

@@ -24,7 +24,7 @@ Key random_key(Tracer& t, const Value& value) {
   return {t.reshape(t.slice_dim(key, 0, 0, 1), {}), t.reshape(t.slice_dim(key, 0, 1, 2), {})};
 }
 
-Array stacked(Tracer& t, const Array& a, const Array& b) {
+Array stacked_pair(Tracer& t, const Array& a, const Array& b) {
   const int64_t last = a.rank();
   return t.concatenate({t.expand_dims(a, {last}), t.expand_dims(b, {last})}, last);
 }
@@ -118,25 +118,25 @@ std::pair<Key, Key> split_key(Tracer& t, const Key& key) {
 Value split(Tracer& t, const Arguments& a) {
   const auto [high, low] = counts(t, shape_argument(t, a["num"]));
   const auto [x, y] = threefry(t, random_key(t, a["key"]), high, low);
-  return stacked(t, x, y);
+  return stacked_pair(t, x, y);
 }
 
 Value seeded(Tracer& t, const Value& seed) {
   const Array zero = scalar(t, DType::kUint32, 0);
   if (seed.array() == nullptr)
-    return stacked(t, zero, scalar(t, DType::kUint32, t.to_int(seed, "a seed") & int64_t{UINT32_MAX}));
+    return stacked_pair(t, zero, scalar(t, DType::kUint32, t.to_int(seed, "a seed") & int64_t{UINT32_MAX}));
   const Array& given = *seed.array();
   if (given.rank() != 0 || !tensor::is_integer(given.dtype())) t.refuse("a seed is an integer, got " + describe(seed));
-  if (tensor::row(given.dtype()).bits < 64) return stacked(t, zero, t.convert(given, DType::kUint32));
+  if (tensor::row(given.dtype()).bits < 64) return stacked_pair(t, zero, t.convert(given, DType::kUint32));
   const Array upper = t.op("stablehlo.shift_right_logical", {given, t.full_like(given, int64_t{32})});
-  return stacked(t, t.convert(upper, DType::kUint32), t.convert(given, DType::kUint32));
+  return stacked_pair(t, t.convert(upper, DType::kUint32), t.convert(given, DType::kUint32));
 }
 
 Value fold_in(Tracer& t, const Arguments& a) {
   const Array data = t.convert(t.array(a["data"]), DType::kUint32);
   if (data.rank() != 0) t.refuse("fold_in takes one integer, got " + describe(a["data"]));
   const auto [x, y] = threefry(t, random_key(t, a["key"]), scalar(t, DType::kUint32, 0), data);
-  return stacked(t, x, y);
+  return stacked_pair(t, x, y);
 }
 
 Array randint(Tracer& t, const Key& key, const tensor::Dims& dims, const Value& low, const Value& high, DType dtype) {

@@ -265,7 +265,8 @@ std::vector<Array> starts_in_dim(Tracer& t, const Value& start, const Array& x, 
 void check_sizes(Tracer& t, const Array& x, const std::vector<int64_t>& sizes) {
   bool fits = sizes.size() == x.dims().size();
   for (size_t i = 0; fits && i < sizes.size(); ++i) fits = sizes[i] >= 0 && sizes[i] <= x.dims()[i];
-  if (!fits) t.refuse("slices of sizes " + shape_text(sizes) + " do not fit into shape " + shape_text(x.dims()));
+  if (!fits)
+    t.refuse(fmt::format("slices of sizes {} do not fit into shape {}", shape_text(sizes), shape_text(x.dims())));
 }
 
 Array sliced_in_dim(Tracer& t, const Array& x, const Value& start, int64_t size, int64_t axis) {

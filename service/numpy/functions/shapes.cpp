@@ -307,7 +307,7 @@ Value tile(Tracer& t, const Arguments& a) {
 }
 
 // Where row - column says so, else 0.
-Value triangle(Tracer& t, const Arguments& a, bool lower) {
+Value triangle_of(Tracer& t, const Arguments& a, bool lower) {
   const Array x = t.array(a["m"]);
   if (x.rank() < 2) t.refuse("tril and triu take arrays of two dimensions or more");
   const tensor::TensorType type{DType::kInt32, {x.dims()[static_cast<size_t>(x.rank() - 2)], x.dims().back()}};
@@ -491,8 +491,8 @@ std::vector<FunctionRow> joining() {
 
 std::vector<FunctionRow> diagonals() {
   return {
-      {"jnp.tril", "m, k=0", [](Tracer& t, const Arguments& a) { return triangle(t, a, true); }},
-      {"jnp.triu", "m, k=0", [](Tracer& t, const Arguments& a) { return triangle(t, a, false); }},
+      {"jnp.tril", "m, k=0", [](Tracer& t, const Arguments& a) { return triangle_of(t, a, true); }},
+      {"jnp.triu", "m, k=0", [](Tracer& t, const Arguments& a) { return triangle_of(t, a, false); }},
       {"jnp.diag", "v, k=0", diag},
       {"jnp.diagonal", "a, offset=0, axis1=0, axis2=1",
        [](Tracer& t, const Arguments& a) -> Value {

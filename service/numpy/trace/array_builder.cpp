@@ -210,7 +210,7 @@ Array ArrayBuilder::broadcast_to(const Array& array, const tensor::Dims& dims) {
     fits = array.dims()[i] == 1 || array.dims()[i] == dims[offset + i];
     into.push_back(static_cast<int64_t>(offset + i));
   }
-  if (!fits) refuse("shape " + shape_text(array.dims()) + " cannot be broadcast to " + shape_text(dims));
+  if (!fits) refuse(fmt::format("shape {} cannot be broadcast to {}", shape_text(array.dims()), shape_text(dims)));
   return broadcast_in_dim(array, dims, into);
 }
 

@@ -1,5 +1,7 @@
 // Control flow on arrays: branches and loops become regions. What a branch gives is joined leaf by leaf, and what a
 // loop carries keeps its types; a weak type gives way to the other side, as in jax.lax.cond and while_loop.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/numpy/trace/tracer.h"
@@ -9,13 +11,7 @@ namespace {
 
 bool is_data(const Value& leaf) { return leaf.is_number() || leaf.array() != nullptr; }
 
-std::vector<Value> leaves_of(const Value& value) {
-  std::vector<Value> out;
-  for_each_leaf(value, [&](const Value& leaf) { out.push_back(leaf); });
-  return out;
-}
-
-std::vector<Value> leaves_of(const std::vector<Value>& values) {
+std::vector<Value> all_leaves(const std::vector<Value>& values) {
   std::vector<Value> out;
   for (const Value& value : values) {
     const std::vector<Value> more = leaves_of(value);
@@ -104,8 +100,8 @@ std::vector<Value> Tracer::joined(std::vector<Branch>& branches, const Array& in
     for (Branch& branch : branches) {
       if (out[k].is<Undefined>()) branch.results[k] = out[k];
       if (same_structure(branch.results[k], out[k])) continue;
-      refuse("the branches give " + names[k] + " different structures: " + structure_text(out[k]) + " and " +
-             structure_text(branch.results[k]));
+      refuse(fmt::format("the branches give {} different structures: {} and {}", names[k], structure_text(out[k]),
+                         structure_text(branch.results[k])));
     }
     std::vector<std::vector<Value>> sides;
     for (const Branch& branch : branches) sides.push_back(leaves_of(branch.results[k]));
@@ -122,12 +118,13 @@ std::vector<Value> Tracer::joined(std::vector<Branch>& branches, const Array& in
       leaf.type = is_data(leaf.sides[0]) ? type_of(leaf.sides[0]) : WeakType{};
       for (const Value& side : leaf.sides) {
         if (!is_data(side))
-          refuse("the branches give " + names[k] + " different values that are no arrays: " + describe(leaf.sides[0]) +
-                 " and " + describe(leaf.sides.back()));
+          refuse(fmt::format("the branches give {} different values that are no arrays: {} and {}", names[k],
+                             describe(leaf.sides[0]), describe(leaf.sides.back())));
         const auto type = agreed(leaf.type, type_of(side));
         if (!type || dims_of(side) != dims_of(leaf.sides[0])) {
-          refuse("the branches give " + names[k] + " different types: " + describe(leaf.sides[0]) + " and " +
-                 describe(side) + "; convert one with .astype, or jnp.broadcast_to");
+          refuse(fmt::format(
+              "the branches give {} different types: {} and {}; convert one with .astype, or jnp.broadcast_to",
+              names[k], describe(leaf.sides[0]), describe(side)));
         }
         leaf.type = *type;
       }
@@ -158,7 +155,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
     const std::vector<Value>& carried, const std::vector<std::string>& names, std::vector<WeakType>& types,
     const std::function<Value(const std::vector<Value>&)>& test,
     const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
-  const std::vector<Value> leaves = leaves_of(carried);
+  const std::vector<Value> leaves = all_leaves(carried);
   std::vector<ir::Type> carried_types;
   std::vector<ir::ValueId> initial;
   std::vector<std::string> owners;  // the name that each leaf is a part of
@@ -198,27 +195,30 @@ std::optional<std::vector<Value>> Tracer::try_loop(
     for (size_t k = 0; k < carried.size(); ++k) {
       if (const auto* undefined = results[k].as<Undefined>()) refuse(undefined->why);
       if (same_structure(results[k], carried[k])) continue;
-      refuse("a loop on arrays changes the structure of '" + names[k] + "' from " + structure_text(carried[k]) +
-             " to " + structure_text(results[k]));
+      refuse(fmt::format("a loop on arrays changes the structure of '{}' from {} to {}", names[k],
+                         structure_text(carried[k]), structure_text(results[k])));
     }
-    const std::vector<Value> after = leaves_of(results);
+    const std::vector<Value> after = all_leaves(results);
     std::vector<ir::ValueId> out;
     for (size_t i = 0; i < leaves.size(); ++i) {
       if (!is_data(leaves[i])) {
         if (!is_same_static(leaves[i], after[i]))
-          refuse("a loop on arrays changes '" + owners[i] + "', which is " + describe(leaves[i]) + " and no array");
+          refuse(
+              fmt::format("a loop on arrays changes '{}', which is {} and no array", owners[i], describe(leaves[i])));
         continue;
       }
       if (!is_data(after[i]) || dims_of(after[i]) != dims_of(leaves[i])) {
-        refuse("a loop on arrays changes the shape of '" + owners[i] + "': it begins as " + describe(leaves[i]) +
-               " and becomes " + describe(after[i]));
+        refuse(fmt::format("a loop on arrays changes the shape of '{}': it begins as {} and becomes {}", owners[i],
+                           describe(leaves[i]), describe(after[i])));
       }
       const WeakType type = type_of(after[i]);
       const auto both = agreed(types[i], type);
       // A strong type stays; a weak one gives way, and the body is traced again with the other.
       if (!both || (!types[i].weak && both->dtype != types[i].dtype)) {
-        refuse("a loop on arrays changes the type of '" + owners[i] + "': it begins as " + describe(leaves[i]) +
-               " and becomes " + describe(after[i]) + "; let it begin with the other type");
+        refuse(
+            fmt::format("a loop on arrays changes the type of '{}': it begins as {} and becomes {}; let it begin with "
+                        "the other type",
+                        owners[i], describe(leaves[i]), describe(after[i])));
       }
       if (types[i].weak && !(*both == types[i])) {
         types[i] = *both;
@@ -242,7 +242,7 @@ std::vector<Value> Tracer::loop(std::vector<Value> carried, const std::vector<st
                                 const std::function<Value(const std::vector<Value>&)>& test,
                                 const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
   std::vector<WeakType> types;
-  for (const Value& leaf : leaves_of(carried)) types.push_back(is_data(leaf) ? type_of(leaf) : WeakType{});
+  for (const Value& leaf : all_leaves(carried)) types.push_back(is_data(leaf) ? type_of(leaf) : WeakType{});
   const Place place = this->place();
   // Types only become stronger or wider, so that this ends.
   constexpr int kMostAttempts = 8;
@@ -264,7 +264,7 @@ std::vector<Value> Tracer::counted_loop(const Value& start, const Value& stop, c
   if (stride == 0) refuse("the step of a range cannot be 0");
   std::vector<Array> bounds = promoted_arrays({start, stop});
   if (!tensor::is_integer(bounds[0].dtype()) || bounds[0].rank() != 0 || bounds[1].rank() != 0)
-    refuse("a range takes whole numbers, got " + describe(start) + " and " + describe(stop));
+    refuse(fmt::format("a range takes whole numbers, got {} and {}", describe(start), describe(stop)));
   carried.insert(carried.begin(), Value(bounds[0]));
   names.insert(names.begin(), "the index");
   std::vector<Value> made = loop(

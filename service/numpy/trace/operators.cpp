@@ -79,7 +79,7 @@ Value Tracer::unary(std::string_view op, const Value& value) {
     if (is_bool) refuse("'" + std::string(op) + "' takes no bools; '~' and jnp.logical_not invert them");
     return op == "-" ? negate(*held) : *held;
   }
-  if (!value.is_number()) refuse("'" + std::string(op) + "' is not possible with " + describe(value));
+  if (!value.is_number()) refuse(fmt::format("'{}' is not possible with {}", op, describe(value)));
   if (op == "~") {
     if (!::meshd::numpy::is_integer(value)) refuse("'~' takes integers and bools, got " + describe(value));
     return ~as_integer(value);
@@ -124,7 +124,7 @@ Value Tracer::array_binary(std::string_view op, const Value& a, const Value& b) 
   const std::vector<Array> both = broadcast_arrays({a, b});
   const DType dtype = both[0].dtype();
   if (!tensor::is_integer(dtype) && dtype != DType::kBool)
-    refuse("'" + std::string(op) + "' takes integers and bools; got " + describe(a) + " and " + describe(b));
+    refuse(fmt::format("'{}' takes integers and bools; got {} and {}", op, describe(a), describe(b)));
   if (op == "&") return logical_and(both[0], both[1]);
   if (op == "|") return logical_or(both[0], both[1]);
   if (op == "^") return this->op("stablehlo.xor", both);
@@ -282,9 +282,10 @@ Value Tracer::comparison(std::string_view op, const Value& a, const Value& b) {
 
 bool Tracer::truth(const Value& value, std::string_view what) {
   if (const Array* held = value.array()) {
-    refuse("'" + std::string(what) + "' needs to know the truth of " + describe(Value(*held)) +
-           " while the program is traced; on arrays use &, | and ~, or jnp.logical_and, jnp.logical_or, "
-           "jnp.logical_not, jnp.where");
+    refuse(
+        fmt::format("'{}' needs to know the truth of {} while the program is traced; on arrays use &, | and ~, or "
+                    "jnp.logical_and, jnp.logical_or, jnp.logical_not, jnp.where",
+                    what, describe(Value(*held))));
   }
   if (const auto* undefined = value.as<Undefined>()) refuse(undefined->why);
   if (value.is_none()) return false;

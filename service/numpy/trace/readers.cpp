@@ -1,4 +1,6 @@
 // Static values that functions take: numbers, sizes, axes, dtypes; and arrays of whatever a program gives.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,8 +53,8 @@ tensor::Dims Tracer::dims_of(const Value& value) {
   for (size_t i = 0; i < sequence->items.size(); ++i) {
     tensor::Dims dims = dims_of(sequence->items[i]);
     if (i > 0 && dims != inner)
-      refuse("a list whose elements have different shapes, " + shape_text(inner) + " and " + shape_text(dims) +
-             ", is no array");
+      refuse(fmt::format("a list whose elements have different shapes, {} and {}, is no array", shape_text(inner),
+                         shape_text(dims)));
     inner = std::move(dims);
   }
   inner.insert(inner.begin(), static_cast<int64_t>(sequence->items.size()));
@@ -161,8 +163,10 @@ int64_t Tracer::to_int(const Value& value, std::string_view what) {
   if (const auto* integer = value.as<int64_t>()) return *integer;
   if (const auto* truth = value.as<bool>()) return *truth ? 1 : 0;
   if (value.array() != nullptr) {
-    refuse(std::string(what) + " has to be a static int, got " + describe(value) +
-           "; sizes and axes cannot depend on data (make the argument static, or use x.shape)");
+    refuse(
+        fmt::format("{} has to be a static int, got {}; sizes and axes cannot depend on data (make the argument "
+                    "static, or use x.shape)",
+                    what, describe(value)));
   }
   refuse(std::string(what) + " has to be an int, got " + describe(value));
 }

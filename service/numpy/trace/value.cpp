@@ -105,6 +105,12 @@ void for_each_leaf(const Value& value, const std::function<void(const Value&)>& 
   }
 }
 
+std::vector<Value> leaves_of(const Value& value) {
+  std::vector<Value> out;
+  for_each_leaf(value, [&](const Value& leaf) { out.push_back(leaf); });
+  return out;
+}
+
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& leaf) {
   if (const auto* held = value.as<SequenceRef>()) {
     auto copy = std::make_shared<Sequence>(Sequence{(*held)->is_tuple, (*held)->region, {}, {}});

@@ -164,6 +164,7 @@ std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict)
 /// A tree as JAX flattens it: tuples and lists in order, dicts by sorted keys, None without leaves.
 /// Calls `leaf` for each value that is none of these.
 void for_each_leaf(const Value& value, const std::function<void(const Value&)>& leaf);
+std::vector<Value> leaves_of(const Value& value);
 /// The same tree with what `leaf` gives at each leaf.
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& leaf);
 /// True when both have the same nodes, whatever the leaves are. Lists and tuples are different nodes.

@@ -274,7 +274,7 @@ Values expand_index_select(const OpView& view, Writer& writer) {
 
 // cross-replica-sum, trace
 
-std::vector<ir::Type> infer_same(const OpView& view) {
+std::vector<ir::Type> infer_cross_replica(const OpView& view) {
   expect_operand_count(view, "cross-replica-sum", 1);
   expect_tensor(view, "cross-replica-sum", 0);
   return agree(view, "cross-replica-sum C1", {view.operands[0]});
@@ -366,7 +366,7 @@ std::vector<OpDef> make_composed_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"replica_groups", true, "who is summed with whom"}}},
-                  .infer = infer_same,
+                  .infer = infer_cross_replica,
                   .expand = expand_cross_replica_sum});
   rows.push_back({.name = "stablehlo.trace",
                   .summary = "a mark for profiles; nothing happens",

@@ -121,7 +121,7 @@ const std::vector<OlderCall>& older_calls() {
 }
 
 /// The letter before the routine: s and d are real, c and z complex.
-bool is_complex(char letter) { return letter == 'c' || letter == 'z'; }
+bool is_complex_letter(char letter) { return letter == 'c' || letter == 'z'; }
 
 /// The row of a target such as lapack_sgeqrf, or null.
 const OlderCall* find_older(std::string_view target) {
@@ -130,7 +130,7 @@ const OlderCall* find_older(std::string_view target) {
     const std::string_view name = target.substr(call.prefix.size());
     constexpr std::string_view kRoutineLetters = "sdcz";
     if (kRoutineLetters.find(name[0]) != std::string_view::npos &&
-        name.substr(1) == (is_complex(name[0]) ? call.complex : call.real))
+        name.substr(1) == (is_complex_letter(name[0]) ? call.complex : call.real))
       return &call;
   }
   return nullptr;
@@ -157,7 +157,7 @@ std::vector<ValueId> expand(const OpView& view, Writer& writer, const std::strin
   const std::vector<ValueId>& operands = view.op->operands;
   const char letter = target[call.prefix.size()];
   const std::vector<size_t>& kept =
-      is_complex(letter) && !call.complex_results.empty() ? call.complex_results : call.results;
+      is_complex_letter(letter) && !call.complex_results.empty() ? call.complex_results : call.results;
   if (operands.size() <= call.leading || view.results.size() <= *std::max_element(kept.begin(), kept.end())) {
     reject(view, fmt::format("custom_call @{}: must have more than {} operands and {} or more results, got {} and {}",
                              target, call.leading, kept.size(), operands.size(), view.results.size()));

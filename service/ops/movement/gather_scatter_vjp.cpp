@@ -48,7 +48,7 @@ Term clamped_to(Term indices, Term most) {
 }
 
 // Sizes of the windows of a scatter, by dimension of the operand.
-Ints window_sizes(const WindowDims& dims, const Dims& operand, const Dims& updates) {
+Ints window_extents(const WindowDims& dims, const Dims& operand, const Dims& updates) {
   Ints sizes(operand.size(), 1);
   const Ints windows = window_dims(dims, static_cast<int64_t>(operand.size()));
   for (size_t i = 0; i < windows.size(); ++i)
@@ -92,7 +92,7 @@ struct ScatterPart {
 ScatterPart part_of(const Vjp& v, const WindowDims& dims, size_t i) {
   const Term updates = v.x(scatter_count(v.view) + 1 + i);
   const Dims operand = v.x(i).dims();
-  return {updates, operand, window_sizes(dims, operand, updates.dims())};
+  return {updates, operand, window_extents(dims, operand, updates.dims())};
 }
 
 Term gathered(const WindowDims& dims, Term from, Term indices, const Ints& sizes) {

@@ -75,7 +75,7 @@ std::vector<ir::Type> infer_grad(const OpView& view) {
   return agree(view, "batch_norm_grad C4", {view.operands[0], view.operands[1], view.operands[1]});
 }
 
-FactorRule rule_with(const OpView& view, FactorKind others) {
+FactorRule normalization_rule(const OpView& view, FactorKind others) {
   const Dims& dims = view.operands[0].dims();
   const int64_t feature = feature_of(view);
   const auto places = [&](std::span<const ir::Type> types, size_t dim) {
@@ -97,9 +97,9 @@ FactorRule rule_with(const OpView& view, FactorKind others) {
   return builder.build();
 }
 
-FactorRule inference_rule(const OpView& view) { return rule_with(view, FactorKind::kPassThrough); }
+FactorRule inference_rule(const OpView& view) { return normalization_rule(view, FactorKind::kPassThrough); }
 /// Mean and variance need all elements of a feature.
-FactorRule statistics_rule(const OpView& view) { return rule_with(view, FactorKind::kNeedReplication); }
+FactorRule statistics_rule(const OpView& view) { return normalization_rule(view, FactorKind::kNeedReplication); }
 
 double epsilon_of(const OpView& view) {
   const ir::Attribute* epsilon = ir::find(attributes_of(view), "epsilon");

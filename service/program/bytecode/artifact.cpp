@@ -1,5 +1,7 @@
 #include "service/program/bytecode/artifact.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -84,8 +86,8 @@ ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* m
   }
   for (const KnownFile& known : kKnownFiles) {
     if (!known.is_one(bytes)) continue;
-    throw core::Error("unsupported_format", "the bytes are " + std::string(known.what) +
-                                                ", which is not read here: " + std::string(known.instead));
+    throw core::Error("unsupported_format",
+                      fmt::format("the bytes are {}, which is not read here: {}", known.what, known.instead));
   }
   if (is_text(bytes)) return {std::string(bytes), {}, {}};
   throw core::Error("program_syntax",

@@ -1,5 +1,7 @@
 #include "service/program/bytecode/vhlo_ops.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/program/bytecode/dialect_encodings.h"
@@ -39,8 +41,8 @@ class VhloAttributes {
 
  private:
   [[noreturn]] static void wrong_kind_of(std::string_view name, std::string_view expected) {
-    throw core::Error("program_syntax", "attribute '" + std::string(name) + "' of a VHLO op in the bytecode must be " +
-                                            std::string(expected));
+    throw core::Error("program_syntax",
+                      fmt::format("attribute '{}' of a VHLO op in the bytecode must be {}", name, expected));
   }
 
   void begin_entry() {

@@ -1,5 +1,7 @@
 #include "service/program/gradient/backward.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -52,8 +54,8 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
   if (derivative.vjp == nullptr) {
     const std::string name = ir::string_or(op.attributes, "call_target_name", "");
     ir::fail("unsupported_op", op.location,
-             "the derivative of '" + op.name + "'" + (name.empty() ? "" : " of target '" + name + "'") +
-                 " is not supported");
+             fmt::format("the derivative of '{}'{} is not supported", op.name,
+                         name.empty() ? "" : " of target '" + name + "'"));
   }
   const ops::OpInstance instance(function_, op);
   ops::Writer writer(function_, out, op);
@@ -157,8 +159,8 @@ void Backward::clean(ir::Region& region, const ir::Op& source) const {
   const ir::Op* effect = ir::first_op(region, [&](const ir::Op& op) { return has_effect(function_, op); });
   if (effect == nullptr) return;
   ir::fail("unsupported_op", effect->location,
-           "the derivative of '" + source.name + "' needs what '" + effect->name +
-               "' within it gives, and an effect must not happen twice");
+           fmt::format("the derivative of '{}' needs what '{}' within it gives, and an effect must not happen twice",
+                       source.name, effect->name));
 }
 
 }  // namespace meshd::program

@@ -1,4 +1,6 @@
 // Manual computations of the backward pass.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -14,10 +16,11 @@ namespace {
 using sharding::TensorSharding;
 
 [[noreturn]] void refuse_manual(const ir::Op& op, const std::string& why) {
-  ir::fail("unsupported_op", op.location, "the derivative of '" + op.name + "' is not supported where " + why);
+  ir::fail("unsupported_op", op.location,
+           fmt::format("the derivative of '{}' is not supported where {}", op.name, why));
 }
 
-const std::vector<TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
+const std::vector<TensorSharding>& manual_shardings(const ir::Op& op, std::string_view name) {
   return ir::find(op.attributes, name)->as<ir::ShardingAttr>()->shardings;
 }
 
@@ -91,8 +94,8 @@ ir::ValueId summed_over_replicas(ops::Writer& writer, ir::ValueId value, const T
 
 void Backward::manual(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
   if (!captured({&op.regions[0]}).empty()) refuse_manual(op, "its body reads values from outside of it");
-  const std::vector<TensorSharding>& in = shardings_of(op, "in_shardings");
-  const std::vector<TensorSharding>& given = shardings_of(op, "out_shardings");
+  const std::vector<TensorSharding>& in = manual_shardings(op, "in_shardings");
+  const std::vector<TensorSharding>& given = manual_shardings(op, "out_shardings");
   ir::Region made;
   std::unordered_map<ir::ValueId, ir::ValueId> names;
   for (const ir::ValueId id : op.regions[0].arguments) {

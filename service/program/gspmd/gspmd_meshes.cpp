@@ -66,8 +66,8 @@ std::optional<std::vector<std::vector<int>>> tile_axes(const GspmdSharding& shar
 std::vector<std::vector<int>> fitting_axes(const GspmdSharding& sharding, const mesh::Mesh& mesh) {
   auto axes = tile_axes(sharding, mesh);
   if (!axes) {
-    throw core::Error("unsupported_attribute",
-                      "tiles " + in_brackets(sharding.tile) + " are not full axes of the mesh " + mesh::to_text(mesh));
+    throw core::Error("unsupported_attribute", fmt::format("tiles {} are not full axes of the mesh {}",
+                                                           in_brackets(sharding.tile), mesh::to_text(mesh)));
   }
   return std::move(*axes);
 }

@@ -1,5 +1,7 @@
 #include "service/program/parse/other_languages.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "service/ir/program.h"
@@ -65,7 +67,7 @@ void refuse_other_languages(std::string_view text) {
   for (const Beginning& each : kBeginnings) {
     if (!text.substr(indent).starts_with(each.text)) continue;
     ir::fail("program_syntax", {line, static_cast<int>(indent) + 1, {}, -1, {}},
-             "this is " + std::string(each.is) + ", not StableHLO: " + std::string(each.instead));
+             fmt::format("this is {}, not StableHLO: {}", each.is, each.instead));
   }
 }
 

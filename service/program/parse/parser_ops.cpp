@@ -58,8 +58,7 @@ void refuse_doubles(const ir::Op& op) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice == names.end()) return;
-  ir::fail("program_syntax", op.location,
-           "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
+  ir::fail("program_syntax", op.location, fmt::format("attribute '{}' of '{}' is given twice", *twice, op.name));
 }
 
 /// XLA's own printers, and texts before 2023, name ops by the dialect that StableHLO came from, which also has those of
@@ -87,7 +86,8 @@ std::string nearest_op(const std::string& name) {
 
 void Parser::set_op(OperationState& state, const Token& where, std::string name) {
   state.def = find_op(name);
-  if (state.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported" + nearest_op(name));
+  if (state.def == nullptr)
+    fail("unsupported_op", where, fmt::format("op '{}' is not supported{}", name, nearest_op(name)));
   state.op.code = ops::code_of(*state.def);
   state.op.name = std::string(state.def->name);
 }
@@ -220,7 +220,7 @@ void Parser::generic_op(OperationState& state) {
       const auto found =
           std::find_if(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
       if (found == known.end() && !is_dropped(name))
-        fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
+        fail("unsupported_attribute", where, fmt::format("op '{}' has no attribute '{}'", op.name, name));
       if (found == known.end()) continue;
       name_direction(entry);
       if (found->kept_as.empty()) continue;

@@ -107,7 +107,7 @@ sharding::AxisRef Parser::axis_ref(const mesh::Mesh& mesh) {
   const Token name = expect(TokenKind::kString, "the name of an axis");
   const auto index = mesh.axis_index(unescape(name));
   if (!index) {
-    fail("invalid_program", name, "unknown axis " + std::string(name.text) + ", the mesh is " + mesh::to_text(mesh));
+    fail("invalid_program", name, fmt::format("unknown axis {}, the mesh is {}", name.text, mesh::to_text(mesh)));
   }
   sharding::AxisRef out;
   out.axis = *index;

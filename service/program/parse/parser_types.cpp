@@ -127,8 +127,8 @@ Parser::ElementType Parser::element_type() {
   if (dtype) return {.dtype = *dtype, .is_index = word.text == "index"};
   const auto meant = tensor::dtype_meant(word.text);
   fail("unsupported_dtype", word,
-       "element type " + describe(word) + " is not supported" +
-           core::did_you_mean(meant ? tensor::row(*meant).stablehlo : std::string_view()));
+       fmt::format("element type {} is not supported{}", describe(word),
+                   core::did_you_mean(meant ? tensor::row(*meant).stablehlo : std::string_view())));
 }
 
 tensor::Dims Parser::encoding(const tensor::Dims& dims, const Token& start) {

@@ -37,7 +37,7 @@ void leaves_of(const ir::Type& type, const std::string& path, std::vector<Leaf>&
 }
 
 /// The strings of a tuple's leaves; empty where the parameter has none.
-std::vector<std::string> shardings_of(const ir::Parameter& parameter, size_t leaves) {
+std::vector<std::string> leaf_shardings(const ir::Parameter& parameter, size_t leaves) {
   const ir::Attribute* attribute = ir::find(parameter.attributes, kSharding);
   const auto* text = attribute == nullptr ? nullptr : attribute->as<ir::StringAttr>();
   if (text == nullptr) return {};  // another kind of attribute is refused behind
@@ -64,7 +64,7 @@ std::vector<ir::Parameter> leaf_parameters(const ir::Parameter& parameter) {
   }
   std::vector<Leaf> leaves;
   leaves_of(parameter.type, {}, leaves);
-  const std::vector<std::string> shardings = shardings_of(parameter, leaves.size());
+  const std::vector<std::string> shardings = leaf_shardings(parameter, leaves.size());
   std::vector<ir::Parameter> out;
   for (size_t i = 0; i < leaves.size(); ++i) {
     ir::Parameter& leaf = out.emplace_back(parameter);

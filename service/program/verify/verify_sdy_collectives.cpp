@@ -58,13 +58,14 @@ class Collective {
 
   void same_mesh() const {
     if (operand_.mesh->axes == result_.mesh->axes && operand_.mesh->device_ids == result_.mesh->device_ids) return;
-    fail("the operand is over " + mesh::to_text(*operand_.mesh) + ", the result over " + mesh::to_text(*result_.mesh));
+    fail(fmt::format("the operand is over {}, the result over {}", mesh::to_text(*operand_.mesh),
+                     mesh::to_text(*result_.mesh)));
   }
 
   void permute() const {
     if (operand_.mesh->axes != result_.mesh->axes) {
-      fail("the operand's mesh is " + mesh::to_text(*operand_.mesh) + ", the result's is " +
-           mesh::to_text(*result_.mesh) + "; a permutation needs the same axes");
+      fail(fmt::format("the operand's mesh is {}, the result's is {}; a permutation needs the same axes",
+                       mesh::to_text(*operand_.mesh), mesh::to_text(*result_.mesh)));
     }
     for (size_t d = 0; d < result_.dims.size(); ++d) {
       const int64_t before = operand_.part_count(static_cast<int64_t>(d));
@@ -89,7 +90,7 @@ class Collective {
     const size_t end = text.rfind('"');
     const std::string name = text.substr(1, end - 1);
     const auto index = result_.mesh->axis_index(name);
-    if (!index) fail("unknown axis \"" + name + "\", the mesh is " + mesh::to_text(*result_.mesh));
+    if (!index) fail(fmt::format("unknown axis \"{}\", the mesh is {}", name, mesh::to_text(*result_.mesh)));
     sharding::AxisRef out{*index, 1, 0};
     if (end + 1 < text.size()) {
       const size_t close = text.find(')', end);

@@ -28,8 +28,7 @@ const std::vector<TensorSharding>* shardings_of(const ir::Op& op, std::string_vi
   if (attribute == nullptr) return nullptr;
   const auto* shardings = attribute->as<ir::ShardingAttr>();
   if (shardings == nullptr) {
-    ir::fail("invalid_program", op.location,
-             "attribute '" + std::string(name) + "' of '" + op.name + "' must hold shardings");
+    ir::fail("invalid_program", op.location, fmt::format("attribute '{}' of '{}' must hold shardings", name, op.name));
   }
   return &shardings->shardings;
 }
@@ -148,8 +147,9 @@ class ShardingVerifier {
         for (const sharding::AxisRef& axis : axes) {
           const std::string& name = sharding.mesh->axes[static_cast<size_t>(axis.axis)].name;
           if (std::find(bound.axes.begin(), bound.axes.end(), name) == bound.axes.end()) continue;
-          ir::fail("invalid_program", op.location,
-                   "'" + op.name + "' uses axis \"" + name + "\", which an enclosing sdy.manual_computation has bound");
+          ir::fail(
+              "invalid_program", op.location,
+              fmt::format("'{}' uses axis \"{}\", which an enclosing sdy.manual_computation has bound", op.name, name));
         }
       };
       for (const sharding::DimSharding& dim : sharding.dims) check(dim.axes);
@@ -268,7 +268,7 @@ class ShardingVerifier {
     for (const std::string& name : manual_axes) {
       if (bound.mesh != nullptr && !bound.mesh->axis_index(name)) {
         ir::fail("invalid_program", op.location,
-                 "manual axis \"" + name + "\" is not of the mesh " + mesh::to_text(*bound.mesh));
+                 fmt::format("manual axis \"{}\" is not of the mesh {}", name, mesh::to_text(*bound.mesh)));
       }
     }
     note_body(op, manual_axes);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/app/environment.h"
+#include "api/app/command_line/environment.h"
 
 namespace meshd::api {
 namespace {

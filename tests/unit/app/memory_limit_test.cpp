@@ -1,4 +1,4 @@
-#include "api/app/memory_limit.h"
+#include "api/app/serving/memory_limit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The file of tokens: every form of a line, and what is refused with the line's number and without the token.
 #include <gtest/gtest.h>
 
-#include "api/app/token_file.h"
+#include "api/app/access/token_file.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 

@@ -52,7 +52,8 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
     for (const std::string& name : axis_names) {
       const auto axis = mesh->axis_index(name);
       if (!axis)
-        ir::fail("invalid_program", op.location, "manual axis '" + name + "' is not an axis of " + mesh::to_sdy(*mesh));
+        ir::fail("invalid_program", op.location,
+                 fmt::format("manual axis '{}' is not an axis of {}", name, mesh::to_sdy(*mesh)));
       inner.manual |= mask_of(context.views.sub_axes_of(mesh, {*axis, 1, 0}));
     }
   }

@@ -1,0 +1,87 @@
+#include "api/routes/runs/run_answer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "api/codecs/files/npy.h"
+#include "api/routes/arrays/array_stream.h"
+#include "service/arrays/regions/region.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr size_t kLongestAnswerField = 4096;
+constexpr DataForm kFilesOfResults[] = {DataForm::kJson, DataForm::kNpz, DataForm::kSafetensors, DataForm::kNpy};
+
+}  // namespace
+
+// In milliseconds with four decimals (a small run takes less than a microsecond); the stages add up to `total`.
+std::string server_timing(const jobs::JobTimings& job, const RequestTimes& request) {
+  const auto ms = [](std::chrono::steady_clock::duration time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+  };
+  const double receive = ms(request.handled - request.received);
+  const double decode = ms(request.decoded - request.handled) - job.parse_ms;  // the text is parsed as it is decoded
+  const double encode = ms(request.encoded - request.done);
+  const double in_job = job.lower_ms + job.bind_ms + job.queue_ms + job.run_ms + job.commit_ms;
+  return fmt::format(
+      "receive;dur={:.4f}, decode;dur={:.4f}, parse;dur={:.4f}, lower;dur={:.4f}, bind;dur={:.4f}, queue;dur={:.4f}, "
+      "run;dur={:.4f}, commit;dur={:.4f}, encode;dur={:.4f}, other;dur={:.4f}, total;dur={:.4f}",
+      receive, std::max(0.0, decode), job.parse_ms, job.lower_ms, job.bind_ms, job.queue_ms, job.run_ms, job.commit_ms,
+      encode, std::max(0.0, ms(request.done - request.decoded) - in_job), ms(request.encoded - request.received));
+}
+
+std::optional<DataForm> results_file(const Request& request, const jobs::JobRequest& job) {
+  const FormRow* row = preferred_form(request, kFilesOfResults);
+  if (row == nullptr || row->form == DataForm::kJson) return std::nullopt;
+  if (job.results != jobs::ResultMode::kInline) {
+    throw core::Error("not_acceptable",
+                      fmt::format("Accept asks for the results as {}, and /results/encoding says that "
+                                  "none come with the answer; leave one of the two out",
+                                  row->media));
+  }
+  if (row->form == DataForm::kNpy && job.program->results.size() != 1) {
+    throw core::Error("not_acceptable", fmt::format("a .npy file holds one array, the program has {} results; accept "
+                                                    "application/zip or application/x-safetensors",
+                                                    job.program->results.size()));
+  }
+  return row->form;
+}
+
+Response send_results(const Request& request, Services& services, const jobs::JobResult& result,
+                      const jobs::ResultForm& form, DataForm file) {
+  const PageMemory pages = page_memory(services);
+  std::vector<FileEntry> entries;
+  jobs::JobResult rest = result;
+  for (jobs::JobValue& value : rest.results) {
+    auto reader = counted_reader(pages, value.layout, value.type.dtype, std::move(value.shards),
+                                 arrays::full_slices(value.type.dims));
+    entries.push_back({std::to_string(entries.size()), value.type, std::move(reader)});
+    value.shards.clear();
+  }
+  const std::string answer = in_ascii(encode_result(rest, form));
+  const bool fits = answer.size() <= kLongestAnswerField;
+  if (!fits && !rest.effects.empty() && rest.job.empty()) {
+    throw core::Error(
+        "not_acceptable",
+        fmt::format("the run has {} effects, which do not fit into a header field beside a file of results "
+                    "and are kept nowhere: accept application/json, or run in a session or with an "
+                    "Idempotency-Key",
+                    rest.effects.size()));
+  }
+  Response response;
+  if (file == DataForm::kNpy) {
+    ArrayStream stream;
+    stream.add(write_npy_head(entries.front().type));
+    stream.add(std::move(entries.front().region));
+    response = std::move(stream).respond(request, form_row(file).media, "");
+  } else {
+    response = send_file(request, std::move(entries), file, ZipMethod::kStored, "");
+  }
+  response.headers.set("Vary", "Accept, Accept-Encoding");
+  if (fits) response.headers.set("Meshd-Answer", answer);
+  return response;
+}
+
+}  // namespace meshd::api
