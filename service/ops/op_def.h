@@ -233,14 +233,16 @@ struct QuantizedTypes {
   void (*check)(const OpView&) = nullptr;  ///< labelled constraints beyond these (quantized.h); null: none
 };
 
-/// How an op takes tensors whose sizes depend on data, within bounds; program/transform/bounded_ops.h writes it so.
-/// Most forms are those of one op, which they are called after.
+/// How an op takes tensors whose sizes depend on data, within bounds; program/transform/bounded/write_bounded.h writes
+/// it so. Most forms are those of one op, which they are called after.
 enum class BoundedForm : uint8_t {
   kByBody,        ///< kPointwise for pointwise ops, results as operands for barriers; else refused by name
   kPointwise,     ///< sizes pass along; scalar operands beside others
   kBroadcasting,  ///< the same, and the op itself repeats dimensions of one element
   kGetSize,
   kSetSize,
+  kPadToStatic,     ///< XLA's custom call: a value of the bound's shape and its sizes
+  kSliceToDynamic,  ///< its inverse
   kReduce,
   kReduceWindow,
   kDot,

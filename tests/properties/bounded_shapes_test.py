@@ -50,6 +50,22 @@ add(
     program(VECTOR_ARGUMENTS, SIZED + f"%1 = stablehlo.get_dimension_size %0, dim = 0 : ({UP_TO_8}) -> tensor<i32>", "%1", "tensor<i32>"),
     VECTOR,
 )
+PAD_TO_STATIC = f"%1:2 = stablehlo.custom_call @PadToStatic(%0) : ({UP_TO_8}) -> (tensor<8xf32>, tensor<i32>)\n"
+add("pad_to_static", program(VECTOR_ARGUMENTS, SIZED + PAD_TO_STATIC, "%1#0", "tensor<8xf32>"), VECTOR)
+add("pad_to_static_size", program(VECTOR_ARGUMENTS, SIZED + PAD_TO_STATIC, "%1#1", "tensor<i32>"), VECTOR)
+add(
+    "slice_to_dynamic",
+    program(
+        VECTOR_ARGUMENTS,
+        SIZED
+        + PAD_TO_STATIC
+        + "%2 = stablehlo.negate %1#0 : tensor<8xf32>\n"
+        + f"%3 = stablehlo.custom_call @SliceToDynamic(%2, %1#1) : (tensor<8xf32>, tensor<i32>) -> {UP_TO_8}",
+        "%3",
+        UP_TO_8,
+    ),
+    VECTOR,
+)
 for op in ("add", "multiply", "maximum", "minimum"):
     add(
         "reduce_" + op,
@@ -532,6 +548,9 @@ EXPECTED = {
     "set2": lambda x, n: x[:n],
     "neg": lambda x, n: -x[:n] * x[:n],
     "get": lambda x, n: np.int32(n),
+    "pad_to_static": lambda x, n: np.where(np.arange(8) < n, x, F32(0)),
+    "pad_to_static_size": lambda x, n: np.int32(n),
+    "slice_to_dynamic": lambda x, n: -x[:n],
     "reduce_add": lambda x, n: x[:n].sum(),
     "reduce_multiply": lambda x, n: x[:n].prod(),
     "reduce_maximum": lambda x, n: x[:n].max(initial=0),

@@ -122,9 +122,18 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
        .body = LocalKernel{prepare_approx_top_k}},
+      {.target = "PadToStatic",
+       .kind = CustomCallKind::kBounds,
+       .summary =
+           "a value whose size depends on data as one of its bound's shape, zeros behind the size; and its sizes",
+       .bounded = BoundedForm::kPadToStatic},
       explained("ProductOfElementaryHouseholderReflectors", householder_rule),
       explained("Qr", qr_rule),
       explained("QrDecompositionBlock", qr_rule),
+      {.target = "SliceToDynamic",
+       .kind = CustomCallKind::kBounds,
+       .summary = "the first elements of a value, as many as operands say: what PadToStatic undoes",
+       .bounded = BoundedForm::kSliceToDynamic},
       explained("_SPMDInternalOp_RotateRight", pointwise_rule),
       {.target = "mhlo.topk",
        .summary = "the largest or smallest elements of the last dimension and their indices",
@@ -261,6 +270,11 @@ std::string target_of(const OpView& view) {
   return target;
 }
 
+BoundedForm bounded_form(const ir::Op& op) {
+  const CustomCallDef* call = find_custom_call(op);
+  return call == nullptr ? ops::op(op.code).bounded : call->bounded;
+}
+
 std::optional<std::string> reason_not_run(const OpView& view) {
   const std::string target = target_of(view);
   const CustomCallDef* row = find_custom_call(target);
@@ -275,6 +289,7 @@ std::optional<std::string> reason_not_run(const OpView& view) {
     case CustomCallKind::kShardingMarker:
     case CustomCallKind::kIdentity:
     case CustomCallKind::kShapeAssertion:
+    case CustomCallKind::kBounds:
       return std::nullopt;
     case CustomCallKind::kFullToShard:
     case CustomCallKind::kShardToFull:

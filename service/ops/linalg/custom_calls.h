@@ -22,6 +22,7 @@ enum class CustomCallKind : uint8_t {
   kShardToFull,     ///< @SPMDShardToFullShape: it ends; the result has the global shape
   kIdentity,        ///< its operand: placements, layouts, inspections that change no number
   kShapeAssertion,  ///< a condition on shapes; its kernel has no results and throws where it does not hold
+  kBounds,          ///< values with sizes that depend on data: written over static values before partitioning
   kCompute,         ///< a function of its operands; `body` runs it
 };
 
@@ -34,16 +35,19 @@ struct CustomCallDef {
   Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
   /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
   void (*check)(const OpView&) = nullptr;
-  Flow flow = Flow::kOther;    ///< as PropagationFacts::flow
-  Derivative derivative = {};  ///< as OpDef::derivative
-  BatchFn batch = nullptr;     ///< as OpDef::batch
-  bool per_device = false;     ///< a callback that every device makes with its own shard, whatever its sharding is
+  Flow flow = Flow::kOther;                    ///< as PropagationFacts::flow
+  Derivative derivative = {};                  ///< as OpDef::derivative
+  BatchFn batch = nullptr;                     ///< as OpDef::batch
+  BoundedForm bounded = BoundedForm::kByBody;  ///< as OpDef::bounded
+  bool per_device = false;  ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 
 /// The row of the target that a custom call names; null where it names none that is known, and for other ops.
 const CustomCallDef* find_custom_call(const ir::Op& op);
 /// The row of a target, or null. Any thread.
 const CustomCallDef* find_custom_call(std::string_view target);
+/// How an op takes tensors whose sizes depend on data: its row's form, or that of its target's.
+BoundedForm bounded_form(const ir::Op& op);
 /// All rows, sorted by target.
 std::span<const CustomCallDef> all_custom_calls();
 

@@ -12,7 +12,7 @@
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/rewrites/writer.h"
-#include "service/program/transform/bounded_ops.h"
+#include "service/program/transform/bounded/write_bounded.h"
 #include "service/program/transform/captured_values.h"
 
 namespace meshd::program {
@@ -435,7 +435,7 @@ class Specialiser {
     }
     if (fold(op, def)) return;
     if (expand(op, def, to)) return;
-    if (has_bounds(op)) return write_bounded_op(op, to);
+    if (has_bounds(op) || is_about_bounds(op)) return write_bounded_op(op, to);
     check(op, def);
     to.push_back(std::move(op));
   }
@@ -569,6 +569,12 @@ class Specialiser {
   [[nodiscard]] bool has_bounds(const ir::Op& op) const {
     return std::any_of(op.results.begin(), op.results.end(),
                        [&](ValueId id) { return is_dynamic(type(id)) && type(id).is_bounded(); });
+  }
+
+  /// A custom call that takes sizes off values or puts them on, whose operand may have come to have none.
+  static bool is_about_bounds(const ir::Op& op) {
+    const ops::CustomCallDef* call = ops::find_custom_call(op);
+    return call != nullptr && call->kind == ops::CustomCallKind::kBounds;
   }
 
   /// What is left must have shapes that are known.

@@ -92,9 +92,10 @@ inline constexpr auto kSineTable = [] {
   return table;
 }();
 
-/// arctan(i / 64), 0 <= i <= 64, from arctan a - arctan b = arctan((a - b) / (1 + a b)).
+/// arctan(i / 64), 0 <= i <= 64, from arctan a - arctan b = arctan((a - b) / (1 + a b)). Lanes without a quotient (0 / 0,
+/// NaN) look up any 7 bits before their result is dropped, so there are 128 places.
 inline constexpr auto kArctangentTable = [] {
-  DoubleTable<65> table;
+  DoubleTable<128> table;
   DoubleDouble angle{};
   for (int i = 1; i <= 64; ++i) {
     angle = angle + arctangent_series(DoubleDouble{64} / (4096.0 + i * (i - 1)), -1);

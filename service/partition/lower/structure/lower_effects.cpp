@@ -86,6 +86,7 @@ void lower_custom_call(LoweringContext& context, const ir::Op& op, const Scope& 
       return;
     case ops::CustomCallKind::kFullToShard:
     case ops::CustomCallKind::kShardToFull:
+    case ops::CustomCallKind::kBounds:
     case ops::CustomCallKind::kCompute:
       break;
   }

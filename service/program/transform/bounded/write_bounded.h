@@ -7,16 +7,14 @@
 //   concatenate %0, %0       ->   zeros of 16; update at 0; update at %n; the size is %n + %n
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "service/program/transform/bounded_values.h"
+#include "service/program/transform/bounded/bounded_op.h"
 
 namespace meshd::program {
 
 /// Writes an op one of whose operands or results has a size that depends on data. `operands`: by operand; tokens are
 /// whole values. Returns the results; nothing where the op has no such form. Control flow is not its business.
-std::optional<std::vector<BoundedValue>> write_bounded(const ir::Op& op, const std::vector<BoundedValue>& operands,
-                                                       ops::Writer& writer);
+BoundedResults write_bounded(const ir::Op& op, const std::vector<BoundedValue>& operands, ops::Writer& writer);
 
 }  // namespace meshd::program

@@ -1,5 +1,6 @@
 // Values whose sizes depend on data, as static values: one of the bound's shape, whose elements beyond the size are
-// padding (any bits), and a scalar of i32 for each dimension that has a bound. What bounded_ops writes ops with.
+// padding (any bits), and a scalar of i32 for each dimension that has a bound. What the forms of bounded_op.h write ops
+// with.
 //
 // Example: %0 of type tensor<?x2xf32, #stablehlo.bounds<4, ?>> with three rows
 //   padded  tensor<4x2xf32>, rows 0 to 2; row 3 is padding

@@ -1,4 +1,4 @@
-#include "service/program/transform/bounded_values.h"
+#include "service/program/transform/bounded/bounded_values.h"
 
 #include <algorithm>
 #include <optional>
