@@ -214,3 +214,44 @@ def test_tls(binary, tmp_path):
 def log_it(x):
     jax.debug.callback(lambda _: None, x, ordered=True)
     return x
+
+
+def test_what_is_no_address_and_no_token():
+    for wrong in ("http://h:port", "http://h:0"):
+        with pytest.raises(ValueError, match="expected http://HOST:PORT"):
+            Transport(Settings(wrong))
+    with pytest.raises(ValueError, match="token="):
+        Transport(Settings("http://ann:secret@h"))
+    for token in ("two words", "line\n", "caf\u00e9"):
+        with pytest.raises(ValueError, match="ASCII"):
+            Transport(Settings("http://h", token=token))
+    with pytest.raises(TypeError, match="timeout is a number of seconds"):
+        Transport(Settings("http://h", timeout="5s"))
+
+
+def test_what_answers_may_be_another_program(bad, server):
+    for status, document in ((200, {"name": "another"}), (200, [1]), (404, "not here"), (404, {"detail": "Not Found"})):
+        bad.plan = [(status, {}, document)]
+        with pytest.raises(meshd.ConnectionFailed, match="is no meshd server"):
+            meshd.connect(bad.url)
+    with pytest.raises(meshd.ConnectionFailed, match="'/v1'"):
+        meshd.connect(server.url + "/v1")
+    bad.plan = [(401, {}, {"code": "unauthorized", "detail": "a token, please"})]
+    with pytest.raises(meshd.Unauthorized, match="please"):
+        meshd.connect(bad.url)
+
+
+def test_the_environment_names_the_server(server, bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("MESHD_URL", server.url)
+    monkeypatch.setenv("MESHD_TOKEN", "one-of-the-environment")
+    with meshd.connect() as m:
+        assert repr(m) == f"meshd.Client({server.url})" and m._transport.settings.token == "one-of-the-environment"
+    bad.plan = [(200, {}, {"name": "meshd"})]
+    meshd.connect(bad.url)
+    assert "Authorization" not in bad.seen[-1].headers, "a token is for the server of the environment alone"
+    monkeypatch.delenv("MESHD_TOKEN")
+    file = tmp_path / "token"
+    file.write_text("of-a-file\nsecond line\n")
+    monkeypatch.setenv("MESHD_TOKEN_FILE", str(file))
+    with meshd.connect() as m:
+        assert m._transport.settings.token == "of-a-file"

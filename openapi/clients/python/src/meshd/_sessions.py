@@ -51,10 +51,12 @@ class Session:
 
     def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
         """As `m.run`, after the runs of the session that were sent before."""
+        __tracebackhide__ = True
         return self._client._run(function, args, kwargs, keep, self)
 
     def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
         """As `m.submit`, in the order of the session."""
+        __tracebackhide__ = True
         job = self._client._submit(function, args, kwargs, keep, self)
         self._jobs.add(job)
         return job
