@@ -341,7 +341,7 @@ class Client:
         out._live = self._live if live is None else live
         return out
 
-    def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
+    def run(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
         """Runs a function on the server and gives what it returns, trees of NumPy arrays.
 
         `function` is jitted by JAX, or is jitted here, or is what `jax.jit(f).lower(...)` or `jax.export.export` gave
@@ -353,7 +353,7 @@ class Client:
         __tracebackhide__ = True
         return self._run(function, args, kwargs, keep, None)
 
-    def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
+    def submit(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
         """As `run`, in the background: a Job."""
         __tracebackhide__ = True
         return self._submit(function, args, kwargs, keep, None)
@@ -412,11 +412,11 @@ class Client:
             raise RuntimeError("this thread has run nothing yet")
         return found
 
-    def program(self, function: Any, *args: Any, **kwargs: Any) -> Program:
+    def program(self, function: Any, /, *args: Any, **kwargs: Any) -> Program:
         """The program that a call of the function would run; `.text` is its StableHLO."""
         return self._lower(function, args, kwargs)[0]
 
-    def explain(self, function: Any, *args: Any, **kwargs: Any) -> str:
+    def explain(self, function: Any, /, *args: Any, **kwargs: Any) -> str:
         """What a call would do, as text: shardings, collectives and their bytes, memory of a device."""
         program, leaves = self._lower(function, args, kwargs)
         program.store(self)

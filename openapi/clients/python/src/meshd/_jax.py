@@ -26,6 +26,16 @@ def is_loaded() -> bool:
     return sys.modules.get("jax") is not None
 
 
+def nonfinite_checks() -> dict[str, bool]:
+    """What a run is asked to look for, as JAX is configured: the fields of its request."""
+    if not is_loaded():
+        return {}
+    import jax
+
+    said = {"debug_nans": jax.config.jax_debug_nans, "debug_infs": jax.config.jax_debug_infs}
+    return {name: True for name, is_on in said.items() if is_on}
+
+
 def is_jitted(function: Any) -> bool:
     return callable(function) and hasattr(function, "trace") and hasattr(function, "lower")
 

@@ -22,17 +22,17 @@ class Jitted:
         self._client, self.jitted, self.keep = client, jitted, keep
         functools.update_wrapper(self, jitted, updated=())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         if _jax.are_traced((args, kwargs)):
             return self.jitted(*args, **kwargs)
         return self._client._run(self, args, kwargs, self.keep, None)
 
-    def program(self, *args: Any, **kwargs: Any) -> Program:
+    def program(self, /, *args: Any, **kwargs: Any) -> Program:
         """The program of a call with such arguments; `.text` is its StableHLO."""
         return self._client.program(self, *args, **kwargs)
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, /, *args: Any, **kwargs: Any) -> str:
         """What such a call would do: shardings, collectives, memory."""
         return self._client.explain(self, *args, **kwargs)
 

@@ -165,6 +165,8 @@ class Job:
             error = document["error"]
             raise errors.of_code(error["code"], error["detail"], self._request.program.text)
         results, self.info = _runs.read_document(self._client, self._request, document["answer"])
+        if self._request.raises_nonfinite:
+            _runs.tell_nonfinite(self._request, self.info)
         _runs.mark_donated(self._request)
         if self._request.program.callbacks and not self._request.streams:
             tell(self._request.program.callbacks, effects_of(self._client, document.get("session"), self.info))
