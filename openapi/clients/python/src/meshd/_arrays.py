@@ -60,6 +60,9 @@ class Part:
     def dtype(self) -> np.dtype[Any]:
         return self.array.dtype
 
+    def __repr__(self) -> str:
+        return f"meshd.Part([{self.fetch.text}] of {self.array!r})"
+
 
 class _Parts:
     def __init__(self, array: Array) -> None:

@@ -490,7 +490,14 @@ class Client:
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: Session | None
     ) -> Any:
         __tracebackhide__ = True
-        request = self._prepare(function, args, kwargs, keep, background=False)
+        try:
+            return self._run_request(self._prepare(function, args, kwargs, keep, background=False), session)
+        except errors.Error as error:
+            # It is about the caller's line: the frames between are left out.
+            raise error.with_traceback(None) from error.__cause__
+
+    def _run_request(self, request: _runs.Request, session: Session | None) -> Any:
+        __tracebackhide__ = True
         # The server may run a job that asks again after a crash.
         _runs.upload_large(self, request, "durable" if request.is_live else "memory")
         try:
