@@ -255,3 +255,13 @@ def test_the_environment_names_the_server(server, bad, monkeypatch, tmp_path):
     monkeypatch.setenv("MESHD_TOKEN_FILE", str(file))
     with meshd.connect() as m:
         assert m._transport.settings.token == "of-a-file"
+
+
+def test_small_parts_of_a_body_travel_together(bad):
+    parts = [bytes([n % 251]) * n for n in (0, 1, 3000, 70_000, 200, 64 * 1024, 5)] + [b"x"] * 100_000
+    chunks = list(_transport.chunks_of(parts))
+    assert len(chunks) <= 6 and b"".join(chunks) == b"".join(parts)
+    assert list(_transport.chunks_of([])) == [] and any(chunk is parts[3] for chunk in chunks)
+    bad.plan = [200]
+    Transport(Settings(bad.url)).request("POST", "/x", body=parts)
+    assert bad.seen[-1].body == b"".join(parts)

@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.parse
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ from . import errors
 #: The request was refused before anything happened; it may be sent again whatever it was.
 REFUSED_FOR_NOW = (429, 503)
 LONGEST_PAUSE = 30.0
+#: Smaller parts of a body are sent together.
+CHUNK_BYTES = 64 * 1024
 
 
 @dataclass
@@ -280,12 +282,29 @@ def send(
     size = sum(len(part) for part in parts)
     if body is not None or method in ("POST", "PUT", "PATCH"):
         connection.putheader("Content-Length", str(size))
-    if size <= 64 * 1024:
+    if size <= CHUNK_BYTES:
         connection.endheaders(b"".join(parts) if parts else None)
         return
     connection.endheaders()
+    for chunk in chunks_of(parts):
+        connection.send(chunk)
+
+
+def chunks_of(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes, small parts together: each chunk is a call of the system and, at the least, a packet."""
+    small: list[bytes | memoryview] = []
+    held = 0
     for part in parts:
-        connection.send(part)
+        if held + len(part) > CHUNK_BYTES and small:
+            yield b"".join(small)
+            small, held = [], 0
+        if len(part) > CHUNK_BYTES:
+            yield part
+        else:
+            small.append(part)
+            held += len(part)
+    if small:
+        yield b"".join(small)
 
 
 def read(response: http.client.HTTPResponse) -> Answer:
