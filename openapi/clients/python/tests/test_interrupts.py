@@ -113,3 +113,15 @@ def test_a_kept_result_comes_after_the_server_was_killed(alone, own_server):
     got = alone.run(f, np.float32(1), keep=True)
     thread.join()
     np.testing.assert_allclose(np.asarray(got), f(np.float32(1)), rtol=1e-5)
+
+
+def test_what_was_uploaded_for_a_run_goes_with_it(alone, own_server):
+    large = np.ones(5_000_000, np.float32)
+    thread = when_one_runs(own_server.url, ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        alone.run(lambda x, y: spin(y) + x.sum(), large, 1.0, keep=True)
+    thread.join()
+    deadline = time.monotonic() + 60
+    while alone.arrays():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _dtypes, _jax, _wire, errors
+from . import _dtypes, _jax, _wire, errors, errors_by_code
 from ._arrays import Array, Part
 from ._numpy_text import Keywords, arrange, leaves_of, map_leaves
 from ._programs import Program
@@ -328,8 +327,14 @@ def upload_large(client: Client, request: Request, durability: str) -> None:
 def delete_uploaded(request: Request) -> None:
     """Deletes them, as far as the server can be reached; those that the run has consumed still have a document."""
     for each in request.uploaded.values():
-        with contextlib.suppress(errors.Error):
-            each._client._transport.request("DELETE", f"/v1/arrays/{each.id}")
+        path = f"/v1/arrays/{each.id}"
+        try:
+            each._client._transport.request("DELETE", path)
+        except errors_by_code.ArrayInUse:  # of a run that was interrupted: it ends soon
+            each._client._shared.garbage.own(path)
+            each._client._shared.garbage.add(path)
+        except errors.Error:
+            pass
 
 
 def mark_donated(request: Request) -> None:
