@@ -189,7 +189,7 @@ def test_tokens(binary, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_tls(binary, tmp_path):
+def test_tls(binary, tmp_path, monkeypatch):
     from conftest import Server
 
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
@@ -207,6 +207,10 @@ def test_tls(binary, tmp_path):
                 assert next(session.effects()).sequence == 1
         with pytest.raises(meshd.ConnectionFailed, match="certificate"):
             meshd.connect(server.url, retries=0)
+        monkeypatch.setenv("MESHD_URL", server.url)
+        monkeypatch.setenv("MESHD_CA", str(chain))
+        with meshd.connect() as m:
+            assert m.info()["name"] == "meshd"
     finally:
         server.remove()
 
@@ -225,6 +229,8 @@ def test_what_is_no_address_and_no_token():
     for token in ("two words", "line\n", "caf\u00e9"):
         with pytest.raises(ValueError, match="ASCII"):
             Transport(Settings("http://h", token=token))
+    with pytest.raises(TypeError, match="create_default_context"):
+        Transport(Settings("https://h", tls="ca.pem"))
     with pytest.raises(TypeError, match="timeout is a number of seconds"):
         Transport(Settings("http://h", timeout="5s"))
 
@@ -238,6 +244,9 @@ def test_what_answers_may_be_another_program(bad, server):
         meshd.connect(server.url + "/v1")
     bad.plan = [(401, {}, {"code": "unauthorized", "detail": "a token, please"})]
     with pytest.raises(meshd.Unauthorized, match="please"):
+        meshd.connect(bad.url)
+    bad.plan = [(400, {}, ["this port speaks TLS"])]
+    with pytest.raises(meshd.Error, match="speaks TLS"):
         meshd.connect(bad.url)
 
 

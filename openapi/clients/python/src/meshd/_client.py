@@ -55,22 +55,22 @@ def connect(
     tls: ssl.SSLContext | None = None,
 ) -> Client:
     """The server at `url`, which is asked who it is. Without `url` it is the one that the environment names, as for
-    meshd's command line: MESHD_URL with MESHD_TOKEN or MESHD_TOKEN_FILE; else http://127.0.0.1:8080.
+    meshd's command line: MESHD_URL with MESHD_TOKEN or MESHD_TOKEN_FILE, and MESHD_CA; else http://127.0.0.1:8080.
 
     `timeout` is for each answer (None: forever), `retries` how often a request is repeated that did not reach the
     server or that it could not take; each repetition waits as Retry-After says. `tls` is for https with certificates
     of one's own: `ssl.create_default_context(cafile=...)`.
     """
     if url is None:
-        url, token = _transport.named_by_environment(token)
+        url, token, tls = _transport.named_by_environment(token, tls)
     client = Client(Transport(Settings(url, token, timeout, connect_timeout, retries, tls)))
     try:
         info = client.info()
     except ValueError as error:
         raise no_server(client, error) from error
     except errors.Error as error:
-        # What has no code is no problem document; a server's own 404 is of an address with a path.
-        if error.code == "error" and error.status not in (429, 503) or isinstance(error, errors_by_code.NotFound):
+        # A server's own 404 is of an address with a path; others have no code, or pages.
+        if error.status == 404 or error.code == "error" and error.detail.lstrip().startswith("<"):
             raise no_server(client, error) from error
         raise
     if not isinstance(info, dict) or info.get("name") != "meshd":

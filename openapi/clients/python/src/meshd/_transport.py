@@ -58,14 +58,18 @@ class Settings:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def named_by_environment(token: str | None) -> tuple[str, str | None]:
-    """The address and the token that meshd's command line would take."""
+def named_by_environment(
+    token: str | None, tls: ssl.SSLContext | None
+) -> tuple[str, str | None, ssl.SSLContext | None]:
+    """The address, the token and the certificates that meshd's command line would take."""
     if token is None:
         token = os.environ.get("MESHD_TOKEN")
     if token is None and os.environ.get("MESHD_TOKEN_FILE"):
         with open(os.environ["MESHD_TOKEN_FILE"], encoding="utf-8") as file:
             token = file.readline().strip()
-    return os.environ.get("MESHD_URL") or "http://127.0.0.1:8080", token or None
+    if tls is None and os.environ.get("MESHD_CA"):
+        tls = ssl.create_default_context(cafile=os.environ["MESHD_CA"])
+    return os.environ.get("MESHD_URL") or "http://127.0.0.1:8080", token or None, tls
 
 
 class Transport:
@@ -84,6 +88,8 @@ class Transport:
             raise ValueError("a server is asked with token=..., not with a user in its address")
         if settings.token is not None and not all("!" <= character <= "~" for character in settings.token):
             raise ValueError("a token has visible ASCII characters alone; spaces and ends of lines are none")
+        if settings.tls is not None and not isinstance(settings.tls, ssl.SSLContext):
+            raise TypeError(f"tls is ssl.create_default_context(cafile=...), got {settings.tls!r}")
         for name in ("timeout", "connect_timeout"):
             said = getattr(settings, name)
             if said is not None and not (isinstance(said, (int, float)) and said > 0):
