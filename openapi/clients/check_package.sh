@@ -18,6 +18,7 @@ cd "$work/package"
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
 "$venv/bin/mypy"
+"$venv/bin/mypy" --strict tests/typed_script.py
 "$venv/bin/python" -m build -q --wheel --outdir "$work/wheel" .
 "$venv/bin/pip" install -q --force-reinstall --no-deps "$work"/wheel/meshd-*.whl
 rm -rf src build  # what is tested is what was installed

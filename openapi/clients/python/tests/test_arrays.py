@@ -1,6 +1,8 @@
 """Handles of stored arrays: data, slices, shards, versions, deletion."""
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import time
@@ -316,3 +318,63 @@ print(kept.id, left, m._shared.callback_session)
     assert kept not in ids(m) and left in ids(m)
     with pytest.raises(meshd.NotFound):
         m.session(id=session)
+
+
+def test_handles_are_asked_like_arrays_of_jax(m):
+    a = m.put(X, durability="memory")
+    assert a.itemsize == 4 and a.block_until_ready() is a
+    assert complex(m.put(1j)) == 1j and list(range(m.put(np.int32(3)))) == [0, 1, 2]
+    with pytest.raises(TypeError, match="integer"):
+        range(m.put(np.float32(3)))
+    assert not hasattr(a, "sum") and not hasattr(a, "no_such_thing")
+    with pytest.raises(AttributeError, match=r"m.run\(lambda x: x.sum\(\), a\)"):
+        a.sum()
+    with pytest.raises(AttributeError, match=r"lambda x: x.T, a"):
+        a.T  # noqa: B018
+    with pytest.raises(AttributeError, match="^'Array' object has no attribute 'smu'$"):
+        a.smu()
+
+
+def test_copies_of_handles(m):
+    kept = m.run(lambda x: x * 2, m.put(X, m.mesh(2, "x").sharding("x")), keep=True)
+    again, deep = copy.copy(kept), copy.deepcopy({"w": kept})["w"]
+    assert again is kept and deep.id != kept.id and deep.durability == "memory"
+    assert deep.sharding == kept.sharding
+    deep[0] = 0
+    np.testing.assert_array_equal(np.asarray(again), X * 2)
+    gone = deep.id
+    del deep
+    until(lambda: gone not in ids(m))
+    durable = copy.deepcopy(m.put(jax.random.key(3)))
+    assert durable.durability == "durable"
+    assert float(m.run(jax.random.uniform, durable)) == float(jax.random.uniform(jax.random.key(3)))
+    durable.delete()
+
+
+def test_what_is_of_this_process_is_not_pickled(m):
+    with pytest.raises(TypeError, match="a.id"):
+        pickle.dumps(m.put(X))
+    for each in (m, m.submit(jnp.sin, 1.0), m.session()):
+        with pytest.raises(TypeError, match="connect"):
+            pickle.dumps(each)
+
+
+def test_meshes_and_shardings_as_jax_names_them(m):
+    assert m.mesh(8, "data") == m.mesh((8,), ("data",))
+    typed = m.mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit))
+    assert typed.axis_types == ("auto", "explicit") and typed.jax.axis_types == (AxisType.Auto, AxisType.Explicit)
+    assert m.mesh(1, "x", jax.devices()[:1]).device_ids == (0,)
+    assert m.mesh(2, "x", m.devices()[4:6]).device_ids == (4, 5)
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    with jax.sharding.use_abstract_mesh(m.mesh((4, 2), ("x", "y")).jax):
+        a = m.put(x, P("x"))
+    assert a.sharding.spec == ("x", None)
+    moved = a.reshard(P(None, "y"))
+    assert moved.sharding.spec == (None, "y") and moved.sharding.mesh.shape == (4, 2)
+    np.testing.assert_array_equal(np.asarray(moved), x)
+    with pytest.raises(TypeError, match="needs a mesh"):
+        m.put(x, P("x"))
+    with pytest.raises(TypeError, match="name="):
+        m.put(x, "weights")
+    with pytest.raises(ValueError, match="name='weights'"):
+        m.array("weights")

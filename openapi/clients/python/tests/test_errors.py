@@ -1,8 +1,10 @@
 """A class for each code of the server, and errors that show the line."""
 
 import json
+import traceback
 import urllib.request
 
+import jax
 import numpy as np
 import pytest
 
@@ -77,7 +79,7 @@ def test_wrong_arguments(m):
         m.run("func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }", 1.0)
     with pytest.raises(TypeError, match=r"float32\[2\]"):
         m.run("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }", np.zeros(3))
-    with pytest.raises(TypeError, match="function or StableHLO text"):
+    with pytest.raises(TypeError, match="function, StableHLO text"):
         m.run(3, 4)
 
 
@@ -88,3 +90,21 @@ def test_text_of_ones_own(m):
     b, a = m.run(text, 1.5, [1, 2])
     assert b.tolist() == [1, 2] and b.dtype == np.int32 and a == 1.5
     assert m.run("func.func @main() { return }") == ()
+
+
+def test_tracebacks_are_about_the_callers_line(m):
+    def mine():
+        return m.run("def f(x): return x @ y", 1.0)
+
+    def raises(_):
+        raise LookupError("of a function")
+
+    for run, kind in (
+        (mine, meshd.InvalidProgram),
+        (lambda: m.jit(lambda x: jax.pure_callback(raises, x, x))(np.float32(1)), meshd.CallbackFailed),
+    ):
+        with pytest.raises(kind) as caught:
+            run()
+        names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert len(names) <= 5 and {"request", "_post", "_finish"}.isdisjoint(names), names
+    assert isinstance(caught.value.__cause__, LookupError)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import programs
 import pytest
 from functions import ROWS
 
@@ -45,6 +46,12 @@ def test_function(m, name, function, args, kwargs):
     same(got, in_process(function, args, kwargs))
 
 
+@pytest.mark.parametrize("name, function, args, kwargs", programs.ROWS, ids=[each[0] for each in programs.ROWS])
+@pytest.mark.filterwarnings("ignore:.*requested in .*:UserWarning")
+def test_program(m, name, function, args, kwargs):
+    same(m.run(function, *args, **kwargs), in_process(function, args, kwargs))
+
+
 @pytest.mark.filterwarnings("ignore:.*requested in .*:UserWarning")
 def test_results_that_stay_on_the_server_are_the_same(m):
     for _, function, args, kwargs in ROWS[:45:4]:
@@ -55,7 +62,7 @@ def test_results_that_stay_on_the_server_are_the_same(m):
 
 
 def test_there_are_many():
-    assert len(ROWS) >= 80
+    assert len(ROWS) >= 80 and len(programs.ROWS) >= 58
 
 
 def test_more_arguments_than_a_form_has_parts(m):

@@ -254,3 +254,72 @@ def test_a_step_of_a_loop_is_one_request(m, monkeypatch):
     assert [target for method, target, *_ in watch.requests if method != "DELETE"] == ["/v1/run"] * 4
     assert m._shared.lowerings.count == lowered and np.array_equal(p["a"], np.full((8, 4), 24.0))
     assert p["a"].sharding.jax == sharding
+
+
+def runs_of(watch):
+    """Without what frees the arrays of tests before."""
+    return [target for _, target, *_ in watch.requests if not target.startswith("/v1/arrays")]
+
+
+def test_functions_of_the_server_inside_of_others_are_part_of_them(m, monkeypatch):
+    @m.jit
+    def inner(x):
+        return jnp.sin(x) * 2
+
+    watch = Watch(monkeypatch, m._transport)
+    got = m.run(lambda x: jax.lax.scan(lambda c, _: (inner(c) + x, None), x, None, 3)[0], F)
+    assert runs_of(watch) == ["/v1/run"]
+    want = F
+    for _ in range(3):
+        want = np.sin(want) * 2 + F
+    np.testing.assert_allclose(got, want, rtol=1e-4)
+    np.testing.assert_allclose(m.run(jax.vmap(jax.grad(inner)), F[0]), 2 * np.cos(F[0]), rtol=1e-5)
+    np.testing.assert_allclose(jax.vmap(jax.grad(inner))(F[0]), 2 * np.cos(F[0]), rtol=1e-5)
+    with pytest.raises(TypeError, match="pass the whole function"):
+        jax.jit(lambda x: m.run(jnp.sin, x))(1.0)
+
+
+def test_long_texts_travel_once(m, monkeypatch):
+    constant = np.random.default_rng(0).standard_normal(20_000).astype(np.float32)
+    f = jax.jit(lambda x: (x * constant).sum())
+    watch = Watch(monkeypatch, m._transport)
+    for n in range(4):
+        np.testing.assert_allclose(m.run(f, np.float32(n)), (n * constant).sum(), rtol=1e-3, atol=1e-2)
+    assert runs_of(watch) == ["/v1/run", "/v1/programs", "/v1/run", "/v1/run", "/v1/run"]
+
+
+def test_programs_look_like_their_types(m):
+    assert repr(m.program(lambda x, y: (x, y @ x), F, F.T)) == (
+        "meshd.Program(jit__lambda: (float32[4,6], float32[6,4]) -> (float32[4,6], float32[6,6]))"
+    )
+    assert repr(m.program("def f(x): return x", 1)) == "meshd.Program(numpy)"
+
+
+def test_nans_are_errors_where_jax_is_configured_so(m):
+    with jax.debug_nans(True):
+        for run in (lambda x: m.run(jnp.log, x), lambda x: m.submit(jnp.log, x).result(), m.jit(jnp.log)):
+            with pytest.raises(FloatingPointError, match="stablehlo.log"):
+                run(-1.0)
+        assert m.run(jnp.log, 1.0) == 0
+    assert np.isnan(m.run(jnp.log, -1.0))
+
+
+def test_warnings_are_of_the_callers_line(m):
+    quiet = m.using(debug_nans=True)
+    with quiet.session() as session:
+        for run in (
+            lambda: quiet.run(jnp.log, -1.0),
+            lambda: session.run(jnp.log, -1.0),
+            lambda: quiet.jit(jnp.log)(-1.0),
+        ):
+            with pytest.warns(UserWarning, match="stablehlo.log") as caught:
+                run()
+            assert caught[0].filename == __file__
+
+
+def test_arguments_of_a_function_may_have_any_name(m):
+    f = lambda self, function: self - function  # noqa: E731
+    assert m.run(f, self=3.0, function=1.0) == 2 and m.jit(f)(self=3.0, function=1.0) == 2
+    with m.session() as session:
+        assert session.run(f, self=3.0, function=1.0) == 2
+        assert session.submit(f, self=3.0, function=1.0).result() == 2

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from test_functions import same as same_keys
 
 import meshd
 from meshd import _uploads
@@ -191,3 +192,25 @@ def test_uploads_end_when_nothing_gets_on(server, monkeypatch):
         with pytest.raises(meshd.ConnectionFailed):
             m.put(np.zeros(4 << 20, np.uint8))
     wire.listener.close()
+
+
+def test_typed_keys_of_a_checkpoint_are_keys(m):
+    tree = {"key": jax.random.key(3), "many": [jax.random.split(jax.random.key(1, impl="rbg"), 3)], "w": X}
+    m.save("keys", tree)
+    same_keys(m.load("keys"), tree)
+    same_keys(m.load("keys", like=tree), tree)
+    kept = m.load("keys", keep=True)
+    assert isinstance(kept["key"], meshd.Array)
+    draw = lambda t: jax.random.normal(t["key"], (3,)) + jax.random.uniform(t["many"][0][1])  # noqa: E731
+    same_keys(m.run(draw, kept), draw(tree))
+    m.save("keys", kept)
+    same_keys(m.load("keys"), tree)
+    state = Layer(jax.random.key(5), X)
+    m.save("keys", state)
+    same_keys(m.load("keys", like=state), state)
+    m.delete("keys/")
+
+
+def test_leaves_that_are_no_arrays_are_named(m):
+    with pytest.raises(TypeError, match="'layers/0/name' of the checkpoint .str"):
+        m.save("wrong", {"layers": [{"name": "dense", "w": X}]})

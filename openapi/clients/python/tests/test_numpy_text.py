@@ -52,3 +52,10 @@ def test_mistakes_show_their_line(m):
     assert (raised.value.line, raised.value.column) == (2, 15) and "did you mean 'tanh'?" in str(raised.value)
     with pytest.raises(TypeError, match="got object"):
         m.run("def f(x): return x", object())
+
+
+@pytest.mark.parametrize("number", [float("inf"), -float("inf"), float("nan")])
+def test_numbers_that_json_lacks(m, number):
+    weak, wide = m.run("def f(d): return d['x'], d['x'] + jnp.ones(2, jnp.bfloat16)", {"x": number})
+    np.testing.assert_array_equal(weak, np.float32(number))
+    assert weak.dtype == np.float32 and wide.dtype.name == "bfloat16"

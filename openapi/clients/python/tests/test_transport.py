@@ -189,7 +189,7 @@ def test_tokens(binary, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
-def test_tls(binary, tmp_path):
+def test_tls(binary, tmp_path, monkeypatch):
     from conftest import Server
 
     chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
@@ -207,6 +207,10 @@ def test_tls(binary, tmp_path):
                 assert next(session.effects()).sequence == 1
         with pytest.raises(meshd.ConnectionFailed, match="certificate"):
             meshd.connect(server.url, retries=0)
+        monkeypatch.setenv("MESHD_URL", server.url)
+        monkeypatch.setenv("MESHD_CA", str(chain))
+        with meshd.connect() as m:
+            assert m.info()["name"] == "meshd"
     finally:
         server.remove()
 
@@ -214,3 +218,59 @@ def test_tls(binary, tmp_path):
 def log_it(x):
     jax.debug.callback(lambda _: None, x, ordered=True)
     return x
+
+
+def test_what_is_no_address_and_no_token():
+    for wrong in ("http://h:port", "http://h:0"):
+        with pytest.raises(ValueError, match="expected http://HOST:PORT"):
+            Transport(Settings(wrong))
+    with pytest.raises(ValueError, match="token="):
+        Transport(Settings("http://ann:secret@h"))
+    for token in ("two words", "line\n", "caf\u00e9"):
+        with pytest.raises(ValueError, match="ASCII"):
+            Transport(Settings("http://h", token=token))
+    with pytest.raises(TypeError, match="create_default_context"):
+        Transport(Settings("https://h", tls="ca.pem"))
+    with pytest.raises(TypeError, match="timeout is a number of seconds"):
+        Transport(Settings("http://h", timeout="5s"))
+
+
+def test_what_answers_may_be_another_program(bad, server):
+    for status, document in ((200, {"name": "another"}), (200, [1]), (404, "not here"), (404, {"detail": "Not Found"})):
+        bad.plan = [(status, {}, document)]
+        with pytest.raises(meshd.ConnectionFailed, match="is no meshd server"):
+            meshd.connect(bad.url)
+    with pytest.raises(meshd.ConnectionFailed, match="'/v1'"):
+        meshd.connect(server.url + "/v1")
+    bad.plan = [(401, {}, {"code": "unauthorized", "detail": "a token, please"})]
+    with pytest.raises(meshd.Unauthorized, match="please"):
+        meshd.connect(bad.url)
+    bad.plan = [(400, {}, ["this port speaks TLS"])]
+    with pytest.raises(meshd.Error, match="speaks TLS"):
+        meshd.connect(bad.url)
+
+
+def test_the_environment_names_the_server(server, bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("MESHD_URL", server.url)
+    monkeypatch.setenv("MESHD_TOKEN", "one-of-the-environment")
+    with meshd.connect() as m:
+        assert repr(m) == f"meshd.Client({server.url})" and m._transport.settings.token == "one-of-the-environment"
+    bad.plan = [(200, {}, {"name": "meshd"})]
+    meshd.connect(bad.url)
+    assert "Authorization" not in bad.seen[-1].headers, "a token is for the server of the environment alone"
+    monkeypatch.delenv("MESHD_TOKEN")
+    file = tmp_path / "token"
+    file.write_text("of-a-file\nsecond line\n")
+    monkeypatch.setenv("MESHD_TOKEN_FILE", str(file))
+    with meshd.connect() as m:
+        assert m._transport.settings.token == "of-a-file"
+
+
+def test_small_parts_of_a_body_travel_together(bad):
+    parts = [bytes([n % 251]) * n for n in (0, 1, 3000, 70_000, 200, 64 * 1024, 5)] + [b"x"] * 100_000
+    chunks = list(_transport.chunks_of(parts))
+    assert len(chunks) <= 6 and b"".join(chunks) == b"".join(parts)
+    assert list(_transport.chunks_of([])) == [] and any(chunk is parts[3] for chunk in chunks)
+    bad.plan = [200]
+    Transport(Settings(bad.url)).request("POST", "/x", body=parts)
+    assert bad.seen[-1].body == b"".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import operator
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ class Part:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.array.dtype
+
+    def __repr__(self) -> str:
+        return f"meshd.Part([{self.fetch.text}] of {self.array!r})"
 
 
 class _Parts:
@@ -121,6 +125,10 @@ class Array:
     @property
     def nbytes(self) -> int:
         return self.size * _dtypes.size_of(self._document["dtype"])
+
+    @property
+    def itemsize(self) -> int:
+        return _dtypes.size_of(self._document["dtype"])
 
     @property
     def version(self) -> int:
@@ -282,11 +290,53 @@ class Array:
     def __int__(self) -> int:
         return int(self.item())
 
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        return operator.index(np.asarray(self)[()])
+
     def __bool__(self) -> bool:
         return bool(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec else str(self)
+
+    def block_until_ready(self) -> Array:
+        """Itself: the run that gave it is over."""
+        return self
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Only what is not found otherwise. What NumPy's arrays have is for functions that run there, or for data.
+            if name.startswith("_") or not hasattr(np.ndarray, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            call = "()" if callable(getattr(np.ndarray, name)) else ""
+            raise AttributeError(
+                f"a meshd.Array is a handle and has no {name!r}: m.run(lambda x: x.{name}{call}, a) runs on the "
+                f"server, np.asarray(a).{name} is of its data, here"
+            )
+
+    # Copies ---------------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Array:
+        return self  # a second handle would not keep it alive
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        """A copy of the data on the server, sharded alike, which lives as long as its handle if this one does so."""
+        out: Array = self._client.run("def copy(x): return x", self, keep=self.durability)
+        if self._finalizer is None:
+            out.detach()
+        out._jax_mesh, out._jax_type = self._jax_mesh, self._jax_type
+        memo[id(self)] = out
+        return out
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a meshd.Array is a handle of this process: pickle its data (np.asarray(a)), or its id (a.id), which "
+            "m.array(id) takes in the other process; a.detach() leaves one there that was kept by a run"
+        )
 
     # What is done with it ---------------------------------------------------------------------------------------------
 
@@ -296,8 +346,9 @@ class Array:
         self._mark("deleted")
 
     def reshard(self, sharding: Any, *, name: str | None = None) -> Array:
-        """A copy with another sharding."""
-        to = self._client.sharding(sharding)
+        """A copy with another sharding; a PartitionSpec is over the mesh that the array has."""
+        own = self.sharding
+        to = self._client.sharding(sharding, None if own is None else own.mesh)
         body: dict[str, Any] = {"mesh": to.mesh.id, "spec": to.lists(self.ndim), "durability": self.durability}
         if name is not None:
             body["name"] = name

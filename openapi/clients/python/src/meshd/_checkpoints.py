@@ -23,8 +23,13 @@ def folder(prefix: str) -> str:
     return prefix if prefix.endswith("/") else prefix + "/"
 
 
-def _array_of(value: Any) -> NDArray:
-    return np.asarray(_jax.to_wire(value) if _jax.is_loaded() and not isinstance(value, Array) else value)
+def _array_of(name: str, value: Any) -> NDArray:
+    array = np.asarray(_jax.to_wire(value) if _jax.is_loaded() and not isinstance(value, Array) else value)
+    try:
+        _dtypes.name_of(array.dtype)
+    except TypeError as error:
+        raise TypeError(f"the leaf {name!r} of the checkpoint ({type(value).__name__}): {error}") from None
+    return array
 
 
 def _file_of(arrays: dict[str, NDArray]) -> tuple[list[Buffer], list[tuple[str, str]]]:
@@ -48,7 +53,7 @@ def _file_of(arrays: dict[str, NDArray]) -> tuple[list[Buffer], list[tuple[str, 
 def save(client: Client, prefix: str, tree: Any, durability: str) -> None:
     at = folder(prefix)
     leaves, structure = _trees.flatten(tree)
-    arrays = {name: _array_of(value) for name, value in leaves.items()}
+    arrays = {name: _array_of(name, value) for name, value in leaves.items()}
     arrays[_trees.STRUCTURE] = np.frombuffer(_trees.encode(structure), np.uint8)
     body, hints = _file_of(arrays)
     query: list[tuple[str, Any]] = [("prefix", at), ("unique", "true"), ("replace", "true"), ("durability", durability)]

@@ -8,12 +8,25 @@ import json
 import ssl
 import threading
 import urllib.parse
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
 
-from . import _checkpoints, _dtypes, _jax, _numpy_text, _runs, _shardings, _uploads, errors, errors_by_code
+from . import (
+    _checkpoints,
+    _dtypes,
+    _exports,
+    _jax,
+    _numpy_text,
+    _runs,
+    _shardings,
+    _transport,
+    _uploads,
+    errors,
+    errors_by_code,
+)
 from ._arrays import PUT_OCTETS, Array
 from ._callbacks import CallbackThread, tell
 from ._garbage import Garbage
@@ -28,10 +41,12 @@ from ._transport import Answer, Settings, Transport
 
 #: The status of a run that goes on behind its answer.
 ACCEPTED = 202
+#: How long the end of a run that was interrupted may take.
+GIVE_UP_SECONDS = 10.0
 
 
 def connect(
-    url: str = "http://127.0.0.1:8080",
+    url: str | None = None,
     *,
     token: str | None = None,
     timeout: float | None = 600.0,
@@ -39,15 +54,45 @@ def connect(
     retries: int = 5,
     tls: ssl.SSLContext | None = None,
 ) -> Client:
-    """The server at `url`, which is asked who it is.
+    """The server at `url`, which is asked who it is. Without `url` it is the one that the environment names, as for
+    meshd's command line: MESHD_URL with MESHD_TOKEN or MESHD_TOKEN_FILE, and MESHD_CA; else http://127.0.0.1:8080.
 
     `timeout` is for each answer (None: forever), `retries` how often a request is repeated that did not reach the
     server or that it could not take; each repetition waits as Retry-After says. `tls` is for https with certificates
     of one's own: `ssl.create_default_context(cafile=...)`.
     """
+    if url is None:
+        url, token, tls = _transport.named_by_environment(token, tls)
     client = Client(Transport(Settings(url, token, timeout, connect_timeout, retries, tls)))
-    client.info()
+    try:
+        info = client.info()
+    except ValueError as error:
+        raise no_server(client, error) from error
+    except errors.Error as error:
+        # A server's own 404 is of an address with a path; others have no code, or pages.
+        if error.status == 404 or error.code == "error" and error.detail.lstrip().startswith("<"):
+            raise no_server(client, error) from error
+        raise
+    if not isinstance(info, dict) or info.get("name") != "meshd":
+        raise no_server(client, None)
     return client
+
+
+def require_jax(reason: str) -> None:
+    try:
+        import jax  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "jax":
+            raise
+        raise ModuleNotFoundError(f"{reason}: pip install 'jax==0.10.2'", name="jax") from None
+
+
+def no_server(client: Client, error: Exception | None) -> errors.ConnectionFailed:
+    """That what answers there is another program, or that the address has a path too many."""
+    url, prefix = client._transport.settings.url, client._transport.prefix
+    found = f" (HTTP {error.status})" if isinstance(error, errors.Error) else ""
+    hint = f"; an address has no path, or one that a proxy puts before /v1: {prefix!r}" if prefix else ""
+    return errors.ConnectionFailed(f"what answers GET {prefix}/v1/info at {url} is no meshd server{found}{hint}")
 
 
 class _Shared:
@@ -59,6 +104,7 @@ class _Shared:
         self.session_lock = threading.Lock()
         self.meshes: dict[Any, Mesh] = {}
         self.texts: dict[str, Program] = {}
+        self.artifacts: dict[str, _exports.Artifact] = {}
         self.lowerings = _jax.Lowerings()
         self.callback_session: Session | None = None
         self.logs = OwnLogs()
@@ -67,6 +113,8 @@ class _Shared:
 
 class Client:
     """A server, made by `connect`. Any thread may use it; each has a connection of its own."""
+
+    # Frames with __tracebackhide__ are left out by notebooks and pytest: a traceback is about the caller's lines.
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -105,29 +153,51 @@ class Client:
     def __repr__(self) -> str:
         return f"meshd.Client({self._transport.settings.url})"
 
+    def __copy__(self) -> Client:
+        out = Client.__new__(Client)
+        vars(out).update(vars(self))
+        return out
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a meshd.Client has connections of this process: call meshd.connect(url) in the other one")
+
     # Meshes and arrays ------------------------------------------------------------------------------------------------
 
     def mesh(
         self,
-        shape: Sequence[int],
-        axis_names: Sequence[str],
-        devices: Sequence[int] | None = None,
-        axis_types: Sequence[str] = (),
+        shape: int | Sequence[int],
+        axis_names: str | Sequence[str],
+        devices: Sequence[Any] | None = None,
+        axis_types: Sequence[Any] = (),
     ) -> Mesh:
-        """Devices of the server along named axes; devices 0, 1, 2, ... when none are named. `.jax` is the same as a JAX
-        mesh, for `NamedSharding` and `jax.set_mesh`."""
-        count = int(np.prod(list(shape), dtype=np.int64))
-        ids = tuple(range(count)) if devices is None else tuple(map(int, np.asarray(devices).reshape(-1)))
-        return self._stored(Mesh(tuple(axis_names), tuple(map(int, shape)), ids, tuple(axis_types)))
+        """Devices of the server along named axes; devices 0, 1, 2, ... when none are named, by their ids or by anything
+        that has one. `axis_types` are "auto" or "explicit", or JAX's. `.jax` is the same as a JAX mesh, for
+        `NamedSharding` and `jax.sharding.use_abstract_mesh`."""
+        sizes = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        count = int(np.prod(sizes, dtype=np.int64))
+        ids = tuple(range(count)) if devices is None else _shardings.ids_of(devices)
+        types = tuple(str(getattr(each, "name", each)).lower() for each in axis_types)
+        return self._stored(Mesh(names, sizes, ids, types))
 
-    def sharding(self, said: Any) -> Sharding:
-        """The server's sharding of a JAX NamedSharding, or of one of its own."""
+    def sharding(self, said: Any, mesh: Any = None) -> Sharding:
+        """The server's sharding of a JAX NamedSharding, of one of its own, or of a PartitionSpec over `mesh`; without,
+        over the mesh in JAX's context."""
+        if _shardings.is_spec(said):
+            over = mesh if mesh is not None else _shardings.mesh_in_context()
+            if over is None:
+                raise TypeError(
+                    f"{said!r} needs a mesh: NamedSharding(m.mesh((4, 2), ('x', 'y')).jax, {said!r}), or "
+                    "`with jax.sharding.use_abstract_mesh(mesh.jax):` around it"
+                )
+            said = Sharding(over, _shardings.normal_spec(tuple(said)))
         if isinstance(said, Sharding):
             return said if said.mesh.id else Sharding(self._stored(said.mesh), said.spec, said.sdy)
         if _shardings.is_named(said):
-            mesh = self._stored(_shardings.mesh_of_jax(said.mesh))
-            return Sharding(mesh, _shardings.normal_spec(tuple(said.spec)))
-        raise TypeError(f"expected a NamedSharding of JAX or a Sharding of meshd, got {said!r}")
+            stored = self._stored(_shardings.mesh_of_jax(said.mesh))
+            return Sharding(stored, _shardings.normal_spec(tuple(said.spec)))
+        what = "; a name is named: name=..." if isinstance(said, str) else ""
+        raise TypeError(f"expected a NamedSharding of JAX or a Sharding of meshd, got {said!r}{what}")
 
     def put(
         self,
@@ -139,9 +209,9 @@ class Client:
         durability: str = "durable",
     ) -> Array:
         """Stores an array, which `name` addresses from then on (the newest of a name; with `unique` no other array may
-        have it). `sharding` is JAX's NamedSharding or a Sharding of meshd; without, that of a JAX array that
-        has one, else it is replicated on device 0 until a program places it. `durability` is `durable` (survives a
-        restart, the default) or `memory`."""
+        have it). `sharding` is JAX's NamedSharding, a PartitionSpec over the mesh in JAX's context, or a Sharding of
+        meshd; without, that of a JAX array that has one, else it is replicated on device 0 until a program places it.
+        `durability` is `durable` (survives a restart, the default) or `memory`."""
         if isinstance(x, Array):
             x = np.asarray(x)
         if sharding is None:
@@ -174,6 +244,8 @@ class Client:
             raise TypeError("an array is named by its id or its name")
         if name is not None:
             return self.by_name(name)
+        if not str(id).startswith("arr_"):
+            raise ValueError(f"{id!r} is no id of an array; if it is a name: m.array(name={id!r})")
         return Array(self, self._transport.json("GET", f"/v1/arrays/{id}"))
 
     def by_name(self, name: str) -> Array:
@@ -196,7 +268,7 @@ class Client:
     def save(self, prefix: str, tree: Any, *, durability: str = "durable") -> None:
         """Writes a checkpoint: a tree of arrays, as names below the prefix, in one transaction. One that is there is
         replaced; arrays that only the earlier one had are deleted after that, one by one. Trees are of dicts, lists,
-        tuples and None; nodes of other classes that JAX knows need `like` to be read."""
+        tuples and None, typed keys among their leaves; nodes of other classes that JAX knows need `like` to be read."""
         _checkpoints.save(self, prefix, tree, durability)
 
     def load(self, prefix: str, like: Any = None, *, keep: bool = False) -> Any:
@@ -269,18 +341,21 @@ class Client:
         out._live = self._live if live is None else live
         return out
 
-    def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
+    def run(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
         """Runs a function on the server and gives what it returns, trees of NumPy arrays.
 
-        `function` is jitted by JAX, or is jitted here, or is what `jax.jit(f).lower(...)` or `jax.export.export` gave,
-        or text: StableHLO, or a `def` in NumPy syntax. It is lowered for the types of its arguments, which may be
-        handles of arrays on the server. With `keep` the results stay there and come as handles:
-        in its memory, until the handle is gone (True or "memory"), or "durable", until they are deleted.
+        `function` is jitted by JAX, or is jitted here, or is what `jax.jit(f).lower(...)` or `jax.export.export` gave
+        (also as the bytes of `serialize()`), or text: StableHLO, or a `def` in NumPy syntax. It is lowered for the
+        types of its arguments, which may be handles of arrays on the server. With `keep` the results stay there and
+        come as handles: in its memory, until the handle is gone (True or "memory"), or "durable", until they are
+        deleted.
         """
+        __tracebackhide__ = True
         return self._run(function, args, kwargs, keep, None)
 
-    def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
+    def submit(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
         """As `run`, in the background: a Job."""
+        __tracebackhide__ = True
         return self._submit(function, args, kwargs, keep, None)
 
     def job(self, id: str) -> Job:
@@ -309,12 +384,10 @@ class Client:
         return Session(self, self._transport.json("POST", "/v1/sessions", body, keyed=True))
 
     @overload
-    def jit(self, function: Callable[..., Any], /) -> Jitted: ...
+    def jit(self, function: Callable[..., Any], /, *, keep: bool | str = False, **options: Any) -> Jitted: ...
 
     @overload
-    def jit(
-        self, function: Callable[..., Any] | None = None, /, *, keep: bool | str = False, **options: Any
-    ) -> Any: ...
+    def jit(self, /, *, keep: bool | str = False, **options: Any) -> Callable[[Callable[..., Any]], Jitted]: ...
 
     def jit(self, function: Callable[..., Any] | None = None, /, *, keep: bool | str = False, **options: Any) -> Any:
         """Decorates a function that is to run on the server: `@m.jit`, or `@m.jit(keep=True, donate_argnums=0)`.
@@ -323,9 +396,10 @@ class Client:
         posted once; later calls name it by its id.
         """
 
-        def decorate(inner: Callable[..., Any]) -> Jitted:
-            import jax
+        require_jax("@m.jit lowers functions by JAX")
+        import jax
 
+        def decorate(inner: Callable[..., Any]) -> Jitted:
             return Jitted(self, jax.jit(inner, **options), keep)
 
         return decorate if function is None else decorate(function)
@@ -338,16 +412,16 @@ class Client:
             raise RuntimeError("this thread has run nothing yet")
         return found
 
-    def program(self, function: Any, *args: Any, **kwargs: Any) -> Program:
+    def program(self, function: Any, /, *args: Any, **kwargs: Any) -> Program:
         """The program that a call of the function would run; `.text` is its StableHLO."""
         return self._lower(function, args, kwargs)[0]
 
-    def explain(self, function: Any, *args: Any, **kwargs: Any) -> str:
+    def explain(self, function: Any, /, *args: Any, **kwargs: Any) -> str:
         """What a call would do, as text: shardings, collectives and their bytes, memory of a device."""
         program, leaves = self._lower(function, args, kwargs)
         program.store(self)
         body: dict[str, Any] = {} if program.mesh is None else {"mesh": program.mesh}
-        if program.format is not None:
+        if program.format == "numpy":
             body.update(_runs.types_of(program.encode(leaves)))
         answer = self._transport.request(
             "POST",
@@ -360,6 +434,7 @@ class Client:
     def _lower(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], live: bool = False
     ) -> tuple[Program, list[Any]]:
+        __tracebackhide__ = True
         if isinstance(function, Program):
             return function, list(args)
         if isinstance(function, str) and is_numpy_text(function):
@@ -382,14 +457,23 @@ class Client:
         if _jax.is_compiled(function):
             raise TypeError("a compiled function runs in this process: pass jax.jit(f), or jax.jit(f).lower(...)")
         if _jax.is_exported(function):
+            if function.nr_devices > 1:  # JAX calls it where there are as many; these are the server's
+                return self._shared.lowerings.of_exported(function, args, kwargs)
             function = function.call
+        if isinstance(function, (bytes, bytearray, memoryview)):
+            return _exports.call(self, bytes(function), args, kwargs)
         if not callable(function):
-            raise TypeError(f"expected a function or StableHLO text, got {type(function).__name__}")
+            raise TypeError(
+                "expected a function, StableHLO text, a `def` in NumPy syntax or the bytes of an export, got "
+                + type(function).__name__
+            )
+        require_jax("a Python function is lowered by JAX; a `def` in NumPy syntax, as text, runs without")
         return self._shared.lowerings.lower(function, args, kwargs, live)
 
     def _prepare(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, background: bool
     ) -> _runs.Request:
+        __tracebackhide__ = True
         if isinstance(function, Jitted):
             keep = keep or function.keep
         program, leaves = self._lower(function, args, kwargs)
@@ -398,14 +482,22 @@ class Client:
             # Beside functions that give something back the others are called in their place, else after the run.
             if False in answers and (self._live or True in answers):
                 program, leaves = self._lower(function, args, kwargs, live=True)
-        if isinstance(function, Jitted):
+        if (isinstance(function, Jitted) or program.is_sent_again()) and program.can_be_stored:
             program.store(self)
         return _runs.make_request(self, program, leaves, keep, self._options, background)
 
     def _run(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: Session | None
     ) -> Any:
-        request = self._prepare(function, args, kwargs, keep, background=False)
+        __tracebackhide__ = True
+        try:
+            return self._run_request(self._prepare(function, args, kwargs, keep, background=False), session)
+        except errors.Error as error:
+            # It is about the caller's line: the frames between are left out.
+            raise error.with_traceback(None) from error.__cause__
+
+    def _run_request(self, request: _runs.Request, session: Session | None) -> Any:
+        __tracebackhide__ = True
         # The server may run a job that asks again after a crash.
         _runs.upload_large(self, request, "durable" if request.is_live else "memory")
         try:
@@ -425,6 +517,7 @@ class Client:
 
     def _answer(self, request: _runs.Request, session: Session | None) -> Any:
         """One request, whose answer has all."""
+        __tracebackhide__ = True
         answer = self._post(request, session, {})
         results, info = _runs.read_answer(self, request, answer)
         _runs.mark_donated(request)
@@ -504,6 +597,7 @@ class Client:
     def _submit(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: Session | None
     ) -> Job:
+        __tracebackhide__ = True
         request = self._prepare(function, args, kwargs, keep, background=True)
         request.streams = session is not None and self._streams(session)
         _runs.upload_large(self, request, "durable")
@@ -528,26 +622,76 @@ class Client:
         return Job(self, document, request, callbacks)
 
     def _post(self, request: _runs.Request, session: Session | None, more: dict[str, str]) -> Any:
+        __tracebackhide__ = True
         path = "/v1/run" if session is None else f"/v1/sessions/{session.id}/jobs"
         keyed = session is not None or bool(more) or request.changes_something
         use_id = request.program.id is not None
         for is_again in (False, True):
             headers, buffers = request.body(use_id)
+            headers.update(more)
+            if keyed:
+                headers["Idempotency-Key"] = str(uuid.uuid4())
             try:
-                return self._transport.request(
-                    "POST",
-                    path,
-                    body=buffers,
-                    headers={**headers, **more},
-                    keyed=keyed,
-                    text=request.program.text,
-                )
+                return self._send_run(path, headers, buffers, request.program.text, keyed, "Prefer" in more)
             except errors_by_code.NotFound as error:
                 # Somebody has deleted the program; its text is here.
                 if is_again or not use_id or error.pointer not in ("", "/program/id"):
                     raise
                 request.program.store(self, again=True)
         raise AssertionError("the second attempt returns or raises")
+
+    def _send_run(
+        self,
+        path: str,
+        headers: dict[str, str],
+        buffers: list[bytes | memoryview],
+        text: str,
+        keyed: bool,
+        takes_job: bool,
+    ) -> Answer:
+        """The answer of a run. Where its connection was lost on the way, the run goes on: it is waited for, or with
+        `takes_job` its job is the answer. A run that nobody waits for any more is cancelled."""
+        __tracebackhide__ = True
+        while True:
+            try:
+                return self._transport.request("POST", path, body=buffers, headers=headers, text=text)
+            except errors_by_code.IdempotencyInProgress as error:
+                if not error.location.startswith("/v1/jobs/"):
+                    raise
+                if takes_job:
+                    job = self._transport.request("GET", error.location)
+                    return Answer(ACCEPTED, job.headers, job.body)
+                try:
+                    while not Job.is_over(self._transport.json("GET", error.location, query={"wait": 30})):
+                        pass
+                except BaseException:
+                    self._end(error.location)
+                    raise
+            except BaseException as error:
+                # Ctrl-C, or the time is up. One without a key ends with its connection.
+                if keyed and not (isinstance(error, errors.Error) and not isinstance(error, errors.TimedOut)):
+                    self._give_up(path, headers, buffers)
+                raise
+
+    def _give_up(self, path: str, headers: dict[str, str], buffers: list[bytes | memoryview]) -> None:
+        """Cancels a run whose answer was not waited for: its key tells which job it is."""
+        asked = {**headers, "Prefer": "respond-async"}
+        try:
+            answer = self._transport.request(
+                "POST", path, body=buffers, headers=asked, timeout=GIVE_UP_SECONDS, is_repeatable=False
+            )
+        except errors_by_code.IdempotencyInProgress as error:
+            self._end(error.location)
+        except errors.Error:
+            pass  # it is over, or the server is gone
+        else:
+            if answer.status == ACCEPTED:  # the first request has not come through
+                self._end(f"/v1/jobs/{answer.json()['id']}")
+
+    def _end(self, job: str) -> None:
+        """Cancels a job by its path, if the server can be reached."""
+        with contextlib.suppress(errors.Error):
+            self._transport.request("DELETE", job, timeout=GIVE_UP_SECONDS, is_repeatable=False)
 
     def _session_for_callbacks(self) -> Session:
         with self._shared.session_lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,12 @@ def to_numpy(name: str) -> np.dtype[Any]:
 
 def name_of(dtype: npt.DTypeLike) -> str:
     """The server's name of a NumPy dtype. Raises TypeError for those that it does not have."""
-    name = np.dtype(dtype).name
+    return _name_of(np.dtype(dtype))
+
+
+@functools.lru_cache(maxsize=256)  # NumPy makes its name anew each time, which takes longer than a small array's bytes
+def _name_of(dtype: np.dtype[Any]) -> str:
+    name = dtype.name
     if name not in NATIVE and name not in EXTENDED:
         raise TypeError(f"a meshd server has no arrays of dtype {name}")
     return name

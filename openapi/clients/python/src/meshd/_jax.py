@@ -26,6 +26,16 @@ def is_loaded() -> bool:
     return sys.modules.get("jax") is not None
 
 
+def nonfinite_checks() -> dict[str, bool]:
+    """What a run is asked to look for, as JAX is configured: the fields of its request."""
+    if not is_loaded():
+        return {}
+    import jax
+
+    said = {"debug_nans": jax.config.jax_debug_nans, "debug_infs": jax.config.jax_debug_infs}
+    return {name: True for name, is_on in said.items() if is_on}
+
+
 def is_jitted(function: Any) -> bool:
     return callable(function) and hasattr(function, "trace") and hasattr(function, "lower")
 
@@ -57,6 +67,15 @@ def is_exported(function: Any) -> bool:
     return isinstance(function, export.Exported)
 
 
+def are_traced(tree: Any) -> bool:
+    """Whether values of the tree are those of a function that JAX is tracing."""
+    if not is_loaded():
+        return False
+    import jax
+
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
+
+
 class Lowerings:
     """Functions and what they were lowered to, for each structure and types of arguments. Used by any thread."""
 
@@ -64,6 +83,8 @@ class Lowerings:
         self._lock = threading.Lock()
         # By the function as it was given: jax.jit of it would keep it alive.
         self._programs: weakref.WeakKeyDictionary[Any, dict[Any, JaxProgram]] = weakref.WeakKeyDictionary()
+        # By their identity: they have no hash where a shape has none.
+        self._exported: dict[int, JaxProgram] = {}
         #: How often a function was lowered.
         self.count = 0
 
@@ -72,6 +93,7 @@ class Lowerings:
     ) -> tuple[JaxProgram, list[Any]]:
         """The program of a call, and the values that are its arguments. A function that is not jitted is. `live`:
         functions that give nothing back are called while the program runs, too."""
+        __tracebackhide__ = True
         import jax
 
         jitted = function if is_jitted(function) else jax.jit(function)
@@ -108,8 +130,34 @@ class Lowerings:
                 self._programs[lowered][None] = program
         return program, program.pick(leaves)
 
+    def of_exported(self, exported: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[JaxProgram, list[Any]]:
+        """The program of an export for several devices, and the values that are its arguments."""
+        import jax
 
-@dataclass
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+        if tree != exported.in_tree:
+            raise TypeError(f"the function was exported for the arguments {exported.in_tree}, got {tree}")
+        if tuple(exported.platforms) != ("cpu",):
+            raise TypeError(f"the function was exported for {exported.platforms}: export it with platforms=['cpu']")
+        with self._lock:
+            program = self._exported.get(id(exported))
+        if program is None:
+            kept = sorted(exported.module_kept_var_idx)
+            program = JaxProgram(
+                exported.mlir_module(),
+                [slot_of(exported.in_avals[i]) for i in kept],
+                [slot_of(aval) for aval in exported.out_avals],
+                finish=_Finish(exported.out_tree, exported.out_avals),
+                adopt=_Adopt(exported.out_avals, None),
+                kept=kept,
+            )
+            with self._lock:
+                self._exported[id(exported)] = program
+            weakref.finalize(exported, self._exported.pop, id(exported), None)
+        return program, program.pick(leaves)
+
+
+@dataclass(repr=False)
 class JaxProgram(Program):
     """A program with the numbers of the leaves that it takes; jit drops those that it does not need."""
 
@@ -135,6 +183,11 @@ class Call:
         dynamic = tuple(value for number, value in enumerate(args) if number not in numbers)
         named = {name: value for name, value in kwargs.items() if name not in static_names}
         self.leaves, self._tree = jax.tree_util.tree_flatten((dynamic, named))
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in self.leaves):
+            raise TypeError(
+                "a run is no operation that JAX can trace: pass the whole function to m.run, also what jax.grad or "
+                "jax.vmap made of it, or call a function of @m.jit, which becomes part of the one around it"
+            )
         self._stand_ins = [stand_in(leaf) for leaf in self.leaves]
         # Static arguments stay, the others are rebuilt of stand-ins.
         values, more = jax.tree_util.tree_unflatten(self._tree, self._stand_ins)
@@ -147,6 +200,7 @@ class Call:
         self.key = (self._tree, types, fixed, fixed_names, trace_context())
 
     def lower(self, live: bool) -> JaxProgram:
+        __tracebackhide__ = True
         rules = _jax_live.parameters() if live else None
         traced = self._jitted.trace(*self._args, **self._kwargs)
         lowered = _jax_devices.lower(traced, lowering_platforms=("cpu",), _private_parameters=rules)
@@ -248,6 +302,36 @@ def is_key(dtype: Any) -> bool:
     import jax
 
     return bool(jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key))
+
+
+def kind_of_key(leaf: Any) -> str | None:
+    """The implementation of typed keys, also of a handle of some; None for what is none."""
+    if not is_loaded():
+        return None
+    import jax
+
+    if isinstance(leaf, Array):
+        dtype = None if leaf._jax_type is None else leaf._jax_type[1]
+    else:
+        dtype = leaf.dtype if isinstance(leaf, jax.Array) else None
+    if dtype is None or not is_key(dtype):
+        return None
+    return str(dtype._impl.name)
+
+
+def as_key(data: Any, implementation: str) -> Any:
+    """Typed keys of their data, as handles or as JAX's; where JAX is not there, the data."""
+    try:
+        import jax
+    except ImportError:
+        return data
+    wrapped = jax.eval_shape(
+        lambda bits: jax.random.wrap_key_data(bits, impl=implementation), jax.ShapeDtypeStruct(data.shape, np.uint32)
+    )
+    if isinstance(data, Array):
+        data._jax_type = (tuple(wrapped.shape), wrapped.dtype)
+        return data
+    return jax.random.wrap_key_data(np.asarray(data), impl=implementation)
 
 
 def stand_in(leaf: Any) -> Any:

@@ -45,6 +45,7 @@ def callbacks_need_no_devices() -> Iterator[None]:
 
 def lower(traced: Any, **options: Any) -> Any:
     """`traced.lower`, with callbacks also where JAX asks for devices."""
+    __tracebackhide__ = True
     try:
         return traced.lower(**options)
     except ValueError as error:

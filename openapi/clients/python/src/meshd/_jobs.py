@@ -69,7 +69,7 @@ class Job:
 
     def done(self) -> bool:
         """Whether it is over, with whatever outcome."""
-        return self._is_over(self._refresh())
+        return self.is_over(self._refresh())
 
     def cancel(self) -> None:
         """Cancels it; one that is over stays what it is."""
@@ -108,14 +108,15 @@ class Job:
             self._callbacks.start(self.id)
 
     def _refresh(self, wait: float = 0) -> dict[str, Any]:
-        if not self._is_over(self._document):
+        if not self.is_over(self._document):
             query = {"wait": max(1, int(wait))} if wait else None
             document = self._client._transport.json("GET", f"/v1/jobs/{self.id}", query=query)
             self._document = document
         return self._document
 
     @staticmethod
-    def _is_over(document: dict[str, Any]) -> bool:
+    def is_over(document: dict[str, Any]) -> bool:
+        """Whether a job is, by its document."""
         return document["state"] in ("done", "failed", "cancelled")
 
     def _wait(self, deadline: float | None, progress: bool) -> None:
@@ -127,8 +128,8 @@ class Job:
                 if left <= 0:
                     raise errors.TimedOut(f"the job {self.id} is not over yet")
                 document = self._refresh(min(left, 1 if progress else LONGEST_WAIT))
-                show(document.get("progress") or {}, self._is_over(document))
-                if self._is_over(document):
+                show(document.get("progress") or {}, self.is_over(document))
+                if self.is_over(document):
                     break
         if self._callbacks is not None:
             self._callbacks.stop()
@@ -141,8 +142,8 @@ class Job:
 
         def is_over() -> bool:
             document = self._refresh()
-            show(document.get("progress") or {}, self._is_over(document))
-            return is_late() or self._is_over(document)
+            show(document.get("progress") or {}, self.is_over(document))
+            return is_late() or self.is_over(document)
 
         session = Session(self._client, {"id": self._document["session"]})
         for effect in LiveEffects(session, self.id, is_over, self._told):
@@ -164,6 +165,8 @@ class Job:
             error = document["error"]
             raise errors.of_code(error["code"], error["detail"], self._request.program.text)
         results, self.info = _runs.read_document(self._client, self._request, document["answer"])
+        if self._request.raises_nonfinite:
+            _runs.tell_nonfinite(self._request, self.info)
         _runs.mark_donated(self._request)
         if self._request.program.callbacks and not self._request.streams:
             tell(self._request.program.callbacks, effects_of(self._client, document.get("session"), self.info))

@@ -24,7 +24,7 @@ class Keywords(dict[str, Any]):
     """Arguments by name, behind the others."""
 
 
-@dataclass
+@dataclass(repr=False)
 class NumpyProgram(Program):
     """Its arguments are trees: dicts, lists and tuples of arrays, handles, numbers, texts and None."""
 

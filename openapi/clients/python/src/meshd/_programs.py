@@ -38,7 +38,14 @@ def _as_they_are(results: list[Any]) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@dataclass
+#: Texts from this size on, such as those with large constants, travel once, if they are run again. Shorter ones are
+#: read as fast as they are found by their id.
+LONG_TEXT = 16 * 1024
+#: The server stores texts up to 64 MiB; longer ones travel with each run.
+LONGEST_STORED = 60 << 20
+
+
+@dataclass(repr=False)
 class Program:
     """A program of the server's language, lowered from a Python function or given as text."""
 
@@ -59,7 +66,25 @@ class Program:
     document: dict[str, Any] | None = None
     #: What the text is, where it is not StableHLO.
     format: str | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_used: bool = False
+
+    def __repr__(self) -> str:
+        if self.format is not None:
+            return f"meshd.Program({self.format})"
+        named = re.search(r"\bmodule @(\w+)", self.text[:1000])
+        name = f"{named[1]}: " if named else ""
+        types = (f"({', '.join(map(str, slots))})" for slots in (self.arguments, self.results))
+        return f"meshd.Program({name}{' -> '.join(types)})"
+
+    def is_sent_again(self) -> bool:
+        """Whether its text is long and was run before, so that storing it saves more than it costs."""
+        is_again, self._is_used = self._is_used, True
+        return is_again and len(self.text) >= LONG_TEXT
+
+    @property
+    def can_be_stored(self) -> bool:
+        return len(self.text) < LONGEST_STORED
 
     @property
     def source(self) -> dict[str, Any]:
@@ -120,7 +145,8 @@ def store_text(client: Client, source: dict[str, Any]) -> dict[str, Any]:
 
 
 def slot_of(parameter: dict[str, Any]) -> Slot:
-    return Slot(parameter["dtype"], tuple(parameter["shape"]))
+    # Sizes that follow from the arguments, or from data, are negative.
+    return Slot(parameter["dtype"], tuple(max(-1, size) for size in parameter["shape"]))
 
 
 def from_text(client: Client, text: str) -> Program:

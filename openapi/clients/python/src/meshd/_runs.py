@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
+import math
+import os
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _dtypes, _wire, errors
+from . import _dtypes, _jax, _wire, errors, errors_by_code
 from ._arrays import Array, Part
 from ._numpy_text import Keywords, arrange, leaves_of, map_leaves
 from ._programs import Program
@@ -32,6 +34,7 @@ UPLOAD_BYTES = 16 << 20
 #: Among larger ones, arguments up to here do so, too.
 TINY_BYTES = 1024
 MOST_PARTS = 1000
+PACKAGE = os.path.dirname(__file__) + os.sep
 #: How the warning of a donation begins that did not help; the caller has not asked for that of an upload.
 NOT_USABLE = "some donated buffers were not usable"
 SHARED_PART = "arguments.safetensors"
@@ -111,6 +114,8 @@ class Request:
     streams: bool = False
     #: Arrays that were uploaded for it alone, by the positions of its arguments.
     uploaded: dict[int, Array] = field(default_factory=dict)
+    #: Whether a NaN or an infinity that is made is an error: JAX is configured so.
+    raises_nonfinite: bool = False
     #: Whether it takes them with it, so that nothing stays when this process is gone before it is over.
     gives_uploads: bool = False
 
@@ -155,6 +160,10 @@ class Request:
 
     @staticmethod
     def _argument(value: Any, files: Files) -> Any:
+        if isinstance(value, float) and not isinstance(value, np.generic) and not math.isfinite(value):
+            return (
+                "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+            )  # JSON has no numbers of them
         if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic):
             return value  # of NumPy syntax
         if isinstance(value, Array):
@@ -209,7 +218,9 @@ def make_request(
             live = {"live": True} if effect["answers"] else {}
             kind = "callback" if effect["answers"] else "log"
             callbacks[str(number)] = {"effect": kind, "name": callback_name(number), **live}
-    request = Request(program, arguments, kept_as(keep), options, "base64", callbacks)
+    checks = {} if program.format is not None else _jax.nonfinite_checks()
+    request = Request(program, arguments, kept_as(keep), {**checks, **options}, "base64", callbacks)
+    request.raises_nonfinite = bool(checks)
     if keep:
         request.encoding = "array"
     elif program.format is not None:
@@ -262,8 +273,7 @@ def read_answer(client: Client, request: Request, answer: Answer) -> tuple[list[
     else:
         document = answer.json()
         results, info = read_document(client, request, document)
-    if info.first_nonfinite is not None:
-        warnings.warn(nonfinite_text(info.first_nonfinite, request.program.text), stacklevel=4)
+    tell_nonfinite(request, info)
     info.timing = timing_of(answer.headers.get("Server-Timing") or "")
     return results, info
 
@@ -280,7 +290,7 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
             results.append(_wire.decode_value(result))
     for told in info.warnings:
         if not (request.gives_uploads and told.startswith(NOT_USABLE)):
-            warnings.warn(told, stacklevel=4)
+            warn(told)
     if request.encoding == "array":
         if request.keep is None:
             fetched = [np.array(each) for each in results]
@@ -317,8 +327,14 @@ def upload_large(client: Client, request: Request, durability: str) -> None:
 def delete_uploaded(request: Request) -> None:
     """Deletes them, as far as the server can be reached; those that the run has consumed still have a document."""
     for each in request.uploaded.values():
-        with contextlib.suppress(errors.Error):
-            each._client._transport.request("DELETE", f"/v1/arrays/{each.id}")
+        path = f"/v1/arrays/{each.id}"
+        try:
+            each._client._transport.request("DELETE", path)
+        except errors_by_code.ArrayInUse:  # of a run that was interrupted: it ends soon
+            each._client._shared.garbage.own(path)
+            each._client._shared.garbage.add(path)
+        except errors.Error:
+            pass
 
 
 def mark_donated(request: Request) -> None:
@@ -327,6 +343,24 @@ def mark_donated(request: Request) -> None:
         argument = request.arguments[position]
         if isinstance(argument, Array):
             argument._mark("donated")
+
+
+def warn(text: str) -> None:
+    """A warning of the line that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)
+
+
+def tell_nonfinite(request: Request, info: RunInfo) -> None:
+    """Raises what JAX raises where its configuration asks for that, else warns."""
+    if info.first_nonfinite is None:
+        return
+    text = nonfinite_text(info.first_nonfinite, request.program.text)
+    if request.raises_nonfinite:
+        raise FloatingPointError(text)
+    warn(text)
 
 
 def nonfinite_text(found: dict[str, Any], text: str) -> str:

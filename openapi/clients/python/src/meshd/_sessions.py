@@ -49,12 +49,14 @@ class Session:
         """Whether effects of its runs are in the log while they go on, unless a run says otherwise."""
         return self._document.get("effects") == "streaming"
 
-    def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
+    def run(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
         """As `m.run`, after the runs of the session that were sent before."""
+        __tracebackhide__ = True
         return self._client._run(function, args, kwargs, keep, self)
 
-    def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
+    def submit(self, function: Any, /, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
         """As `m.submit`, in the order of the session."""
+        __tracebackhide__ = True
         job = self._client._submit(function, args, kwargs, keep, self)
         self._jobs.add(job)
         return job

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 Entry = "str | tuple[str, ...] | None"
 
@@ -101,6 +104,32 @@ def is_named(sharding: Any) -> bool:
     """Whether it is JAX's NamedSharding."""
     module = sys.modules.get("jax.sharding")
     return module is not None and isinstance(sharding, module.NamedSharding)
+
+
+def is_spec(said: Any) -> bool:
+    """Whether it is JAX's PartitionSpec."""
+    module = sys.modules.get("jax.sharding")
+    return module is not None and isinstance(said, module.PartitionSpec)
+
+
+def mesh_in_context() -> Mesh | None:
+    """What `jax.set_mesh` or `jax.sharding.use_abstract_mesh` has set; with the devices of the former."""
+    from jax import sharding
+
+    context = sharding.get_abstract_mesh()
+    if context is None or context.empty:
+        return None
+    with contextlib.suppress(ValueError):  # JAX's, while it traces
+        concrete = sharding.get_mesh()
+        context = context if concrete.empty else concrete
+    return mesh_of_jax(context)
+
+
+def ids_of(devices: Any) -> tuple[int, ...]:
+    """Of ids, devices of JAX and documents of the server, nested or not."""
+    flat = np.asarray(devices, dtype=object).reshape(-1)
+    found = (each["id"] if isinstance(each, dict) else getattr(each, "id", each) for each in flat)
+    return tuple(int(each) for each in found)
 
 
 def mesh_of_jax(mesh: Any) -> Mesh:

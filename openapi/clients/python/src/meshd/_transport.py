@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.parse
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ from . import errors
 #: The request was refused before anything happened; it may be sent again whatever it was.
 REFUSED_FOR_NOW = (429, 503)
 LONGEST_PAUSE = 30.0
+#: Smaller parts of a body are sent together.
+CHUNK_BYTES = 64 * 1024
 
 
 @dataclass
@@ -56,16 +58,45 @@ class Settings:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+def named_by_environment(
+    token: str | None, tls: ssl.SSLContext | None
+) -> tuple[str, str | None, ssl.SSLContext | None]:
+    """The address, the token and the certificates that meshd's command line would take."""
+    if token is None:
+        token = os.environ.get("MESHD_TOKEN")
+    if token is None and os.environ.get("MESHD_TOKEN_FILE"):
+        with open(os.environ["MESHD_TOKEN_FILE"], encoding="utf-8") as file:
+            token = file.readline().strip()
+    if tls is None and os.environ.get("MESHD_CA"):
+        tls = ssl.create_default_context(cafile=os.environ["MESHD_CA"])
+    return os.environ.get("MESHD_URL") or "http://127.0.0.1:8080", token or None, tls
+
+
 class Transport:
     """Sends requests to the server of `settings`. Any thread may use it; each has its own connection."""
 
     def __init__(self, settings: Settings) -> None:
-        parts = urllib.parse.urlsplit(settings.url if "://" in settings.url else "http://" + settings.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{settings.url!r} is no address of a server; expected http://HOST:PORT")
+        url = settings.url
+        parts = urllib.parse.urlsplit(url if "://" in url else "http://" + url)
+        try:
+            port = parts.port
+        except ValueError:
+            port = 0
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+            raise ValueError(f"{url!r} is no address of a server; expected http://HOST:PORT")
+        if parts.username is not None:
+            raise ValueError("a server is asked with token=..., not with a user in its address")
+        if settings.token is not None and not all("!" <= character <= "~" for character in settings.token):
+            raise ValueError("a token has visible ASCII characters alone; spaces and ends of lines are none")
+        if settings.tls is not None and not isinstance(settings.tls, ssl.SSLContext):
+            raise TypeError(f"tls is ssl.create_default_context(cafile=...), got {settings.tls!r}")
+        for name in ("timeout", "connect_timeout"):
+            said = getattr(settings, name)
+            if said is not None and not (isinstance(said, (int, float)) and said > 0):
+                raise TypeError(f"{name} is a number of seconds or None, got {said!r}")
         self.settings = settings
         self.scheme, self.host = parts.scheme, parts.hostname
-        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.port = port or (443 if parts.scheme == "https" else 80)
         self.prefix = parts.path.rstrip("/")
         self._threads = threading.local()
         self._lock = threading.Lock()
@@ -141,6 +172,7 @@ class Transport:
         """The answer, of a status below 400; others raise. One that is not repeatable is not sent again when its
         connection was lost. `keyed` sends an Idempotency-Key, for operations whose
         repetition would do something twice; `text` is the program that errors with a line are of."""
+        __tracebackhide__ = True
         sent = self.headers(headers)
         if keyed:
             sent.setdefault("Idempotency-Key", str(uuid.uuid4()))
@@ -151,7 +183,7 @@ class Transport:
             try:
                 answer = self._exchange(method, target, body, sent, wait)
             except KeyboardInterrupt:
-                self._drop()  # its answer may still come; the server cancels a run that nobody waits for
+                self._drop()  # its answer may still come
                 raise
             except TimeoutError as error:
                 self._drop()
@@ -177,6 +209,7 @@ class Transport:
 
     def json(self, method: str, path: str, document: Any = None, **options: Any) -> Any:
         """The JSON document that answers a JSON document."""
+        __tracebackhide__ = True
         if document is not None:
             body = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
             options.setdefault("headers", {})
@@ -223,7 +256,9 @@ class Transport:
         if not isinstance(problem, dict):
             detail = bytes(answer.body[:500]).decode(errors="replace") or f"HTTP {answer.status}"
             return errors.Error(detail, status=answer.status)
-        return errors.from_problem(answer.status, problem, text)
+        error = errors.from_problem(answer.status, problem, text)
+        error.location = answer.headers.get("Location") or ""
+        return error
 
 
 def pause_of(attempt: int, retry_after: str | None) -> float:
@@ -253,12 +288,29 @@ def send(
     size = sum(len(part) for part in parts)
     if body is not None or method in ("POST", "PUT", "PATCH"):
         connection.putheader("Content-Length", str(size))
-    if size <= 64 * 1024:
+    if size <= CHUNK_BYTES:
         connection.endheaders(b"".join(parts) if parts else None)
         return
     connection.endheaders()
+    for chunk in chunks_of(parts):
+        connection.send(chunk)
+
+
+def chunks_of(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes, small parts together: each chunk is a call of the system and, at the least, a packet."""
+    small: list[bytes | memoryview] = []
+    held = 0
     for part in parts:
-        connection.send(part)
+        if held + len(part) > CHUNK_BYTES and small:
+            yield b"".join(small)
+            small, held = [], 0
+        if len(part) > CHUNK_BYTES:
+            yield part
+        else:
+            small.append(part)
+            held += len(part)
+    if small:
+        yield b"".join(small)
 
 
 def read(response: http.client.HTTPResponse) -> Answer:

@@ -8,6 +8,8 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from . import _jax
+
 #: The name, below the prefix, of the tree's structure: JSON as an array of bytes.
 STRUCTURE = "__tree__"
 
@@ -17,7 +19,8 @@ def _joined(path: tuple[str, ...]) -> str:
 
 
 def flatten(tree: Any) -> tuple[dict[str, Any], Any]:
-    """Leaves by name, and the structure as JSON: null for None, lists with their kind first, objects, names."""
+    """Leaves by name, and the structure as JSON: null for None, lists with their kind first, objects, names; of typed
+    keys the implementation and the name."""
     leaves: dict[str, Any] = {}
 
     def visit(node: Any, path: tuple[str, ...]) -> Any:
@@ -35,7 +38,8 @@ def flatten(tree: Any) -> tuple[dict[str, Any], Any]:
             return {"other": {key: visit(child, (*path, key)) for key, child in registered.items()}}
         name = _joined(path)
         leaves[name] = node
-        return name
+        kind = _jax.kind_of_key(node)
+        return name if kind is None else {"key": {kind: name}}
 
     return leaves, visit(tree, ())
 
@@ -69,6 +73,9 @@ def build(structure: Any, leaf: Callable[[str], Any]) -> Any:
     ((kind, inner),) = structure.items()
     if kind == "dict":
         return {key: build(child, leaf) for key, child in inner.items()}
+    if kind == "key":
+        ((implementation, name),) = inner.items()
+        return _jax.as_key(leaf(name), implementation)
     if kind in ("list", "tuple"):
         children = [build(child, leaf) for child in inner]
         return tuple(children) if kind == "tuple" else children
@@ -82,13 +89,22 @@ def build_like(like: Any, leaf: Callable[[str], Any]) -> Any:
         return build(structure, leaf)
     import jax
 
+    kinds = {name: _jax.kind_of_key(value) for name, value in names.items()}
     by_id = {id(value): name for name, value in names.items()}
-    return jax.tree_util.tree_map(lambda value: leaf(by_id[id(value)]), like)
+
+    def found(value: Any) -> Any:
+        name = by_id[id(value)]
+        kind = kinds[name]
+        return leaf(name) if kind is None else _jax.as_key(leaf(name), kind)
+
+    return jax.tree_util.tree_map(found, like)
 
 
 def _nodes(structure: Any) -> list[Mapping[str, Any]]:
     if not isinstance(structure, dict):
         return []
-    (inner,) = structure.values()
+    ((kind, inner),) = structure.items()
+    if kind == "key":
+        return [structure]
     children = inner.values() if isinstance(inner, dict) else inner
     return [structure, *(node for child in children for node in _nodes(child))]

@@ -34,6 +34,8 @@ class Error(Exception):
         self.errors: list[dict[str, Any]] = list(problem.get("errors") or [])
         #: Id of the request, as in the server's log.
         self.instance: str = problem.get("instance", "")
+        #: Where the answer says to look instead, such as the job that a repeated request has begun; else "".
+        self.location: str = ""
         #: JSON Pointer to the first mistake in the request; "" where there is no place.
         self.pointer: str = self.errors[0].get("pointer", "") if self.errors else ""
         placed = next((entry for entry in self.errors if entry.get("line")), {})

@@ -61,10 +61,10 @@ class Unauthorized(Error):
 
 
 class Forbidden(Error):
-    """Not allowed (403). Leave as_process away, or ask as the process that has it."""
+    """Not allowed (403). Ask with a token that may do it (GET /v1/me says what this one may); leave as_process away."""
 
     code = "forbidden"
-    hint = "Leave as_process away, or ask as the process that has it."
+    hint = "Ask with a token that may do it (GET /v1/me says what this one may); leave as_process away."
 
 
 class CrossSite(Error):
