@@ -218,6 +218,7 @@ void Worker::welcome(const Welcome& welcome) {
       const std::vector<std::string>& off = welcome.disabled_passes;
       settings.*pass.is_on = std::find(off.begin(), off.end(), pass.name) == off.end();
     }
+    settings.shares_memory = false;
     rank_of_device_ = ranks_of_devices(welcome.device_count, network_.size());
     device::EngineOptions options;
     options.device_count = welcome.device_count;
