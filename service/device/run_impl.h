@@ -36,6 +36,7 @@
 #include "service/core/locked.h"
 #include "service/device/active_set.h"
 #include "service/device/engine.h"
+#include "service/device/local_arena.h"
 #include "service/device/scheduler.h"
 #include "service/device/worker_pool.h"
 #include "service/kernels/elementwise/nonfinite.h"
@@ -254,6 +255,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   RunRequest request_;
   std::function<void(RunOutcome)> done_;
   Ownership owners_;
+  std::optional<LocalArena> local_arena_;  // where other ranks have devices of the run
   int64_t planned_bytes_ = 0;
   std::unique_ptr<Timer> timer_;
 
