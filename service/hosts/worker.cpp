@@ -290,8 +290,8 @@ void Worker::begin(const Begin& begin) {
         const auto number = static_cast<int64_t>(shard);
         if (run->holders().sender(plan.results[result].table, number) != network_.rank()) continue;
         const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
-        messages_->post_kept(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
-                             shards[shard]);
+        messages_->push(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
+                        shards[shard]);
       }
     }
     messages_->forget(cargo);

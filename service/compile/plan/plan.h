@@ -120,6 +120,9 @@ struct Collective {
   std::vector<int64_t> work_items;                     ///< by shard of the step
   std::vector<tensor::Dims> source_dims;               ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
+  /// Work item i makes bytes [i * item_bytes, (i + 1) * item_bytes) of the one result, as far as there are so many, of
+  /// the same bytes of each source; 0: other bytes, or several results.
+  int64_t item_bytes = 0;
   std::function<void(const CollectiveCall&)> run;
 };
 
