@@ -39,7 +39,7 @@ void check(const EngineOptions& options, RunRequest& request) {
   });
   if (!is_alone) {
     throw core::Error("unsupported_partition",
-                      "the program moves shards between meshes of other devices, which processes do not exchange yet");
+                      "the program reads a value on devices outside of its mesh, which processes do not exchange yet");
   }
 }
 

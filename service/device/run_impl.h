@@ -32,10 +32,12 @@
 #include <utility>
 #include <vector>
 
+#include "service/compile/plan/collective_parts.h"
 #include "service/core/checkpoint.h"
 #include "service/core/locked.h"
 #include "service/device/active_set.h"
 #include "service/device/engine.h"
+#include "service/device/local_arena.h"
 #include "service/device/scheduler.h"
 #include "service/device/worker_pool.h"
 #include "service/kernels/elementwise/nonfinite.h"
@@ -130,8 +132,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   // Messages of one collective in flight.
   struct Exchange {
     int64_t visit = 0;
-    std::atomic<int64_t> missing{1};                                    // one is held until all are posted
+    std::atomic<int64_t> missing{1};  // not arrived, or not sent from this run's memory; one until all are posted
     std::map<std::pair<int64_t, int64_t>, tensor::BufferRef> received;  // by shard of the step and source
+    // Shards of the step that several ranks make in parts, and these ranks, ascending
+    // (compile/plan/collective_parts.h).
+    std::map<int64_t, std::vector<int>> in_parts;
+    bool is_made = false;    // our parts are
+    bool is_gather = false;  // the messages are parts of results
   };
 
   // ---- life (run_life.cpp)
@@ -207,7 +214,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane,
                       core::Checkpoint& checkpoint);
   void charge(const compile::Step& step, size_t shard_count);
-  [[nodiscard]] int64_t work_items_of(const compile::Step& step, int64_t shard) const;
+  /// Those that this rank executes.
+  [[nodiscard]] WorkItems work_items_of(const compile::Step& step, int64_t shard) const;
+  /// Behind all shards of a step.
+  Next shards_done(const compile::Step& step);
   /// On the thread that finishes the last part of a shared step.
   void go_on_after(const SharedStep& shared, const compile::Step& step);
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
@@ -226,9 +236,19 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
 
   // ---- other ranks (run_messages.cpp)
   bool exchange_sources(const compile::Step& step);
+  void post_source(const compile::Step& step, const MessageKey& key, const std::vector<int>& peers);
+  /// The ranks that make parts of the step's shard; empty: each that needs it makes the whole.
+  [[nodiscard]] std::vector<int> ranks_of_parts(const compile::Step& step, int64_t shard) const;
+  /// Of the shard's bytes and work items, those that the rank makes.
+  [[nodiscard]] compile::CollectivePart part_of(const compile::Step& step, int64_t shard, int rank) const;
+  /// Behind the shards of a collective: parts go to the other ranks. The step is done when theirs are there.
+  Next gather_parts(const compile::Step& step);
+  /// What owns a pointer's memory; null: the plan.
+  [[nodiscard]] tensor::BufferRef memory_of(size_t pointer) const;
+  [[nodiscard]] std::shared_ptr<const void> keep_until_sent(const std::byte* bytes, tensor::BufferRef memory);
   bool exchange_bytes(compile::TableId table, const compile::SlotRef& ref, int64_t bytes,
                       std::vector<std::vector<std::byte>>& out);
-  void expect(int peer, const MessageKey& key, const tensor::BufferRef& buffer);
+  void expect(int peer, const MessageKey& key, std::span<std::byte> bytes, tensor::BufferRef memory);
   bool all_arrived();
   [[nodiscard]] std::vector<int> other_ranks() const;
   [[nodiscard]] int rank_of(int64_t device) const { return owners_.rank_of_device[static_cast<size_t>(device)]; }
@@ -254,6 +274,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   RunRequest request_;
   std::function<void(RunOutcome)> done_;
   Ownership owners_;
+  std::optional<LocalArena> local_arena_;  // where other ranks have devices of the run
   int64_t planned_bytes_ = 0;
   std::unique_ptr<Timer> timer_;
 

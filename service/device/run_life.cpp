@@ -41,21 +41,14 @@ RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(Ru
       request_(std::move(request)),
       done_(std::move(done)),
       submitted_(std::chrono::steady_clock::now()) {
-  const EngineOptions& options = engine.options;
-  owners_.rank = options.rank;
-  owners_.rank_of_device.assign(static_cast<size_t>(plan().device_count), options.rank);
-  if (options.transport != nullptr) {
-    for (size_t i = 0; i < owners_.rank_of_device.size(); ++i) {
-      const auto device = static_cast<size_t>(request_.devices[i]);
-      owners_.rank_of_device[i] = options.process_of_device.empty() ? 0 : options.process_of_device[device];
-      owners_.is_alone = owners_.is_alone && owners_.rank_of_device[i] == options.rank;
-    }
-    owners_.is_member = std::find(owners_.rank_of_device.begin(), owners_.rank_of_device.end(), options.rank) !=
-                        owners_.rank_of_device.end();
-    if (is_elsewhere() && !request_.is_over_elsewhere)
-      throw core::Error("invalid_argument", "none of the run's devices is this process's");
-  }
+  owners_ = ownership_of(engine.options, request_.devices);
+  if (is_elsewhere() && !request_.is_over_elsewhere)
+    throw core::Error("invalid_argument", "none of the run's devices is this process's");
   planned_bytes_ = plan().peak_bytes;
+  if (!owners_.is_alone) {
+    local_arena_ = local_arena(plan(), owners_);
+    planned_bytes_ = local_peak_bytes(plan(), owners_, *local_arena_);
+  }
   for (const compile::Slot& slot : plan().slots) {
     if (slot.storage != compile::Storage::kArgument || !slot.is_writable) continue;
     if (!request_.bind && !request_.arguments[static_cast<size_t>(slot.argument)].may_overwrite)
@@ -103,11 +96,12 @@ void RunImpl::allocate() {
   const compile::Plan& made = plan();
   pointers_.assign(static_cast<size_t>(made.pointer_count), nullptr);
   owner_of_pointer_.assign(static_cast<size_t>(made.pointer_count), -1);
-  const int64_t shared_bytes = made.memory.arena + made.memory.scratch;
+  const int64_t arena_bytes = local_arena_ ? local_arena_->bytes : made.memory.arena;
+  const int64_t shared_bytes = arena_bytes + made.memory.scratch;
   if (shared_bytes > 0) {
     arena_ = engine_.buffers->allocate(shared_bytes);
     stats_.allocated_bytes += shared_bytes;
-    scratch_ = arena_->data() + made.memory.arena;
+    scratch_ = arena_->data() + arena_bytes;
   }
   int64_t most_shards = 1;
   for (const compile::ShardTable& table : made.tables) most_shards = std::max(most_shards, table.count());
@@ -126,8 +120,11 @@ void RunImpl::allocate() {
     std::byte** const pointers = pointers_.data() + slot.first_pointer;
     switch (slot.storage) {
       case compile::Storage::kArena:
-        for (int64_t i = 0; i < count; ++i)
-          pointers[i] = arena_ == nullptr ? nullptr : arena_->data() + slot.offset + i * slot.stride;
+        for (int64_t i = 0; i < count && arena_ != nullptr; ++i) {
+          const int64_t at = local_arena_ ? local_arena_->offsets[static_cast<size_t>(slot.first_pointer + i)]
+                                          : slot.offset + i * slot.stride;
+          if (at >= 0) pointers[i] = arena_->data() + at;
+        }
         break;
       case compile::Storage::kConstant:
         // Never written: slots of constants are no step's result.

@@ -2,6 +2,7 @@
 // collective (`visit_`), the shard that needs a block and the block's index in its list of sources identify a message
 // on both sides without negotiation.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "service/device/run_impl.h"
@@ -11,6 +12,9 @@ namespace meshd::device {
 namespace {
 
 constexpr int64_t kNoCollective = -1;  // MessageKey::source of messages that are no collective's
+// Blocks of so many bytes are sent from where they are. Smaller ones are copied: that takes less time than waiting
+// until they are sent.
+constexpr int64_t kKeptBytes = int64_t{1} << 16;
 
 }  // namespace
 
@@ -20,19 +24,56 @@ std::vector<int> RunImpl::other_ranks() const {
   return {ranks.begin(), ranks.end()};
 }
 
-void RunImpl::expect(int peer, const MessageKey& key, const tensor::BufferRef& buffer) {
+void RunImpl::expect(int peer, const MessageKey& key, std::span<std::byte> bytes, tensor::BufferRef memory) {
   exchange_->missing.fetch_add(1, std::memory_order_relaxed);
   ++stats_.messages;
-  // The completion owns the buffer and the run. What `missing` belongs to cannot change while a message is missing.
-  engine_.options.transport->expect(peer, key, buffer->bytes(),
-                                    [self = shared_from_this(), buffer, exchange = exchange_] {
+  // The completion owns the memory and the run. What `missing` belongs to cannot change while a message is missing.
+  engine_.options.transport->expect(peer, key, bytes,
+                                    [self = shared_from_this(), memory = std::move(memory), exchange = exchange_] {
                                       if (exchange->missing.fetch_sub(1, std::memory_order_acq_rel) == 1)
                                         self->resume();
                                     });
 }
 
-// True when nothing is missing; else the last message resumes the run.
+tensor::BufferRef RunImpl::memory_of(size_t pointer) const {
+  const int32_t owner = owner_of_pointer_[pointer];
+  return owner >= 0 ? held_[static_cast<size_t>(owner)] : arena_;
+}
+
+// What a message is sent from, for as long as that takes: the step that sends it is not over before, so that the run
+// neither overwrites it nor ends and takes back what its peer has not fetched.
+std::shared_ptr<const void> RunImpl::keep_until_sent(const std::byte* bytes, tensor::BufferRef memory) {
+  exchange_->missing.fetch_add(1, std::memory_order_relaxed);
+  // A run that fails meanwhile leaves its memory to the message.
+  return {bytes, [self = shared_from_this(), exchange = exchange_, plan = request_.plan,
+                  memory = std::move(memory)](const void*) {
+            if (exchange->missing.fetch_sub(1, std::memory_order_acq_rel) == 1) self->resume();
+          }};
+}
+
+// True when nothing is missing and everything is sent; else the last message resumes the run.
 bool RunImpl::all_arrived() { return exchange_->missing.load(std::memory_order_acquire) == 0; }
+
+std::vector<int> RunImpl::ranks_of_parts(const compile::Step& step, int64_t shard) const {
+  const compile::Collective& collective = step.collective->get(plan());
+  // The search for the first NaN looks at whole shards.
+  if (!compile::has_parts(collective, shard) || request_.nonfinite.is_on()) return {};
+  const ActiveSet& active = *frames_.back().active;
+  std::set<int> ranks(owners_.rank_of_device.begin(), owners_.rank_of_device.end());
+  std::erase_if(ranks, [&](int rank) { return !active.is_held_by(rank, step.table, shard); });
+  int64_t lacking = 0;
+  for (const compile::CollectiveSource& source : collective.sources[static_cast<size_t>(shard)]) {
+    for (const int rank : ranks) lacking += active.is_held_by(rank, source.table, source.shard) ? 0 : 1;
+  }
+  if (!compile::is_made_in_parts(collective, shard, static_cast<int64_t>(ranks.size()), lacking)) return {};
+  return {ranks.begin(), ranks.end()};
+}
+
+compile::CollectivePart RunImpl::part_of(const compile::Step& step, int64_t shard, int rank) const {
+  const std::vector<int>& ranks = exchange_->in_parts.at(shard);
+  const auto number = std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin();
+  return compile::part_of(step.collective->get(plan()), shard, number, static_cast<int64_t>(ranks.size()));
+}
 
 bool RunImpl::exchange_sources(const compile::Step& step) {
   if (exchange_ != nullptr) return all_arrived();
@@ -41,10 +82,10 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
   ActiveSet& active = *frames_.back().active;
   const compile::Collective& collective = step.collective->get(plan());
   const std::vector<int> others = other_ranks();
-  Transport& transport = *engine_.options.transport;
-  std::vector<std::byte> packed;
   for (int64_t shard = 0; shard < plan().table(step.table).count(); ++shard) {
     const auto& sources = collective.sources[static_cast<size_t>(shard)];
+    std::vector<int> ranks = ranks_of_parts(step, shard);
+    if (!ranks.empty()) exchange_->in_parts[shard] = std::move(ranks);
     for (size_t i = 0; i < sources.size(); ++i) {
       const compile::CollectiveSource& source = sources[i];
       const int64_t holder = active.holder(source.table, source.shard);
@@ -53,32 +94,92 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
       if (rank_of(holder) != owners_.rank) {
         const bool is_wanted = active.is_held_by(owners_.rank, step.table, shard);
         if (!is_wanted || active.is_held_by(owners_.rank, source.table, source.shard)) continue;
-        tensor::BufferRef buffer = engine_.buffers->allocate(source.bytes);
-        stats_.allocated_bytes += source.bytes;
+        int64_t bytes = source.bytes;
+        if (exchange_->in_parts.count(shard) > 0) {
+          const compile::CollectivePart part = part_of(step, shard, owners_.rank);
+          bytes = part.end_byte - part.begin_byte;
+        }
+        tensor::BufferRef buffer = engine_.buffers->allocate(bytes);
+        stats_.allocated_bytes += bytes;
         exchange_->received[{shard, static_cast<int64_t>(i)}] = buffer;
-        expect(rank_of(holder), key, buffer);
+        expect(rank_of(holder), key, buffer->bytes().first(static_cast<size_t>(bytes)), buffer);
         continue;
       }
-      for (const int peer : others) {
-        if (!active.is_held_by(peer, step.table, shard) || active.is_held_by(peer, source.table, source.shard))
-          continue;
-        const compile::SlotRef& operand = step.operands[static_cast<size_t>(source.operand)];
-        const std::byte* bytes = pointers_[static_cast<size_t>(operand.first + source.slot_shard)];
-        if (!source.extent.empty()) {
-          packed.resize(static_cast<size_t>(source.bytes));
-          const tensor::Dims zeros(source.extent.size(), 0);
-          kernels::copy_block(packed.data(), source.extent, zeros, bytes,
-                              collective.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
-                              collective.element_bytes);
-          bytes = packed.data();
-        }
-        transport.post(peer, key, {bytes, static_cast<size_t>(source.bytes)});
-        ++stats_.messages;
-      }
+      std::vector<int> peers;
+      std::copy_if(others.begin(), others.end(), std::back_inserter(peers), [&](int peer) {
+        return active.is_held_by(peer, step.table, shard) && !active.is_held_by(peer, source.table, source.shard);
+      });
+      if (!peers.empty()) post_source(step, key, peers);
     }
   }
   exchange_->missing.fetch_sub(1, std::memory_order_acq_rel);
   return all_arrived();
+}
+
+void RunImpl::post_source(const compile::Step& step, const MessageKey& key, const std::vector<int>& peers) {
+  Transport& transport = *engine_.options.transport;
+  const compile::Collective& collective = step.collective->get(plan());
+  const compile::CollectiveSource& source =
+      collective.sources[static_cast<size_t>(key.shard)][static_cast<size_t>(key.source)];
+  const compile::SlotRef& operand = step.operands[static_cast<size_t>(source.operand)];
+  const auto pointer = static_cast<size_t>(operand.first + source.slot_shard);
+  const std::byte* bytes = pointers_[pointer];
+  std::shared_ptr<const void> keep;
+  tensor::BufferRef packed;
+  if (!source.extent.empty()) {
+    packed = engine_.buffers->allocate(source.bytes);
+    const tensor::Dims zeros(source.extent.size(), 0);
+    kernels::copy_block(packed->data(), source.extent, zeros, bytes,
+                        collective.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
+                        collective.element_bytes);
+    bytes = packed->data();
+    keep = packed;
+  }
+  if (source.bytes >= kKeptBytes) keep = keep_until_sent(bytes, packed != nullptr ? packed : memory_of(pointer));
+  const bool in_parts = exchange_->in_parts.count(key.shard) > 0;
+  for (const int peer : peers) {
+    std::span<const std::byte> block{bytes, static_cast<size_t>(source.bytes)};
+    if (in_parts) {
+      const compile::CollectivePart part = part_of(step, key.shard, peer);
+      block = {bytes + part.begin_byte, bytes + part.end_byte};
+    }
+    if (keep == nullptr) {
+      transport.post(peer, key, block);
+    } else {
+      transport.post_kept(peer, key, block, keep);
+    }
+    ++stats_.messages;
+  }
+}
+
+RunImpl::Next RunImpl::gather_parts(const compile::Step& step) {
+  if (!exchange_->is_gather) {
+    auto gather = std::make_shared<Exchange>();
+    gather->in_parts = std::move(exchange_->in_parts);
+    gather->is_made = gather->is_gather = true;
+    gather->visit = visit_++;
+    exchange_ = std::move(gather);
+    for (const auto& [shard, ranks] : exchange_->in_parts) {
+      if (std::find(ranks.begin(), ranks.end(), owners_.rank) == ranks.end()) continue;
+      const compile::SlotRef& result = step.results.front();
+      const auto at = static_cast<size_t>(result.first + plan().slot_shard(result, shard));
+      const std::shared_ptr<const void> keep = keep_until_sent(pointers_[at], memory_of(at));
+      const compile::CollectivePart ours = part_of(step, shard, owners_.rank);
+      for (const int peer : ranks) {
+        if (peer == owners_.rank) continue;
+        engine_.options.transport->post_kept(peer, {request_.key, exchange_->visit, shard, owners_.rank},
+                                             {pointers_[at] + ours.begin_byte, pointers_[at] + ours.end_byte}, keep);
+        ++stats_.messages;
+        const compile::CollectivePart theirs = part_of(step, shard, peer);
+        expect(peer, {request_.key, exchange_->visit, shard, peer},
+               {pointers_[at] + theirs.begin_byte, pointers_[at] + theirs.end_byte}, memory_of(at));
+      }
+    }
+    exchange_->missing.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  if (!all_arrived()) return Next::kSuspended;
+  exchange_.reset();
+  return step_done(step);
 }
 
 bool RunImpl::exchange_bytes(compile::TableId table, const compile::SlotRef& ref, int64_t bytes,
@@ -95,7 +196,7 @@ bool RunImpl::exchange_bytes(compile::TableId table, const compile::SlotRef& ref
       tensor::BufferRef& buffer = exchange_->received[{shard, kNoCollective}];
       buffer = engine_.buffers->allocate(bytes);
       if (rank_of(holder) != owners_.rank) {
-        expect(rank_of(holder), key, buffer);
+        expect(rank_of(holder), key, buffer->bytes(), buffer);
         continue;
       }
       std::copy_n(pointer(ref, shard), bytes, buffer->data());
@@ -129,7 +230,7 @@ bool RunImpl::exchange_results(const compile::Step& step, int64_t holder) {
         if (active.shards(step.table).empty()) continue;
         tensor::BufferRef& buffer = exchange_->received[{static_cast<int64_t>(i), kNoCollective}];
         buffer = engine_.buffers->allocate(bytes);
-        expect(from, key, buffer);
+        expect(from, key, buffer->bytes(), buffer);
         continue;
       }
       for (const int peer : other_ranks()) {

@@ -41,9 +41,13 @@ class Pointers {
 
 }  // namespace
 
-int64_t RunImpl::work_items_of(const compile::Step& step, int64_t shard) const {
-  return step.collective == nullptr ? step.kernel->work_count
-                                    : step.collective->get(plan()).work_items[static_cast<size_t>(shard)];
+RunImpl::WorkItems RunImpl::work_items_of(const compile::Step& step, int64_t shard) const {
+  if (step.collective == nullptr) return {.shard = shard, .end = step.kernel->work_count};
+  if (exchange_ != nullptr && exchange_->in_parts.count(shard) > 0) {
+    const compile::CollectivePart part = part_of(step, shard, owners_.rank);
+    return {.shard = shard, .begin = part.begin_item, .end = part.end_item};
+  }
+  return {.shard = shard, .end = step.collective->get(plan()).work_items[static_cast<size_t>(shard)]};
 }
 
 void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane,
@@ -89,6 +93,7 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
       if (packed.empty()) packed.resize(sources.size(), 0);
       packed[i] = 1;
       from.data()[i] = came->second->data();
+      if (exchange_->in_parts.count(shard) > 0) from.data()[i] -= part_of(step, shard, owners_.rank).begin_byte;
     }
     compile::CollectiveCall call;
     call.shard = shard;
@@ -141,6 +146,7 @@ RunImpl::Next RunImpl::execute_kernel(const compile::Step& step) {
 RunImpl::Next RunImpl::execute_collective(const compile::Step& step) {
   ActiveSet& active = *frames_.back().active;
   const std::span<const int32_t> shards = active_shards(active, step.table);
+  if (exchange_ != nullptr && exchange_->is_made) return gather_parts(step);
   if (!active.is_all()) check_members(step, shards);
   if (!owners_.is_alone && !exchange_sources(step)) return Next::kSuspended;
   return execute_shards(step, shards);
@@ -177,14 +183,24 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
       if (!shared->start(is_lent)) return Next::kHandedOff;
       segment_start_ = std::chrono::steady_clock::now();
       if (shared->error()) throw *shared->error();
-      exchange_.reset();
-      return step_done(step);
+      return shards_done(step);
     }
   }
   RunCheckpoint checkpoint(*this, is_lent_);
-  for (const int32_t shard : shards)
-    run_work_groups(step, {.shard = shard, .end = work_items_of(step, shard), .estimated_ns = of_one}, 0, checkpoint);
+  for (const int32_t shard : shards) {
+    WorkItems work_items = work_items_of(step, shard);
+    work_items.estimated_ns = of_one;
+    run_work_groups(step, work_items, 0, checkpoint);
+  }
   stats_.kernel_calls += static_cast<int64_t>(shards.size());
+  return shards_done(step);
+}
+
+RunImpl::Next RunImpl::shards_done(const compile::Step& step) {
+  if (exchange_ != nullptr && !exchange_->in_parts.empty()) {
+    exchange_->is_made = true;
+    return Next::kGoOn;  // it is executed again, to gather the parts
+  }
   exchange_.reset();
   return step_done(step);
 }
@@ -196,15 +212,19 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
     : run_(std::move(run)), step_(step) {
   for (int lane = lanes; lane-- > 0;) free_lanes_.push_back(lane);
   int64_t all_work_items = 0;
-  for (const int32_t shard : shards) all_work_items += run_->work_items_of(step, shard);
+  for (const int32_t shard : shards) {
+    const RunImpl::WorkItems own = run_->work_items_of(step, shard);
+    all_work_items += own.end - own.begin;
+  }
   const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
   const std::vector<int64_t>& barriers = step.kernel->barriers;
   for (size_t i = 0; i <= barriers.size(); ++i) {
     std::vector<RunImpl::WorkItems> ranges;
     int64_t count = 0;
     for (const int32_t shard : shards) {
-      const int64_t begin = i == 0 ? 0 : barriers[i - 1];
-      const int64_t end = i == barriers.size() ? run_->work_items_of(step, shard) : barriers[i];
+      const RunImpl::WorkItems own = run_->work_items_of(step, shard);
+      const int64_t begin = i == 0 ? own.begin : barriers[i - 1];
+      const int64_t end = i == barriers.size() ? own.end : barriers[i];
       ranges.push_back({shard, begin, end, of_work_item});
       count += end - begin;
     }
@@ -308,13 +328,12 @@ bool SharedStep::take_parts(int lane, bool is_lent) {
 void RunImpl::go_on_after(const SharedStep& shared, const compile::Step& step) {
   ++stats_.handoffs;
   segment_start_ = std::chrono::steady_clock::now();
-  exchange_.reset();
   is_lent_ = false;
   if (shared.error()) {
     const bool was_cancelled = is_cancelled();
     return finish(was_cancelled ? cancel_reason_.with([](const auto& reason) { return *reason; }) : shared.error());
   }
-  step_done(step);
+  shards_done(step);
   drive();
 }
 

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 namespace meshd::device {
@@ -39,11 +40,17 @@ class Transport {
   virtual ~Transport() = default;
   /// Sends bytes to rank `peer`; they are copied or sent before it returns.
   virtual void post(int peer, const MessageKey& key, std::span<const std::byte> bytes) = 0;
+  /// The same, where a copy can be spared: `keep` owns the bytes, which do not change until it is released (on any
+  /// thread, perhaps before this returns): when they are sent, or never will be.
+  virtual void post_kept(int peer, const MessageKey& key, std::span<const std::byte> bytes,
+                         const std::shared_ptr<const void>& /*keep*/) {
+    post(peer, key, bytes);
+  }
   /// Calls `completion` (on any thread, perhaps at once) when the message of that key from `peer` is in `buffer`.
   /// The buffer must live as long as `completion` does: let that own it.
   virtual void expect(int peer, const MessageKey& key, std::span<std::byte> buffer,
                       std::function<void()> completion) = 0;
-  /// Drops messages that arrived or are expected for a run that is over.
+  /// Drops messages that arrived, are expected or are not sent yet for a run that is over.
   virtual void forget(uint64_t run) = 0;
 };
 

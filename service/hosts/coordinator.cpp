@@ -103,11 +103,11 @@ std::shared_ptr<device::Run> Coordinator::submit(device::RunRequest request,
   if (!is_known || !is_whole || !keeps_devices(request.devices))
     return engine_->submit(std::move(request), std::move(done));
   if (request.lowered == nullptr) throw core::Error("internal", "a run of several ranks without its program");
-  Holders holders(*request.plan, request.devices, rank_of_device_);
-  if (request.plan->shares_between_devices || holders.reads_elsewhere()) {
+  if (request.plan->shares_between_devices) {
     throw core::Error("unsupported_partition",
-                      "the program moves shards between meshes of other devices, which processes do not exchange yet");
+                      "the program reads a value on devices outside of its mesh, which processes do not exchange yet");
   }
+  Holders holders(*request.plan, request.devices, rank_of_device_);
   const auto on_submit = std::move(request.on_submit);
   std::shared_ptr<MultiRankRun> run;
   bool is_first = false;

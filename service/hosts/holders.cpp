@@ -36,38 +36,6 @@ bool Holders::holds(int rank, compile::TableId table, int64_t shard) const {
   return false;
 }
 
-bool Holders::is_elsewhere(compile::TableId table, const compile::SlotRef& ref) const {
-  if (ref.slot < 0) return false;
-  const compile::Slot& slot = plan_.slot(ref.slot);
-  if (slot.storage == compile::Storage::kConstant) return false;
-  const std::vector<int32_t>& shards = plan_.table(table).shard_of_device;
-  const std::vector<int32_t>& held = plan_.table(slot.table).shard_of_device;
-  for (size_t device = 0; device < rank_of_.size(); ++device) {
-    if (shards[device] < 0) continue;
-    const int64_t read = plan_.slot_shard(ref, shards[device]);
-    if (held[device] != read && !holds(rank_of_[device], slot.table, read)) return true;
-  }
-  return false;
-}
-
-bool Holders::reads_elsewhere() const {
-  for (const compile::Block& block : plan_.blocks) {
-    for (const compile::Step& step : block.steps) {
-      // A collective fetches what it reads.
-      for (const compile::SlotRef& operand : step.operands) {
-        if (step.collective == nullptr && is_elsewhere(step.table, operand)) return true;
-      }
-      for (const compile::SlotRef& result : step.results) {
-        if (is_elsewhere(step.table, result)) return true;
-      }
-    }
-  }
-  for (const compile::PlanParameter& result : plan_.results) {
-    if (is_elsewhere(result.table, result.slot_ref)) return true;
-  }
-  return false;
-}
-
 std::optional<int> Holders::sender(compile::TableId table, int64_t shard) const {
   const std::vector<int32_t>& held = plan_.table(table).shard_of_device;
   std::optional<int> first;

@@ -26,13 +26,8 @@ class Holders {
   /// The rank that gives a result's shard to rank 0: that of the first device which holds it; nothing where rank 0 has
   /// it.
   [[nodiscard]] std::optional<int> sender(compile::TableId table, int64_t shard) const;
-  /// Some step or result reads a shard of a slot that another rank has alone, without a collective: replicated values
-  /// whose slot has a shard for each device are read from the first one, which one process has at hand.
-  [[nodiscard]] bool reads_elsewhere() const;
 
  private:
-  [[nodiscard]] bool is_elsewhere(compile::TableId table, const compile::SlotRef& ref) const;
-
   const compile::Plan& plan_;
   std::vector<int> rank_of_;  // by flat device
   std::vector<int> members_;

@@ -11,9 +11,11 @@ namespace meshd::hosts {
 namespace {
 
 constexpr uint32_t kBlock = 0;  // Header::kind of messages of runs
+// Blocks of so many bytes are offered: asking for one takes a round trip, in which so many could be sent.
+constexpr size_t kOfferedBytes = size_t{1} << 20;
 
-Header header_of(const device::MessageKey& key, size_t bytes) {
-  return {.kind = kBlock, .run = key.run, .visit = key.visit, .shard = key.shard, .source = key.source, .bytes = bytes};
+Header header_of(const device::MessageKey& key, size_t bytes, uint32_t kind = kBlock) {
+  return {.kind = kind, .run = key.run, .visit = key.visit, .shard = key.shard, .source = key.source, .bytes = bytes};
 }
 
 device::MessageKey key_of(const Header& header) { return {header.run, header.visit, header.shard, header.source}; }
@@ -47,24 +49,61 @@ void Messages::post(int peer, const device::MessageKey& key, std::span<const std
   network_.send(peer, header_of(key, kept->size()), *kept, kept);
 }
 
-void Messages::post_kept(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
-                         std::shared_ptr<const void> keep) {
+void Messages::push(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
+                    std::shared_ptr<const void> keep) {
   network_.send(peer, header_of(key, bytes.size()), bytes, std::move(keep));
+}
+
+void Messages::post_kept(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
+                         const std::shared_ptr<const void>& keep) {
+  if (bytes.size() < kOfferedBytes) return push(peer, key, bytes, keep);
+  {
+    const std::lock_guard held(mutex_);
+    offers_[{peer, key}] = {bytes, keep};
+  }
+  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kOffer)), {}, nullptr);
 }
 
 void Messages::expect(int peer, const device::MessageKey& key, std::span<std::byte> buffer,
                       std::function<void()> completion) {
+  bool is_there = false;
   {
     const std::lock_guard held(mutex_);
     const auto found = early_.find({peer, key});
-    if (found == early_.end()) {
+    if (found != early_.end()) {
+      copy(buffer, found->second.bytes());
+      early_.erase(found);
+      is_there = true;
+    } else {
       expected_[{peer, key}] = {buffer, std::move(completion)};
+      if (offered_.erase({peer, key}) == 0) return;
+    }
+  }
+  if (is_there) return completion();
+  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kTake)), {}, nullptr);
+}
+
+void Messages::offered(int peer, const device::MessageKey& key) {
+  {
+    const std::lock_guard held(mutex_);
+    if (expected_.count({peer, key}) == 0) {
+      if (!is_over(key.run)) offered_.insert({peer, key});
       return;
     }
-    copy(buffer, found->second);
-    early_.erase(found);
   }
-  completion();
+  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kTake)), {}, nullptr);
+}
+
+void Messages::taken(int peer, const device::MessageKey& key) {
+  Offer offer;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = offers_.find({peer, key});
+    if (found == offers_.end()) return;  // the run is over here, and will be there
+    offer = std::move(found->second);
+    offers_.erase(found);
+  }
+  push(peer, key, offer.bytes, std::move(offer.keep));
 }
 
 bool Messages::is_over(uint64_t run) const {
@@ -72,8 +111,19 @@ bool Messages::is_over(uint64_t run) const {
 }
 
 void Messages::forget(uint64_t run) {
-  std::vector<Expected> dropped;  // destroyed without the lock: they own buffers and runs
+  // Destroyed without the lock: they own buffers and runs.
+  std::vector<Expected> dropped;
+  std::vector<Offer> withdrawn;
   const std::lock_guard held(mutex_);
+  for (auto at = offers_.begin(); at != offers_.end();) {
+    if (at->first.second.run != run) {
+      ++at;
+      continue;
+    }
+    withdrawn.push_back(std::move(at->second));
+    at = offers_.erase(at);
+  }
+  std::erase_if(offered_, [&](const Address& address) { return address.second.run == run; });
   for (auto at = expected_.begin(); at != expected_.end();) {
     if (at->first.second.run != run) {
       ++at;
@@ -92,11 +142,12 @@ void Messages::ignore_before(uint64_t run) {
   first_live_ = run;
   std::erase_if(over_, [&](uint64_t over) { return (over & ~kArgumentsAndResults) < run; });
   std::erase_if(early_, [&](const auto& entry) { return (entry.first.second.run & ~kArgumentsAndResults) < run; });
+  std::erase_if(offered_, [&](const Address& address) { return address.second.run < run; });
 }
 
 size_t Messages::early_count() const {
   const std::lock_guard held(mutex_);
-  return early_.size();
+  return early_.size() + offered_.size();
 }
 
 std::span<std::byte> Messages::begin(int peer, const Header& header) {
@@ -118,16 +169,19 @@ std::span<std::byte> Messages::begin(int peer, const Header& header) {
     }
     return arriving.expected->buffer;
   }
-  arriving.bytes.resize(header.bytes);
-  return arriving.bytes;
+  arriving.own = {std::make_unique_for_overwrite<std::byte[]>(header.bytes), header.bytes};
+  return arriving.own.bytes();
 }
 
 void Messages::end(int peer, const Header& header) {
   Arriving arriving = std::exchange(arriving_[static_cast<size_t>(peer)], {});
   if (!arriving.is_block) {
-    const auto* text = reinterpret_cast<const char*>(arriving.bytes.data());
+    const auto kind = static_cast<Control>(header.kind);
+    if (kind == Control::kOffer) return offered(peer, key_of(header));
+    if (kind == Control::kTake) return taken(peer, key_of(header));
+    const auto* text = reinterpret_cast<const char*>(arriving.own.data.get());
     const std::lock_guard held(control_mutex_);
-    if (on_control_) on_control_(peer, static_cast<Control>(header.kind), {text, arriving.bytes.size()});
+    if (on_control_) on_control_(peer, kind, {text, arriving.own.size});
     return;
   }
   std::optional<Expected> ready = std::move(arriving.expected);
@@ -139,9 +193,9 @@ void Messages::end(int peer, const Header& header) {
       // It is expected since it began to arrive.
       ready = std::move(found->second);
       expected_.erase(found);
-      copy(ready->buffer, arriving.bytes);
+      copy(ready->buffer, arriving.own.bytes());
     } else if (!is_over(header.run)) {
-      early_[address] = std::move(arriving.bytes);
+      early_[address] = std::move(arriving.own);
     }
   }
   if (ready) ready->completion();

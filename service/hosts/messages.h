@@ -1,8 +1,10 @@
 // What ranks say to each other over a network: blocks of runs (device::Transport) and control messages.
 //
 // A block that is expected when it arrives goes straight into its buffer. One that comes first waits in memory of its
-// own until it is expected or its run is over. Ranks end a run at different times, so a block may come after its run:
-// forget() remembers the run, until ignore_before() says that no rank has an earlier one.
+// own until it is expected or its run is over. Large blocks of runs never do: they are offered, and sent once they are
+// expected (a rendezvous, as MPI's large messages). So they are copied nowhere on their way, and the rank that is early
+// holds up no other message and takes no memory of the one that is late. Ranks end a run at different times, so a block
+// may come after its run: forget() remembers the run, until ignore_before() says that no rank has an earlier one.
 #pragma once
 
 #include <functional>
@@ -37,6 +39,8 @@ enum class Control : uint32_t {
   kPong,
   kStop,
   kStopped,
+  kOffer = 100,  ///< a block is there for who expects it: the header names it; within Messages
+  kTake,         ///< the answer: it is expected
 };
 
 /// Runs whose key has this bit are the arguments and results of the run without it, which rank 0 sends and receives.
@@ -57,9 +61,11 @@ class Messages final : public device::Transport, public Receiver {
   void send(int peer, Control kind, std::string text);
 
   void post(int peer, const device::MessageKey& key, std::span<const std::byte> bytes) override;
-  /// Without a copy: `keep` owns the bytes, which do not change until it is released.
   void post_kept(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
-                 std::shared_ptr<const void> keep);
+                 const std::shared_ptr<const void>& keep) override;
+  /// As post_kept(), and it is sent whether it is expected or not, before what is sent to that peer later.
+  void push(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,
+            std::shared_ptr<const void> keep);
   void expect(int peer, const device::MessageKey& key, std::span<std::byte> buffer,
               std::function<void()> completion) override;
   void forget(uint64_t run) override;
@@ -75,24 +81,38 @@ class Messages final : public device::Transport, public Receiver {
 
  private:
   using Address = std::pair<int, device::MessageKey>;
+  // Bytes without a value until they are received.
+  struct Block {
+    std::unique_ptr<std::byte[]> data;
+    size_t size = 0;
+    [[nodiscard]] std::span<std::byte> bytes() const { return {data.get(), size}; }
+  };
+  struct Offer {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> keep;
+  };
   struct Expected {
     std::span<std::byte> buffer;
     std::function<void()> completion;
   };
   struct Arriving {
-    std::optional<Expected> expected;  // else it goes into `bytes`
-    std::vector<std::byte> bytes;
+    std::optional<Expected> expected;  // else it goes into `own`
+    Block own;
     bool is_block = false;
   };
   [[nodiscard]] bool is_over(uint64_t run) const;
+  void offered(int peer, const device::MessageKey& key);
+  void taken(int peer, const device::MessageKey& key);
 
   Network& network_;
   std::mutex control_mutex_;  // held while one is taken
   OnControl on_control_;
   std::vector<Arriving> arriving_;  // by peer; the network's thread alone
   mutable std::mutex mutex_;        // of what follows
-  std::map<Address, std::vector<std::byte>> early_;
+  std::map<Address, Block> early_;
   std::map<Address, Expected> expected_;
+  std::map<Address, Offer> offers_;  // that no peer has taken yet
+  std::set<Address> offered_;        // by peers, and not expected yet
   std::set<uint64_t> over_;
   uint64_t first_live_ = 0;
 };

@@ -161,7 +161,7 @@ void MultiRankRun::send_arguments(std::vector<device::RunArgument>& arguments) {
         if (is_ours && wanted.is_donated) {
           owner_.messages_->post(rank, key, shards[shard]->bytes().first(bytes));
         } else {
-          owner_.messages_->post_kept(rank, key, shards[shard]->bytes().first(bytes), shards[shard]);
+          owner_.messages_->push(rank, key, shards[shard]->bytes().first(bytes), shards[shard]);
         }
       }
       if (!is_ours) shards[shard] = nullptr;

@@ -218,6 +218,7 @@ void Worker::welcome(const Welcome& welcome) {
       const std::vector<std::string>& off = welcome.disabled_passes;
       settings.*pass.is_on = std::find(off.begin(), off.end(), pass.name) == off.end();
     }
+    settings.shares_memory = false;
     rank_of_device_ = ranks_of_devices(welcome.device_count, network_.size());
     device::EngineOptions options;
     options.device_count = welcome.device_count;
@@ -289,8 +290,8 @@ void Worker::begin(const Begin& begin) {
         const auto number = static_cast<int64_t>(shard);
         if (run->holders().sender(plan.results[result].table, number) != network_.rank()) continue;
         const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
-        messages_->post_kept(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
-                             shards[shard]);
+        messages_->push(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
+                        shards[shard]);
       }
     }
     messages_->forget(cargo);

@@ -23,10 +23,11 @@ struct Inspection {
 };
 
 /// `threads`: those that plans are made for (Compiler::threads). `stages`: as compile::read_stage_names gives them.
+/// `processes` have the server's devices: where a run would be on devices of several, Explanation::traffic is told.
 /// Throws what assign_abstract throws, and what propagation throws; where a later stage stops,
 /// Explanation::unplanned says why.
 Inspection explain(const JobRequest& request, const compile::PlanSettings& settings,
-                   const std::vector<std::string_view>& stages);
+                   const std::vector<std::string_view>& stages, const mesh::Processes& processes);
 
 /// The program that each of so many devices runs, as MLIR text.
 struct DeviceProgram {

@@ -12,6 +12,7 @@
 
 #include "service/arrays/array_store.h"
 #include "service/arrays/regions/region.h"
+#include "service/compile/explain/traffic.h"
 #include "service/compile/pipeline.h"
 #include "service/core/memory_ledger.h"
 #include "service/device/engine.h"
@@ -176,6 +177,7 @@ struct JobResult {
   compile::PlanRef plan;
   std::shared_ptr<core::MemoryReservation> answer_memory;  ///< for its text or results, if large
   kernels::MachineRates machine;                           ///< of a run with a profile: the limits of its steps
+  std::optional<compile::Traffic> traffic;                 ///< of a run with a profile, on devices of several processes
   /// Took some microseconds and waits for nothing, and so will every run of the same request, if it need not be
   /// compiled again.
   bool is_brief = false;

@@ -18,7 +18,7 @@ from server import LOG, Meshd, logging, ok, until  # noqa: E402
 
 RUN = pathlib.Path(__file__).resolve().parents[1] / "conformance" / "run.py"
 # Unbound, so that ranks share the cores.
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", 
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
           "--mca", "btl", "self,vader", "-n"]
 MESH = {"axis_names": ["x", "y"], "devices": [[0, 1], [2, 3], [4, 5], [6, 7]]}
 
@@ -118,6 +118,73 @@ def jobs_of_a_session_log_in_its_order(servers):
     assert lists[0] == lists[1] and len(lists[0]) == 6, lists
 
 
+# Whole shards that devices need of others: of a manual computation that calls what differs replicated, on a mesh that lists devices in
+# another order, on devices outside of a mesh.
+READ_ELSEWHERE = ['''sdy.mesh @mesh = <["x"=4, "y"=2]>
+func.func @main(%a: tensor<8x6xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>) {
+  %0:2 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{}, {"y"}]>, <@mesh, [{}, {}]>] manual_axes={"x", "y"} (%b: tensor<2x3xf32>) {
+    %1 = stablehlo.add %b, %b : tensor<2x3xf32>
+    %2 = stablehlo.concatenate %1, %b, dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+    sdy.return %1, %2 : tensor<2x3xf32>, tensor<2x6xf32>
+  } : (tensor<8x6xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>)
+  return %0#0, %0#1 : tensor<2x6xf32>, tensor<2x6xf32>
+}''', '''sdy.mesh @near = <["x"=8]>
+sdy.mesh @far = <["x"=8], device_ids=[7, 5, 6, 4, 0, 1, 3, 2]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@near, [{"x"}, {}]>})
+    -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@far, [{"x"}, {}]>}, tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@near, [{"x"}, {}]>}) {
+  %0 = stablehlo.add %a, %a : tensor<8x6xf32>
+  return %0, %0 : tensor<8x6xf32>, tensor<8x6xf32>
+}''', '''sdy.mesh @few = <["x"=2], device_ids=[2, 3]>
+sdy.mesh @all = <["x"=8]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@few, [{}, {}]>}) -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@all, [{}, {}]>}) {
+  %0 = stablehlo.add %a, %a : tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+}''']
+
+# The sum of eight rows of 2 MiB: each rank makes a part of it.
+LARGE_SUM = '''func.func @main(%n: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %i = stablehlo.iota dim = 1 : tensor<8x524288xf32>
+  %b = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<8x524288xf32>
+  %m = stablehlo.multiply %i, %b : tensor<8x524288xf32>
+  %r = stablehlo.iota dim = 0 : tensor<8x524288xf32>
+  %p = stablehlo.add %m, %r {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : tensor<8x524288xf32>
+  %s = stablehlo.sine %p : tensor<8x524288xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8x524288xf32>, tensor<f32>) -> tensor<524288xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<524288xf32>, tensor<f32>) -> tensor<f32>
+  %2 = stablehlo.reduce(%0 init: %z) applies stablehlo.maximum across dimensions = [0] : (tensor<524288xf32>, tensor<f32>) -> tensor<f32>
+  return %1, %2 : tensor<f32>, tensor<f32>
+}'''
+
+
+def shards_of_other_ranks_are_read(servers):
+    for text in READ_ELSEWHERE:
+        alike(servers, {"program": {"text": text}, "arguments": [floats([8, 6], 48)]})
+
+
+def large_sums_have_the_same_bits(servers):
+    for number in range(3):
+        alike(servers, {"program": {"text": 'sdy.mesh @mesh = <["x"=8]>\n' + LARGE_SUM}, "arguments": [0.1 + number / 7]})
+
+
+def bytes_between_processes_are_told(servers):
+    body = {"mesh": MESH, "in_shardings": [{"spec": [["x", "y"]]}, {"spec": []}]}
+    told = []
+    for server in servers:
+        program = ok(server.ask("POST", "/v1/programs", LAYER, {"Content-Type": "text/plain"}), 201)["id"]
+        told.append(ok(server.ask("POST", f"/v1/programs/{program}:explain", body, {"Accept": "application/json"})))
+    one, two = told
+    assert "between_processes" not in one and not any("bytes_between_processes" in step for step in one["steps"]), one
+    # The second argument, and half of the first one; half of the first result. The sum is of one number from each device.
+    assert two["between_processes"] == {"steps": 2 * 4 * 4, "arguments": 6 * 4 * 4 + 4 * 6 * 4, "results": 4 * 4 * 4}, two["between_processes"]
+    assert sum(step["bytes_between_processes"] for step in two["steps"]) == 2 * 4 * 4, two["steps"]
+    moves = [move for kind in ("collectives", "neighbours", "unruled", "written") for move in two["functions"][0][kind]]
+    assert sum(move["bytes_between_processes"] for move in moves) == 2 * 4 * 4, moves
+    run = {"program": {"text": LAYER}, "arguments": [floats([8, 6], 48), floats([6, 4], 24)], "profile": True, **body}
+    steps = ok(servers[1].ask("POST", "/v1/run", run))["profile"]["steps"]
+    assert sum(step["bytes_between_processes"] for step in steps) == 2 * 4 * 4, steps
+
+
 def devices_name_their_process(servers):
     items = ok(servers[1].ask("GET", "/v1/devices"))["items"]
     assert [device["process_index"] for device in items] == [0, 0, 0, 0, 1, 1, 1, 1], items
@@ -152,7 +219,7 @@ def conformance_cases_pass(servers):
                        stdout=subprocess.DEVNULL)
 
 
-STORIES = [programs_have_the_same_bits, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
+STORIES = [programs_have_the_same_bits, shards_of_other_ranks_are_read, large_sums_have_the_same_bits, bytes_between_processes_are_told, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
            cancelled_job_frees_the_devices_of_all_ranks, rank_that_hangs_is_told_by_readyz, conformance_cases_pass]
 
 
@@ -199,10 +266,17 @@ def uneven_devices_are_refused(binary):
     assert done.returncode != 0 and "3 devices do not divide by 2 ranks" in done.stderr + done.stdout, done
 
 
+def has_mpi(binary):
+    """Whether ranks of it can be started; says so where they cannot."""
+    if shutil.which("mpirun") is not None and (pathlib.Path(binary).parent / "libmeshd_mpi.so").exists():
+        return True
+    print("MPI is not installed, or meshd was built without it: skipped")
+    return False
+
+
 def main():
     binary = sys.argv[1]
-    if shutil.which("mpirun") is None or not (pathlib.Path(binary).parent / "libmeshd_mpi.so").exists():
-        print("MPI is not installed, or meshd was built without it: skipped")
+    if not has_mpi(binary):
         return 77
     failed = 0
     with Meshd(binary, "--devices", "8") as one, Meshd(binary, "--devices", "8", launcher=[*MPIRUN, "2"]) as two:

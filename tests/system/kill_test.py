@@ -32,6 +32,7 @@ MOST_JOBS = 900  # between two looks at everything
 
 class Chain:
     """Job n adds n to the array of job n-1, which it donates, and logs n."""
+    placement = {}  # of a job: mesh and shardings
 
     def __init__(self, server):
         self.server = server
@@ -56,7 +57,7 @@ class Chain:
         if number % EVERY == 0:
             text, value = PROGRAM_LARGE, {"dtype": "int32", "shape": [LARGE], "base64": base64.b64encode(struct.pack("<i", number) * LARGE).decode()}
         body = {"program": {"text": text}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
-                "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}}
+                "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}, **self.placement}
         try:
             status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"{self.session}-{number}"})
         except (OSError, http.client.HTTPException, ValueError):  # cut off, before or within the answer
@@ -91,6 +92,19 @@ class Chain:
         return done
 
 
+def begin_work(chain, rng, done):
+    """A thread that sends jobs, a random time after it began. `done` has the chain's jobs before the last two kills, and gets this one's."""
+    worker = threading.Thread(target=chain.work)
+    worker.start()
+    time.sleep(rng.uniform(0.02, 0.25))
+    # On a slow machine: a job that three kills in a row find running fails with `crashed`, as it should.
+    before = len(chain.arrays)
+    if done == [before, before]:
+        until(lambda: len(chain.arrays) > min(before, MOST_JOBS) or not worker.is_alive(), "a job is done", 60)
+    done[:] = [done[1], len(chain.arrays)]
+    return worker
+
+
 def main():
     rng = random.Random(20261121)
     kills = acknowledged = chains = 0
@@ -98,14 +112,7 @@ def main():
         while kills < KILLS:
             chain, done = Chain(server), [0, 0]  # and its jobs before the last two kills
             for _ in range(min(50, KILLS - kills)):
-                worker = threading.Thread(target=chain.work)
-                worker.start()
-                time.sleep(rng.uniform(0.02, 0.25))
-                # On a slow machine: a job that three kills in a row find running fails with `crashed`, as it should.
-                before = len(chain.arrays)
-                if done == [before, before]:
-                    until(lambda: len(chain.arrays) > min(before, MOST_JOBS) or not worker.is_alive(), "a job is done", 60)
-                done = [done[1], len(chain.arrays)]
+                worker = begin_work(chain, rng, done)
                 server.stop(signal.SIGKILL)
                 worker.join()
                 assert not chain.wrong, chain.wrong

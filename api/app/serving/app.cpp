@@ -99,8 +99,9 @@ jobs::JobRetention retention_of(const AppOptions& options) {
   return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds)};
 }
 
-compile::PlanSettings plan_settings(const AppOptions& options, int threads) {
+compile::PlanSettings plan_settings(const AppOptions& options, int threads, const hosts::Network* network) {
   compile::PlanSettings out(threads);
+  out.shares_memory = network == nullptr || network->size() == 1;
   for (const compile::PlanPass& pass : compile::kPlanPasses) {
     const std::vector<std::string>& off = options.disabled_passes;
     out.*pass.is_on = std::find(off.begin(), off.end(), pass.name) == off.end();
@@ -236,7 +237,7 @@ struct App::Parts {
         own_engine(network == nullptr ? std::make_unique<device::Engine>(engine_options(given, network), pool)
                                       : nullptr),
         engine(coordinator != nullptr ? static_cast<device::Executor&>(*coordinator) : *own_engine),
-        compiler(plan_settings(given, engine.threads()), kCacheEntries,
+        compiler(plan_settings(given, engine.threads(), network), kCacheEntries,
                  memory->stats()[static_cast<size_t>(core::MemoryAccount::kPrograms)].limit_bytes,
                  {memory, core::MemoryAccount::kPrograms}),
         compile_records(*files, given.data + "/warmup", given.warmup_bytes,

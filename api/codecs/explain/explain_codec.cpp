@@ -101,6 +101,7 @@ struct ExplainedMemory {
 struct ExplainedStep {
   const compile::Step& step;
   int64_t shards = 0;
+  std::optional<int64_t> between_processes;
 };
 
 struct PlannedDonation {
@@ -130,11 +131,14 @@ ExplainedMemory memory_of(const compile::Plan& plan) {
           {memory.arguments, memory.arena, memory.own, memory.constants, memory.scratch, plan.peak_bytes}};
 }
 
-std::vector<ExplainedStep> steps_of(const compile::Plan& plan) {
+std::vector<ExplainedStep> steps_of(const Explanation& explanation) {
   std::vector<ExplainedStep> out;
-  for (const compile::Block& block : plan.blocks) {
-    for (const compile::Step& step : block.steps)
-      out.push_back({step, static_cast<int64_t>(plan.table(step.table).count())});
+  const std::optional<compile::Traffic>& traffic = explanation.traffic;
+  for (const compile::Block& block : explanation.plan->blocks) {
+    for (const compile::Step& step : block.steps) {
+      out.push_back({step, static_cast<int64_t>(explanation.plan->table(step.table).count()),
+                     traffic ? std::optional(traffic->of_step[static_cast<size_t>(step.number)]) : std::nullopt});
+    }
   }
   return out;
 }
@@ -328,6 +332,8 @@ const Schema<MoveDocument>& schema() {
           return calls.empty() ? std::nullopt : std::optional(std::span(calls));
         }},
        {"bytes", [](const Doc& doc) { return doc.made.move.bytes; }},
+       {"bytes_between_processes",
+        [](const Doc& doc) { return doc.explanation.bytes_between_processes(doc.made.move); }},
        {"loops", [](const Doc& doc) { return unless_none(doc.made.move.loop_depth); }}}};
   return kSchema;
 }
@@ -396,7 +402,16 @@ const Schema<ExplainedStep>& schema() {
        {"lines", [](const Doc& doc) { return std::vector<int64_t>(doc.step.lines.begin(), doc.step.lines.end()); }},
        {"flops", [](const Doc& doc) { return whole(doc.step.flops); }},
        {"bytes", [](const Doc& doc) { return whole(doc.step.bytes); }},
-       {"shards", &Doc::shards}}};
+       {"shards", &Doc::shards},
+       {"bytes_between_processes", &Doc::between_processes}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::Traffic>& schema() {
+  using Doc = compile::Traffic;
+  static const Schema<Doc> kSchema{
+      "ProcessTraffic", {{"steps", &Doc::steps}, {"arguments", &Doc::arguments}, {"results", &Doc::results}}};
   return kSchema;
 }
 
@@ -484,7 +499,11 @@ const Schema<ExplanationDocument>& schema() {
           return doc.explanation.plan == nullptr ? std::nullopt : std::optional(totals_of(doc.explanation));
         }},
        {"memory", [](const Doc& doc) { return where_planned(doc.explanation, memory_of); }},
-       {"steps", [](const Doc& doc) { return where_planned(doc.explanation, steps_of); }},
+       {"steps",
+        [](const Doc& doc) {
+          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(steps_of(doc.explanation));
+        }},
+       {"between_processes", [](const Doc& doc) { return doc.explanation.traffic; }},
        {"donation", [](const Doc& doc) { return where_planned(doc.explanation, donation_of); }},
        {"warnings",
         [](const Doc& doc) {

@@ -36,6 +36,8 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
     out += ": " + (made.from.empty() ? "replicated" : made.from) + " -> " + (made.to.empty() ? "replicated" : made.to);
   }
   out += ", " + grouped_number(static_cast<double>(move.bytes)) + " bytes a device";
+  if (const auto between = explanation.bytes_between_processes(move))
+    out += ", " + grouped_number(static_cast<double>(*between)) + " bytes between processes";
   if (move.loop_depth > 0) out += " in each iteration";
   if (move.cause == partition::MoveCause::kNeighbours) out += ", because the op reads its neighbours' rows";
   if (!move.reason.empty()) out += " (" + move.reason + ")";
@@ -134,6 +136,11 @@ std::string explanation_text(const Explanation& explanation) {
            grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
            grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
            (plan.has_loops ? " (loops counted once)\n" : "\n");
+    if (const std::optional<compile::Traffic>& traffic = explanation.traffic) {
+      out += "Between processes: " + grouped_number(static_cast<double>(traffic->steps)) + " bytes of steps, " +
+             grouped_number(static_cast<double>(traffic->arguments)) + " of arguments, " +
+             grouped_number(static_cast<double>(traffic->results)) + " of results\n";
+    }
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;
       out += fmt::format("Donated: argument {}{}\n", argument.parameter.position,

@@ -210,7 +210,8 @@ const Schema<RunAnswer>& schema() {
        {"profile",
         [](const Doc& doc) {
           const auto& profile = doc.result.stats.profile;
-          return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile, doc.result.machine})
+          return profile ? std::optional(
+                               RunProfileDocument{*doc.result.plan, *profile, doc.result.machine, doc.result.traffic})
                          : std::nullopt;
         }},
        {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};

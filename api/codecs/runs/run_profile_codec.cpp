@@ -17,6 +17,7 @@ struct ProfiledStep {
   const device::StepStats& stats;
   const kernels::MachineRates& machine;
   int64_t shards = 1;
+  std::optional<int64_t> between_processes = {};  // of one execution
 
   [[nodiscard]] double operations() const { return step.flops * shard_executions(); }
   [[nodiscard]] double bytes() const { return step.bytes * shard_executions(); }
@@ -74,6 +75,11 @@ const Schema<ProfiledStep>& schema() {
        {"ms", [](const Doc& doc) { return Milliseconds(doc.stats.time).count(); }, {.low = 0}},
        {"operations", [](const Doc& doc) { return doc.operations(); }, {.low = 0}},
        {"bytes", [](const Doc& doc) { return doc.bytes(); }, {.low = 0}},
+       {"bytes_between_processes",
+        [](const Doc& doc) {
+          return doc.between_processes ? std::optional(*doc.between_processes * doc.stats.count) : std::nullopt;
+        },
+        {.low = 0}},
        {"operations_per_second", [](const Doc& doc) { return doc.per_second(doc.operations()); }, {.low = 0}},
        {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}},
        {"limit_share", [](const Doc& doc) { return doc.limit_share(); }, {.low = 0}}}};
@@ -124,7 +130,9 @@ const Schema<RunProfileDocument>& schema() {
           std::vector<ProfiledStep> out;
           for (const device::StepStats& stats : doc.profile.steps) {
             const compile::Step& step = *steps.at(static_cast<size_t>(stats.step));
-            if (stats.count > 0) out.push_back({step, stats, doc.machine, doc.plan.table(step.table).count()});
+            if (stats.count == 0) continue;
+            out.push_back({step, stats, doc.machine, doc.plan.table(step.table).count()});
+            if (doc.traffic) out.back().between_processes = doc.traffic->of_step[static_cast<size_t>(step.number)];
           }
           return out;
         }},

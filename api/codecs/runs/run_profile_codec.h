@@ -2,7 +2,10 @@
 // chrome://tracing, which read its traceEvents).
 #pragma once
 
+#include <optional>
+
 #include "api/json/schema.h"
+#include "service/compile/explain/traffic.h"
 #include "service/compile/plan/plan.h"
 #include "service/device/step_profile.h"
 #include "service/kernels/machine_rates.h"
@@ -13,6 +16,7 @@ struct RunProfileDocument {
   const compile::Plan& plan;
   const device::RunProfile& profile;
   const kernels::MachineRates& machine;
+  const std::optional<compile::Traffic>& traffic;  ///< where several processes took part
 };
 template <>
 const Schema<RunProfileDocument>& schema();

@@ -80,8 +80,9 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
-         const auto [explanation, snapshots] = core::in_text(
-             asked.program->text, {}, [&] { return jobs::explain(asked, services.compiler.settings(), stages); });
+         const auto [explanation, snapshots] = core::in_text(asked.program->text, {}, [&] {
+           return jobs::explain(asked, services.compiler.settings(), stages, services.processes);
+         });
          Response out = form == "text"  ? text(200, explanation_text(explanation))
                         : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
                                         : json_of(200, ExplanationDocument{explanation, snapshots});

@@ -82,6 +82,12 @@ double Explanation::flops() const {
   return flops;
 }
 
+std::optional<int64_t> Explanation::bytes_between_processes(const partition::Move& move) const {
+  if (!traffic) return std::nullopt;
+  const auto found = traffic->of_move.find({move.from, move.to});
+  return found == traffic->of_move.end() ? 0 : found->second;
+}
+
 Explanation explain(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings) {
   Explanation out;
   out.parsed = parsed;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "service/compile/explain/not_run.h"
+#include "service/compile/explain/traffic.h"
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/partition/moves.h"
@@ -59,10 +60,13 @@ struct Explanation {
   std::vector<ExplainedMove> moves;
   PlanRef plan;
   std::optional<core::Error> unplanned;
-  std::vector<NotRun> not_run;  ///< what keeps it from running, wherever planning stopped
+  std::optional<Traffic> traffic;  ///< where several processes own the devices that it would run on
+  std::vector<NotRun> not_run;     ///< what keeps it from running, wherever planning stopped
 
   [[nodiscard]] int64_t moved_bytes() const;  ///< of one device, loops counted once
   [[nodiscard]] double flops() const;         ///< of one device, loops counted once
+  /// Bytes that a move sends from process to process, of all devices; nothing without `traffic`.
+  [[nodiscard]] std::optional<int64_t> bytes_between_processes(const partition::Move& move) const;
 };
 
 /// Limit of devices for moves, plans and texts, as many as a server may have; shardings are explained for any mesh.

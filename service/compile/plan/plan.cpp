@@ -9,6 +9,7 @@
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
+#include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/small_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -53,6 +54,10 @@ class PlanMaker {
     place_slots();
     plan_->shares_between_devices = builder_.shares_between_devices || builder_.tables.reads_elsewhere();
     builder_.tables.move_into(*plan_);
+    if (!options_.shares_memory) {
+      // Nothing is known to be left; processes would compute with other bytes if something were.
+      plan_->shares_between_devices = plan_->shares_between_devices || reads_other_shards(*plan_);
+    }
     if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
     finish_memory();
     plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);

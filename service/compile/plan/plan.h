@@ -120,6 +120,9 @@ struct Collective {
   std::vector<int64_t> work_items;                     ///< by shard of the step
   std::vector<tensor::Dims> source_dims;               ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
+  /// Work item i makes bytes [i * item_bytes, (i + 1) * item_bytes) of the one result, as far as there are so many, of
+  /// the same bytes of each source; 0: other bytes, or several results.
+  int64_t item_bytes = 0;
   std::function<void(const CollectiveCall&)> run;
 };
 
@@ -261,6 +264,9 @@ struct PlanSettings {
   bool hoist_products = true;
   /// False: fused loops are interpreted, never made machine code.
   bool generate_code = true;
+  /// False: devices may be of several processes, which do not read each other's memory. A reshard that gives a device
+  /// the bytes of a shard that another one holds is a step then, not another name of these bytes.
+  bool shares_memory = true;
   /// Elements that a fused loop computes before code is made of it, in tests; nothing: as many as pay for it.
   std::optional<int64_t> code_after;
 };
@@ -301,8 +307,9 @@ struct Plan {
   int64_t device_count = 1;
   int64_t step_count = 0;  ///< static, over all blocks
   bool has_loops = false;  ///< steps may run more than once
-  /// Some device reads the bytes of a shard that another one holds, without a collective: a reshard between meshes that
-  /// moves shards whole. All devices must be of one process.
+  /// Some device reads the bytes of a shard that another one holds, without a collective: a reshard that moves shards
+  /// whole (between meshes; out of a manual computation that calls a value replicated). All devices must be of one
+  /// process. PlanSettings::shares_memory makes steps of these.
   bool shares_between_devices = false;
   /// Steps that a run executes, an iteration of a loop counted as one more; -1: that depends on data.
   int64_t executed_steps = -1;

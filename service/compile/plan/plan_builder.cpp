@@ -91,7 +91,10 @@ class BlockBuilder {
         return true;
       case LocalKind::kReshard:
         if (!reshard_is_rename(builder_, op, map)) return false;
-        note_sharing(op, map);
+        if (reads_elsewhere(op, map)) {
+          if (!options_.shares_memory) return false;
+          builder_.shares_between_devices = true;
+        }
         name_as(op.results[0], op.operands[0],
                 builder_.tables.intern(std::move(map), builder_.tables[builder_.value(op.operands[0]).table].count()));
         return true;
@@ -112,16 +115,16 @@ class BlockBuilder {
     }
   }
 
-  // Devices of one process read each other's shards; devices of several do not.
-  void note_sharing(const LocalOp& op, const std::vector<int32_t>& map) {
+  // Some device would read the bytes of a shard that it does not hold. Every process has all constants.
+  bool reads_elsewhere(const LocalOp& op, const std::vector<int32_t>& map) const {
+    if (builder_.value(builder_.memory_of(op.operands[0])).constant != nullptr) return false;
     const ShardTable& from = builder_.tables[builder_.value(op.operands[0]).table];
     const ShardTable& to = builder_.tables[builder_.value(op.results[0]).table];
-    if (from.view == to.view) return;
     for (size_t device = 0; device < to.shard_of_device.size(); ++device) {
       const int32_t shard = to.shard_of_device[device];
-      if (shard >= 0 && from.shard_of_device[device] != map[static_cast<size_t>(shard)])
-        builder_.shares_between_devices = true;
+      if (shard >= 0 && from.shard_of_device[device] != map[static_cast<size_t>(shard)]) return true;
     }
+    return false;
   }
 
   void name_as(LocalId id, LocalId of, MapId map) {

@@ -104,6 +104,7 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
     const MeshView& view = plan.views[static_cast<size_t>(value.type.layout.view)];
     const int64_t members = view.distinct_count(reduced);
     Collective collective;
+    if (operands.size() == 1) collective.item_bytes = kReduceWorkItemElements * reducer.element_bytes[0];
     for (int64_t shard = 0; shard < plan.table(value.table).count(); ++shard) {
       std::vector<CollectiveSource> sources;
       const tensor::Dims base = view.coordinates(value.type.varies, shard);

@@ -11,7 +11,8 @@
 //    target's coordinate where the target varies over them, else they are 0.
 //
 // A reshard that gives each target shard the bytes of one source shard copies nothing. It becomes a rename, a map from
-// target shards to source shards (reshard_is_rename).
+// target shards to source shards (reshard_is_rename). Where devices share no memory, it is one only if each device gets
+// the shard that it holds; else each target shard is one copy.
 //
 // Example: mesh x=2, y=2, 4x4xi32, rows over (x, y) -> columns over y.
 // In:  shards 1x4  {0 1 2 3} {4 5 6 7} {8 9 10 11} {12 13 14 15}

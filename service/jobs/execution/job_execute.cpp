@@ -13,6 +13,7 @@
 
 #include "service/core/error.h"
 #include "service/core/planted_bugs.h"
+#include "service/device/local_arena.h"
 #include "service/jobs/admission/job_layouts.h"
 #include "service/jobs/execution/binding.h"
 #include "service/jobs/job.h"
@@ -226,7 +227,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   std::optional<arrays::LentMemory> lent;
   run.bind = [&](core::Checkpoint& checkpoint) {
     std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);
-    lent.emplace(arrays_, job->lowered->plan->peak_bytes);
+    lent.emplace(arrays_, device::planned_bytes(*job->lowered->plan, engine_.options(), job->assignment.devices));
     return bound;
   };
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);
@@ -246,7 +247,15 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   JobResult result;
   result.stats = outcome.stats;
   result.plan = job->lowered->plan;
-  if (result.stats.profile) result.machine = machine_limits_.get();
+  if (result.stats.profile) {
+    result.machine = machine_limits_.get();
+    if (engine_.keeps_devices(job->assignment.devices)) {
+      std::vector<int> processes;
+      for (const int64_t device : job->assignment.devices)
+        processes.push_back(engine_.options().process_of_device.at(static_cast<size_t>(device)));
+      result.traffic = compile::find_traffic(*result.plan, processes);
+    }
+  }
   result.is_brief = !job->has_row && job->donated.empty() && is_brief(*job->lowered->plan, job->request);
   result.planned_peak_bytes = job->lowered->plan->peak_bytes;
   result.warnings = job->lowered->warnings;

@@ -59,6 +59,34 @@ std::string product(const std::string& result) {
 })";
 }
 
+TEST(Traffic, bytes_are_what_processes_send_each_other) {
+  // Devices 0 to 3 have the first half of the contracted dimension, 4 to 7 the other.
+  const Explanation told = explained(product("[{}, {}]"));
+  const std::vector<int> halves = {0, 0, 0, 0, 1, 1, 1, 1};
+  const Traffic traffic = find_traffic(*told.plan, halves);
+  EXPECT_EQ(traffic.steps, 2 * 256) << "each needs the other's 8x8 partial sums";
+  EXPECT_EQ(traffic.arguments, 2 * 256) << "of both arguments, the half that is on devices 4 to 7";
+  EXPECT_EQ(traffic.results, 0);
+  ASSERT_EQ(told.moves.size(), 1u);
+  EXPECT_EQ(traffic.of_move.at({told.moves[0].move.from, told.moves[0].move.to}), 2 * 256);
+  int64_t of_steps = 0;
+  for (const int64_t bytes : traffic.of_step) of_steps += bytes;
+  EXPECT_EQ(of_steps, traffic.steps);
+  // Each process has devices of both halves.
+  const Traffic inside = find_traffic(*told.plan, std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1});
+  EXPECT_EQ(inside.steps, 0);
+  EXPECT_EQ(inside.arguments, 4 * 256) << "process 1 holds all shards, too";
+  // A large sum is made in parts: each process sends half of its operand, and half of the result.
+  const Explanation large = explained(
+      kMesh +
+      R"(func.func @main(%a: tensor<2x524288xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<524288xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<2x524288xf32>, tensor<f32>) -> tensor<524288xf32>
+  return %0 : tensor<524288xf32>
+})");
+  EXPECT_EQ(find_traffic(*large.plan, halves).steps, 2 * (int64_t{2} << 20));
+}
+
 TEST(Moves, cut_reduction_is_an_all_reduce_of_its_op) {
   const Explanation told = explained(product("[{}, {}]"));
   ASSERT_EQ(told.moves.size(), 1u);

@@ -42,6 +42,28 @@ TEST(PlanCollective, reshard_that_only_renames_costs_nothing) {
             (std::vector<Ints>{{1, 2}, {3, 4}}));
 }
 
+TEST(PlanCollective, reshard_of_another_devices_shard_is_a_step_where_devices_share_no_memory) {
+  const auto build = [](bool shares_memory) {
+    LocalBuilder b({2, 2});
+    const LocalId x = b.argument("2xi32", {}, 0b11);
+    const LocalId dropped = b.reshard(x, {{}}, 0b01);  // whatever its second coordinate, a device gets the first one's
+    b.result(b.point("stablehlo.negate", {dropped}));
+    b.result(b.reshard(dropped, {{}}, 0b11));
+    return plan_of(b, 2, true, shares_memory);
+  };
+  const auto shared = build(true);
+  const auto apart = build(false);
+  EXPECT_TRUE(shared->shares_between_devices);
+  EXPECT_FALSE(apart->shares_between_devices);
+  EXPECT_EQ(apart->step_count, shared->step_count + 1) << to_text(*apart);
+  for (const auto& plan : {shared, apart}) {
+    Bench bench;
+    const auto out = bench.run(plan, {bench.shards<int32_t>({{1, 2}, {3, 4}, {5, 6}, {7, 8}})});
+    EXPECT_EQ(output<int32_t>(out, 0), (std::vector<Ints>{{-1, -2}, {-5, -6}}));
+    EXPECT_EQ(output<int32_t>(out, 1)[3], (Ints{5, 6}));
+  }
+}
+
 TEST(PlanCollective, reduction_over_shards_is_computed_once_for_each_distinct_result) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("3xi32", {}, 0b11);

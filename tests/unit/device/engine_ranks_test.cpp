@@ -1,4 +1,7 @@
 // Two processes in one: engines that own some devices each and talk through a transport give what one engine gives.
+#include <array>
+
+#include "service/device/local_arena.h"
 #include "tests/support/loopback_transport.h"
 #include "tests/unit/device/engine_programs.h"
 
@@ -83,7 +86,7 @@ class TwoRanks {
 
 template <typename T>
 void expect_same(LocalBuilder& b, const std::vector<Shards>& arguments) {
-  const auto plan = plan_of(b);
+  const auto plan = plan_of(b, 2, true, false);
   Bench alone;
   std::vector<device::RunArgument> bound;
   for (const Shards& argument : arguments) bound.push_back(alone.shards<float>(argument));
@@ -135,6 +138,66 @@ TEST(EngineRanks, reductions_have_the_same_bits) {
   b.result(b.reduce_shards(x, 0b10));
   b.result(b.reduce_shards(x, 0b11));
   expect_same<float>(b, {counted_shards(4, 5)});
+}
+
+TEST(EngineRanks, large_reductions_are_made_in_parts_with_the_same_bits) {
+  // 2 MiB on each device, of which no part begins where another one's does.
+  LocalBuilder b({2, 2});
+  const LocalId x = b.argument("500009xf32", {}, 0b11);
+  b.result(b.reduce_shards(x, 0b01));
+  b.result(b.reduce_shards(x, 0b11));
+  b.result(b.point("stablehlo.negate", {b.reduce_shards(b.point("stablehlo.negate", {x}), 0b11)}));
+  expect_same<float>(b, {counted_shards(4, 500009)});
+}
+
+TEST(EngineRanks, shards_that_another_rank_has_are_sent_to_who_reads_them) {
+  LocalBuilder b({2, 2});
+  const LocalId x = b.argument("3xf32", {}, 0b11);
+  for (const sharding::SubAxisSet kept : {0b00, 0b01, 0b10}) b.result(b.reshard(x, {{}}, kept));
+  expect_same<float>(b, {counted_shards(4, 3)});
+}
+
+TEST(EngineRanks, each_rank_has_an_arena_for_its_own_devices) {
+  LocalBuilder b({4});
+  const LocalId x = b.argument("4096xf32", {{0}});
+  LocalId y = x;
+  for (int i = 0; i < 3; ++i) y = b.point("stablehlo.tanh", {b.reshard(b.reshard(y, {{}}), {{0}})});
+  b.result(y);
+  const auto plan = plan_of(b, 1, false, false);
+  device::Ownership owners{.rank_of_device = {0, 0, 0, 1}, .rank = 0, .is_alone = false, .is_member = true};
+  const auto ranges = [&](const device::LocalArena& arena) {
+    std::vector<std::array<int64_t, 4>> out;  // where it is in the plan's arena, and here
+    for (const compile::Slot& slot : plan->slots) {
+      if (slot.storage != compile::Storage::kArena) continue;
+      for (int64_t shard = 0; shard < plan->table(slot.table).count(); ++shard) {
+        const int64_t at = arena.offsets[static_cast<size_t>(slot.first_pointer + shard)];
+        if (at < 0) continue;
+        const int64_t before = slot.offset + shard * slot.stride;
+        EXPECT_EQ(at % 64, 0);
+        EXPECT_LE(at + slot.stride, arena.bytes);
+        out.push_back({before, before + slot.stride, at, at + slot.stride});
+      }
+    }
+    return out;
+  };
+  int64_t smallest = plan->memory.arena;
+  for (const int rank : {0, 1}) {
+    owners.rank = rank;
+    const device::LocalArena arena = device::local_arena(*plan, owners);
+    EXPECT_LE(arena.bytes, plan->memory.arena);
+    EXPECT_LE(device::local_peak_bytes(*plan, owners, arena), plan->peak_bytes);
+    const auto all_ranges = ranges(arena);
+    EXPECT_FALSE(all_ranges.empty());
+    for (const auto& one : all_ranges) {
+      for (const auto& other : all_ranges) {
+        const bool met = one[0] < other[1] && other[0] < one[1];
+        const bool meet = one[2] < other[3] && other[2] < one[3];
+        EXPECT_EQ(met, meet) << "what shares memory in the plan does here, and nothing else";
+      }
+    }
+    smallest = std::min(smallest, arena.bytes);
+  }
+  EXPECT_LT(smallest, plan->memory.arena) << "that of the one device\n" << to_text(*plan);
 }
 
 TEST(EngineRanks, collectives_of_the_text) {

@@ -348,8 +348,9 @@ std::vector<std::vector<T>> output(const device::RunOutcome& outcome, size_t num
   return out;
 }
 
-inline compile::PlanRef plan_of(LocalBuilder& builder, int threads = 2, bool fuse = true) {
+inline compile::PlanRef plan_of(LocalBuilder& builder, int threads = 2, bool fuse = true, bool shares_memory = true) {
   compile::PlanOptions options;
+  options.shares_memory = shares_memory;
   options.donate_as_text_says = true;
   options.threads = threads;
   options.fuse = fuse;

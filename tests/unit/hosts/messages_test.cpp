@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <future>
 
 #include "tests/support/fake_network.h"
 
@@ -77,6 +78,44 @@ TEST_F(TwoEnds, block_without_bytes_arrives) {
   first->post(1, {.run = 1}, {});
   settle();
   EXPECT_TRUE(is_there);
+}
+
+TEST_F(TwoEnds, large_block_is_sent_once_it_is_expected_and_small_ones_pass_it) {
+  const auto large = std::make_shared<std::vector<std::byte>>(size_t{3} << 20, std::byte{7});
+  first->post_kept(1, {.run = 1}, *large, large);
+  const std::vector<std::byte> expected = *large;
+  first->post(1, {.run = 1, .visit = 1}, bytes("small"));
+  settle();
+  std::vector<std::byte> small(5);
+  bool is_small_there = false;
+  second->expect(0, {.run = 1, .visit = 1}, small, [&] { is_small_there = true; });
+  EXPECT_TRUE(is_small_there);
+  EXPECT_EQ(second->early_count(), 1U) << "its name, not its bytes";
+  std::vector<std::byte> buffer(expected.size());
+  std::promise<void> is_there;
+  second->expect(0, {.run = 1}, buffer, [&] { is_there.set_value(); });
+  ASSERT_EQ(is_there.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(buffer, expected);
+  EXPECT_EQ(second->early_count(), 0U);
+}
+
+TEST_F(TwoEnds, large_block_of_a_run_that_is_over_is_not_sent) {
+  auto large = std::make_shared<std::vector<std::byte>>(size_t{1} << 20);
+  const std::weak_ptr<const void> kept = large;
+  const std::span<const std::byte> block = *large;
+  first->post_kept(1, {.run = 2}, block, large);
+  first->post_kept(1, {.run = 3}, block, std::move(large));
+  settle();
+  EXPECT_FALSE(kept.expired());
+  first->forget(2);
+  first->forget(3);
+  EXPECT_TRUE(kept.expired());
+  std::vector<std::byte> buffer(size_t{1} << 20);
+  second->expect(0, {.run = 2}, buffer, [] { ADD_FAILURE() << "it came"; });
+  settle();
+  second->forget(2);
+  second->ignore_before(4);
+  EXPECT_EQ(second->early_count(), 0U);
 }
 
 TEST_F(TwoEnds, run_that_is_over_keeps_nothing) {

@@ -83,8 +83,16 @@ class OneProcess {
   device::Engine engine;
 };
 
-compile::LoweredRef lowered(const std::string& text, std::optional<std::vector<int64_t>> donate = {}) {
-  static compile::Compiler compiler(compile::PlanSettings(1), 64);
+// As a process that has all devices would, or as ranks do.
+compile::LoweredRef lowered(const std::string& text, std::optional<std::vector<int64_t>> donate = {},
+                            bool shares_memory = false) {
+  static const auto settings = [](bool shares) {
+    compile::PlanSettings out(1);
+    out.shares_memory = shares;
+    return out;
+  };
+  static compile::Compiler alone(settings(true), 64), of_ranks(settings(false), 64);
+  compile::Compiler& compiler = shares_memory ? alone : of_ranks;
   const compile::ParsedRef parsed = compiler.parse("stablehlo", text);
   compile::LowerRequest request;
   request.device_count = compile::device_span(*parsed->module);
@@ -109,7 +117,7 @@ device::RunRequest request_of(const compile::LoweredRef& program, std::vector<in
       given.shards.push_back(pool->allocate(argument.shard_bytes));
       for (size_t at = 0; at + sizeof(float) <= static_cast<size_t>(argument.shard_bytes); at += sizeof(float)) {
         std::memcpy(given.shards.back()->data() + at, &next, sizeof(float));
-        next = next * 1.01F + 0.37F;
+        next = next > 1e6F ? 0.1F : next * 1.01F + 0.37F;
       }
     }
     request.arguments.push_back(std::move(given));
@@ -248,6 +256,120 @@ TEST(Ranks, programs_have_the_bits_of_one_process) {
       }
     }
   }
+}
+
+// A manual computation that calls what differs between devices replicated, one inside of another, meshes that list
+// devices in another order, and a mesh of some of them.
+const std::vector<std::string> kReadElsewhere = {std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x6xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>) {
+  %0:2 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {"y"}]>] out_shardings=[<@mesh, [{}, {"y"}]>, <@mesh, [{}, {}]>] manual_axes={"x", "y"} (%b: tensor<2x3xf32>) {
+    %1 = stablehlo.add %b, %b : tensor<2x3xf32>
+    %2 = stablehlo.concatenate %1, %b, dim = 1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x6xf32>
+    sdy.return %1, %2 : tensor<2x3xf32>, tensor<2x6xf32>
+  } : (tensor<8x6xf32>) -> (tensor<2x6xf32>, tensor<2x6xf32>)
+  return %0#0, %0#1 : tensor<2x6xf32>, tensor<2x6xf32>
+})",
+                                                 std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"y"}, {}]>] out_shardings=[<@mesh, [{"y"}, {}]>] manual_axes={"y"} (%b: tensor<4x6xf32>) {
+    %1 = sdy.manual_computation(%b) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x"} (%c: tensor<1x6xf32>) {
+      %2 = stablehlo.tanh %c : tensor<1x6xf32>
+      sdy.return %2 : tensor<1x6xf32>
+    } : (tensor<4x6xf32>) -> tensor<1x6xf32>
+    %3 = stablehlo.concatenate %1, %1, dim = 0 : (tensor<1x6xf32>, tensor<1x6xf32>) -> tensor<2x6xf32>
+    sdy.return %3 : tensor<2x6xf32>
+  } : (tensor<8x6xf32>) -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+})",
+                                                 R"(sdy.mesh @near = <["x"=8]>
+sdy.mesh @far = <["x"=8], device_ids=[7, 5, 6, 4, 0, 1, 3, 2]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@near, [{"x"}, {}]>})
+    -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@far, [{"x"}, {}]>}, tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@near, [{"x"}, {}]>}) {
+  %0 = stablehlo.add %a, %a : tensor<8x6xf32>
+  return %0, %0 : tensor<8x6xf32>, tensor<8x6xf32>
+})",
+                                                 R"(sdy.mesh @few = <["x"=2], device_ids=[2, 3]>
+sdy.mesh @all = <["x"=8]>
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@few, [{}, {}]>})
+    -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@all, [{}, {}]>}) {
+  %0 = stablehlo.add %a, %a : tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+})"};
+
+TEST(Ranks, shards_of_other_devices_are_sent_to_who_reads_them) {
+  OneProcess one;
+  for (const std::string& text : kReadElsewhere) {
+    const compile::LoweredRef alone = lowered(text, {}, true);
+    EXPECT_TRUE(alone->plan->shares_between_devices) << text;
+    const auto expected = bytes_of(start(one.engine, request_of(alone))->wait());
+    const compile::LoweredRef program = lowered(text);
+    EXPECT_FALSE(program->plan->shares_between_devices) << text;
+    EXPECT_EQ(bytes_of(start(one.engine, request_of(program))->wait()), expected) << text;
+    for (const int count : {2, 4, 8}) {
+      Ranks ranks(count, static_cast<uint32_t>(count));
+      EXPECT_EQ(bytes_of(start(*ranks.coordinator, request_of(program))->wait()), expected)
+          << count << " ranks " << text;
+    }
+  }
+}
+
+TEST(Ranks, large_reductions_are_made_in_parts_and_have_the_bits_of_one_process) {
+  // 3 MiB on each device, whose sum all need, and 1.5 MiB that half of them do.
+  const compile::LoweredRef program = lowered(std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x786432xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}]>},
+                %b: tensor<4x786432xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
+    -> (tensor<786432xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<786432xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8x786432xf32>, tensor<f32>) -> tensor<786432xf32>
+  %1 = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0] : (tensor<4x786432xf32>, tensor<f32>) -> tensor<786432xf32>
+  return %0, %1 : tensor<786432xf32>, tensor<786432xf32>
+})");
+  OneProcess one;
+  const auto expected = bytes_of(start(one.engine, request_of(program))->wait());
+  for (const int count : {2, 4, 8}) {
+    Ranks ranks(count, static_cast<uint32_t>(count));
+    for (const std::vector<int64_t>& devices : {std::vector<int64_t>{}, std::vector<int64_t>{7, 2, 5, 0, 1, 6, 3, 4}}) {
+      const device::RunOutcome outcome = start(*ranks.coordinator, request_of(program, devices))->wait();
+      EXPECT_EQ(bytes_of(outcome) == expected, true) << count << " ranks";
+    }
+  }
+}
+
+TEST(Ranks, large_blocks_reach_ranks_that_are_late) {
+  // Blocks of 1 MiB, and whole shards of 4 MiB; a rank that has sent them has nothing more to do.
+  const compile::LoweredRef program = lowered(R"(sdy.mesh @mesh = <["x"=4, "y"=2]>
+sdy.mesh @far = <["x"=4, "y"=2], device_ids=[7, 5, 6, 4, 0, 1, 3, 2]>
+func.func @main(%a: tensor<2048x2048xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<2048x2048xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, tensor<2048x2048xf32> {sdy.sharding = #sdy.sharding<@far, [{"x"}, {}]>}) {
+  return %a, %a : tensor<2048x2048xf32>, tensor<2048x2048xf32>
+})");
+  OneProcess one;
+  const auto expected = bytes_of(start(one.engine, request_of(program))->wait());
+  for (const int count : {2, 4, 8}) {
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+      Ranks ranks(count, seed);
+      const device::RunOutcome outcome = start(*ranks.coordinator, request_of(program))->wait();
+      EXPECT_EQ(bytes_of(outcome) == expected, true) << count << " ranks";
+    }
+  }
+}
+
+TEST(Ranks, cancelled_run_leaves_no_large_message_behind) {
+  const compile::LoweredRef program = lowered(std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x524288xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}]>}) -> tensor<524288xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8x524288xf32>, tensor<f32>) -> tensor<524288xf32>
+  return %0 : tensor<524288xf32>
+})");
+  Ranks ranks(4);
+  for (int i = 0; i < 8; ++i) {
+    const auto pending = start(*ranks.coordinator, request_of(program));
+    for (int j = 0; j < i * 50; ++j) std::this_thread::yield();
+    pending->run->cancel(core::Error("cancelled", "enough"));
+    const device::RunOutcome outcome = pending->wait();
+    EXPECT_EQ(outcome.error ? outcome.error->detail() : "enough", "enough");
+  }
+  EXPECT_TRUE(start(*ranks.coordinator, request_of(program))->wait().ok());
 }
 
 TEST(Ranks, effects_of_loops_that_diverge_are_in_the_order_of_one_process) {

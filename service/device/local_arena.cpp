@@ -1,0 +1,109 @@
+#include "service/device/local_arena.h"
+
+#include <algorithm>
+
+namespace meshd::device {
+namespace {
+
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t to = 0;  // where it begins in this rank's arena
+};
+
+// By table, and then shard: whether a device of the rank holds it.
+std::vector<std::vector<char>> held_shards(const compile::Plan& plan, const Ownership& owners) {
+  std::vector<std::vector<char>> out;
+  for (const compile::ShardTable& table : plan.tables) {
+    std::vector<char>& held = out.emplace_back(static_cast<size_t>(table.count()), 0);
+    for (size_t device = 0; device < owners.rank_of_device.size(); ++device) {
+      const int32_t shard = table.shard_of_device[device];
+      if (shard >= 0 && owners.rank_of_device[device] == owners.rank) held[static_cast<size_t>(shard)] = 1;
+    }
+  }
+  return out;
+}
+
+template <typename F>
+void each_held(const compile::Plan& plan, const std::vector<std::vector<char>>& held, const F& f) {
+  for (const compile::Slot& slot : plan.slots) {
+    if (slot.storage != compile::Storage::kArena) continue;
+    const std::vector<char>& ours = held[static_cast<size_t>(slot.table)];
+    for (size_t shard = 0; shard < ours.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      if (ours[shard] != 0) f(slot.first_pointer + number, slot.offset + number * slot.stride, slot.stride);
+    }
+  }
+}
+
+int64_t count_of(const std::vector<char>& held) { return std::count(held.begin(), held.end(), 1); }
+
+}  // namespace
+
+LocalArena local_arena(const compile::Plan& plan, const Ownership& owners) {
+  const std::vector<std::vector<char>> held = held_shards(plan, owners);
+  std::vector<Range> ranges;
+  each_held(plan, held, [&](int64_t /*pointer*/, int64_t begin, int64_t bytes) {
+    ranges.push_back({begin, begin + bytes, 0});
+  });
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::vector<Range> united;
+  for (const Range& range : ranges) {
+    if (united.empty() || range.begin > united.back().end) {
+      united.push_back(range);
+    } else {
+      united.back().end = std::max(united.back().end, range.end);
+    }
+  }
+  LocalArena out;
+  for (Range& range : united) {
+    range.to = out.bytes;
+    out.bytes += range.end - range.begin;
+  }
+  out.offsets.assign(static_cast<size_t>(plan.pointer_count), -1);
+  each_held(plan, held, [&](int64_t pointer, int64_t begin, int64_t /*bytes*/) {
+    const auto behind = std::upper_bound(united.begin(), united.end(), begin,
+                                         [](int64_t at, const Range& range) { return at < range.begin; });
+    const Range& range = *(behind - 1);
+    out.offsets[static_cast<size_t>(pointer)] = range.to + begin - range.begin;
+  });
+  return out;
+}
+
+int64_t local_peak_bytes(const compile::Plan& plan, const Ownership& owners, const LocalArena& arena) {
+  const compile::PlanMemory& memory = plan.memory;
+  if (owners.rank == 0) {
+    const int64_t own = memory.arguments + memory.own;
+    return owners.is_member ? own + arena.bytes + memory.scratch : own;
+  }
+  const std::vector<std::vector<char>> held = held_shards(plan, owners);
+  int64_t bytes = arena.bytes + memory.scratch;
+  for (const compile::PlanParameter& argument : plan.arguments)
+    bytes += argument.shard_bytes * count_of(held[static_cast<size_t>(argument.table)]);
+  for (const compile::Slot& slot : plan.slots) {
+    if (slot.storage == compile::Storage::kOwn) bytes += slot.bytes * count_of(held[static_cast<size_t>(slot.table)]);
+  }
+  return bytes;
+}
+
+Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> devices) {
+  Ownership out;
+  out.rank = options.rank;
+  out.rank_of_device.assign(devices.size(), options.rank);
+  if (options.transport == nullptr) return out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto device = static_cast<size_t>(devices[i]);
+    out.rank_of_device[i] = options.process_of_device.empty() ? 0 : options.process_of_device.at(device);
+  }
+  const auto ours = std::count(out.rank_of_device.begin(), out.rank_of_device.end(), options.rank);
+  out.is_alone = ours == static_cast<std::ptrdiff_t>(devices.size());
+  out.is_member = ours > 0;
+  return out;
+}
+
+int64_t planned_bytes(const compile::Plan& plan, const EngineOptions& options, std::span<const int64_t> devices) {
+  const Ownership owners = ownership_of(options, devices);
+  return owners.is_alone ? plan.peak_bytes : local_peak_bytes(plan, owners, local_arena(plan, owners));
+}
+
+}  // namespace meshd::device
