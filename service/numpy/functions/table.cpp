@@ -34,7 +34,11 @@ constexpr std::pair<std::string_view, std::string_view> kModules[] = {{"jax.nump
                                                                       {"math", "math"},
                                                                       {"jax.sharding", "jax.sharding"},
                                                                       {"jax.scipy", "jax.scipy"},
-                                                                      {"jax.nn.initializers", "nn.initializers"}};
+                                                                      {"jax.nn.initializers", "nn.initializers"},
+                                                                      {"jax.ops", "jax.ops"},
+                                                                      {"jax.scipy.signal", "jax.scipy.signal"},
+                                                                      {"jax.scipy.stats", "jax.scipy.stats"},
+                                                                      {"jax.scipy.stats.norm", "jax.scipy.stats.norm"}};
 
 // Names that are there without an import, and what they are short for.
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
@@ -50,9 +54,11 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 
 // Functions with two names: the second has the row.
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"jax.Array", "jnp.ndarray"},
     {"jnp.absolute", "jnp.abs"},
     {"jnp.acos", "jnp.arccos"},
     {"jnp.acosh", "jnp.arccosh"},
+    {"jnp.around", "jnp.round"},
     {"jnp.asin", "jnp.arcsin"},
     {"jnp.asinh", "jnp.arcsinh"},
     {"jnp.atan", "jnp.arctan"},
