@@ -683,7 +683,8 @@ class Parser {
       fail("program_syntax", place,
            fmt::format("'{0}{0}' is spelt '{1}'; of arrays, element by element, '{0}'", before,
                        before == "&" ? "and" : "or"));
-    if (token.kind == TokenKind::kNewline && (before == "+" || before == "-"))
+    if (token.kind == TokenKind::kNewline && (before == "+" || before == "-") && at_ > 1 &&
+        tokens_[at_ - 2].text == before)
       fail("program_syntax", place,
            fmt::format("expected an expression, got the end of the line; 'x {}= 1' counts", before));
     expected("an expression");

@@ -162,6 +162,7 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
   auto made = std::make_shared<Dict>();
   made->region = region_depth();
   const auto put = [&](const std::string& key, Value value) {
+    step(static_cast<int64_t>(made->items.size() / 16));  // those that are compared
     const auto found =
         std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
     if (found != made->items.end()) {
@@ -211,16 +212,19 @@ Value Tracer::joined_condition(const std::string& word, const Value& first, cons
 Value Tracer::evaluate_compare(const Expression& expression, const ScopeRef& scope) {
   Value left = evaluate(*expression.children[0], scope);
   const auto rest = [&](auto&& self, size_t i) -> Value {
-    const Value right = evaluate(*expression.children[i + 1], scope);
-    set_place(expression.place);
-    const Value verdict = comparison(expression.names[i], left, right);
-    if (i + 1 == expression.names.size()) return verdict;
-    left = right;
-    if (is_condition(verdict)) return joined_condition("and", verdict, [&] { return self(self, i + 1); });
-    if (verdict.array() != nullptr)
-      refuse("a chain of comparisons gives one bool, but this is " + describe(verdict) +
-             "; on arrays write (a < b) & (b < c)");
-    return truth(verdict, "a comparison") ? self(self, i + 1) : Value(false);
+    const Deeper deeper(*this);
+    for (;; ++i) {
+      const Value right = evaluate(*expression.children[i + 1], scope);
+      set_place(expression.place);
+      const Value verdict = comparison(expression.names[i], left, right);
+      if (i + 1 == expression.names.size()) return verdict;
+      left = right;
+      if (is_condition(verdict)) return joined_condition("and", verdict, [&] { return self(self, i + 1); });
+      if (verdict.array() != nullptr)
+        refuse("a chain of comparisons gives one bool, but this is " + describe(verdict) +
+               "; on arrays write (a < b) & (b < c)");
+      if (!truth(verdict, "a comparison")) return false;
+    }
   };
   return rest(rest, 0);
 }
