@@ -158,11 +158,16 @@ ScopeRef top_scope(Tracer& t, const Syntax& syntax) {
   const ScopeRef scope = t.new_scope(nullptr);
   for (const Import& import : syntax.imports) {
     t.set_place(import.place);
+    // Annotations are read over, and so are the names that they need.
+    if (import.path.starts_with("typing.") || import.path.starts_with("__future__.") || import.path == "typing")
+      continue;
     const std::string path = t.globals().canonical_path(import.path);
     const Value* found = t.globals().find(path);
     if (found == nullptr)
-      t.refuse("there is no '" + import.path +
-               "' here; known modules are jax, jax.numpy, jax.nn, jax.lax, jax.random, numpy, functools and math");
+      t.refuse(
+          "there is no '" + import.path +
+          "' here; known modules are jax, jax.numpy, jax.nn, jax.lax, jax.random, jax.scipy.special, numpy, functools "
+          "and math; all names are in scope without an import");
     scope->names[import.name] = *found;
   }
   t.run_top(syntax, scope);

@@ -977,7 +977,7 @@ case("recursion", "def f(x): return f(x)", X, refused="invalid_program", says="r
 case("and on arrays", "def f(x): return x > 0 and x < 1", X, refused="invalid_program", says="jnp.logical_and")
 case("print", "def f(x):\n    print(x)\n    return x", X, refused="invalid_program", says="log(")
 case("masks", "def f(x): return x[x > 0]", X, refused="invalid_program", says="jnp.where")
-case("unique", "def f(x): return jnp.unique(x)", X, refused="unsupported_op", says="depends on data")
+case("unique", "def f(x): return jnp.unique(x)", X, refused="invalid_program", says="unique needs size")
 case("in place", "def f(x):\n    x[0] = 1\n    return x", X, refused="invalid_program", says="x.at[index].set")
 case("shapes differ", "def f(x, y): return x + y", X, [1.0, 2.0], refused="invalid_program", says="cannot be broadcast")
 case("one branch only", "def f(x):\n    if x > 0:\n        y = 1.0\n    return y", 1.0, refused="invalid_program", says="'y' has a value in one branch")
@@ -1395,6 +1395,207 @@ lax.shift_right_logical(jnp.array([-8, 8]), jnp.array([1, 1])) + lax.shift_left(
 case("attention", "def f(q, k): return nn.dot_product_attention(q, k, k * 2), nn.dot_product_attention(q, k, k, is_causal=True, scale=0.5)", [T, [[[0.5, -1.0], [1.5, 0.25], [-0.5, 2.0]]] * 2], [T, T])
 case("attention with groups and a mask", "def f(q, k): return nn.dot_product_attention(q[None], k[None], k[None], bias=jnp.ones((1, 1, 3, 3)), mask=jnp.tril(jnp.ones((3, 3), bool))[None, None])", [[[1.0, 2.0], [3.0, 4.0]]] * 3, [[[0.5, -0.5]], [[1.0, 0.25]], [[0.75, 1.5]]])
 case("an error inside of a library function", "def f(x):\n    return jnp.convolve(x, x)", X, refused="invalid_program", says="line 2, column 15: an assert does not hold: convolve takes arrays of one dimension")
+
+# --- what a person at a terminal writes in the first hour
+
+NX = [["NaN",1.0,2.5],[-2.0,"NaN",0.5],["NaN",4.0,3.0]]
+each("""
+jnp.nanquantile(x, 0.3)
+jnp.nanquantile(x, 0.3, axis=0)
+jnp.nanquantile(x, 0.3, axis=1, keepdims=True)
+jnp.nanquantile(x, jnp.array([0.1, 0.6]), axis=1)
+jnp.nanpercentile(x, 40)
+jnp.nanmedian(x, axis=0)
+jnp.nanmedian(x, keepdims=True)
+""", NX)
+each("""
+jnp.nanmedian(x)
+jnp.insert(x, 1, 9)
+jnp.insert(x, 1, 9, axis=1)
+jnp.insert(x, -1, 9.5, axis=0)
+jnp.insert(x, 1, x[:, 0], axis=1)
+jnp.insert(x, 2, x[0], axis=0)
+jnp.delete(x, 1, axis=1)
+jnp.delete(x, 1)
+jnp.delete(x, -1, axis=1)
+jnp.delete(x, slice(0, 2), axis=1)
+jnp.diagflat(x)
+jnp.diagflat(x[0], 1)
+jnp.block([[x, x], [x, x * 2]])
+jnp.block([x, x])
+jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.ones((1, 2)), jnp.ones((1, 1))]])
+jnp.block([x[0], 1.0])
+jnp.resize(x, (4, 2))
+jnp.resize(x, 3)
+jnp.rollaxis(x, 1)
+jnp.place(x, x < 0, jnp.array([7.0, 8.0]), inplace=False)
+jnp.piecewise(x, [x < 0, x >= 1], [lambda v: -v, lambda v: v * 2, 5.0])
+jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * 2])
+jnp.zeros(jnp.broadcast_shapes((3, 1), (1, 4), (4,)))
+jax.scipy.stats.norm.pdf(x)
+jax.scipy.stats.norm.pdf(x, 1.0, 2.0)
+jax.scipy.stats.norm.logpdf(x, 1.0, 2.0)
+jax.scipy.stats.norm.cdf(x)
+jax.scipy.stats.norm.cdf(x, 1, 2)
+jnp.linalg.svdvals(x)
+lax.associative_scan(jnp.add, x)
+lax.associative_scan(jnp.maximum, x, axis=1)
+lax.associative_scan(lambda a, b: a * b, x, reverse=True)
+jax.tree.reduce(lambda a, b: a + b, {'a': x, 'b': x * 2})
+jax.tree.reduce(lambda a, b: a + b, [x, x * 2], 1.0)
+jnp.nonzero(x > 0, size=4)
+jnp.argwhere(x > 0, size=5, fill_value=-1)
+""", X)
+each("""
+jnp.triu_indices_from(x)
+jnp.tril_indices_from(x, -1)
+jax.scipy.signal.convolve2d(x, x[:2, :2])
+jax.scipy.signal.convolve2d(x, x[:2, :], mode='same')
+jax.scipy.signal.convolve2d(x, x[:2, :2], mode='valid')
+""", A)
+each("""
+jnp.insert(x, 0, 0)
+jnp.insert(x, 2, jnp.array([7., 8.]))
+jnp.delete(x, 0)
+jnp.polyadd(x, x[1:])
+jnp.polysub(x, x[1:])
+jnp.polymul(x, x[1:])
+jnp.polyder(x)
+jnp.polyder(x, 2)
+jnp.polyint(x)
+jnp.polyint(x, 2)
+jnp.choose(jnp.array([0, 1, 0, 5]), [x, -x], mode='clip')
+jnp.choose(jnp.array([0, 1, -1, 5]), [x, -x], mode='wrap')
+jnp.geomspace(1, 8, 4)
+jnp.geomspace(1.0, 1000.0, 5)
+lax.associative_scan(jnp.add, x)
+""", V)
+each("""
+jax.ops.segment_sum(x, jnp.array([0, 0, 1, 2, -1]), num_segments=3)
+jax.ops.segment_sum(x * 0.5, jnp.array([0, 4, 1, 2, 2]), 3)
+jnp.unique(x, size=5, fill_value=-1)
+jnp.unique(x, size=3)
+jnp.unique(x, return_counts=True, size=5)
+jnp.unique(x, return_index=True, return_inverse=True, return_counts=True, size=4)
+jnp.unique(x, True, True, True, size=6, fill_value=9)
+jnp.unique(x.reshape(5, 1), return_inverse=True, size=4)
+jnp.nonzero(x, size=4, fill_value=-1)
+jnp.nonzero(x > 100, size=2)
+jnp.flatnonzero(x, size=6)
+jnp.argwhere(x > 1, size=3)
+jnp.polyadd(x, x[1:])
+jnp.polymul(x, x)
+jnp.polyder(x)
+jnp.polyint(x)
+jnp.insert(x, 3, 2.7)
+jax.scipy.signal.convolve2d(x[None], x[None])
+""", S)
+
+each("""
+jnp.partition(x, 1)
+jnp.partition(x, -2)
+jnp.argpartition(x, 1)
+jnp.argpartition(x, -1)
+""", [3.0, 1.0, 2.0, 1.0, 5.0, 0.5, 4.0])
+each("""
+jnp.partition(x, 1, axis=0)
+jnp.argpartition(x, 0, axis=0)
+""", A)
+case("several for in a comprehension", """
+def f(x):
+    kernel = jnp.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
+    parts = [kernel[i, j] * x[i:i + 3, j:j + 3] for i in range(3) for j in range(3) if kernel.shape[0] > 2]
+    pairs = [(i, j) for i in range(4) if i % 2 for j in range(i) if j != 1]
+    return sum(parts), jnp.array(pairs), sum(i * j for i in range(3) for j in range(3))
+""", [[0.0, 1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0, 9.0], [1.0, 3.0, 5.0, 7.0, 9.0], [2.0, 4.0, 6.0, 8.0, 0.0], [9.0, 1.0, 8.0, 2.0, 7.0]])
+case("dict comprehensions and ** in dicts", """
+def f(p):
+    m = {k: jnp.zeros_like(v) for k, v in p.items()}
+    scaled = {k: v * i for i, (k, v) in enumerate(p.items()) if k != "c"}
+    return {**m, "a": p["a"], **scaled, "d": 1.0}, {**{"x": p["a"], "y": 1}, "y": 2}
+""", {"a": V, "b": W, "c": 2.0})
+case("lists beside other indices", "def f(t): return t[[0, 1], [2, 0]], t[:, [2, 0]], t[0, :, [1, 0]], t[..., [True, False]], t[:, [True, False, True]], t[:, []], t.at[0, [0, 0]].add(1)", T)
+case("a list alone", "def f(x): return x[[0, 1]]", V, refused="invalid_program", says="a list alone does not index an array")
+case("and, or, not on scalars", """
+def f(a, b):
+    r = 0
+    if a > 0 and b > 0:
+        r = 1
+    elif a > 0 or b > 0:
+        r = 2
+    if not a > 100 and a.ndim == 0:
+        r += 10
+    return r, a > 0 and b > 0, a > 5 or b < 0, not a > 0, a > 0 or False
+""", 3.0, -1.0, twin="""
+def f(a, b):
+    r = jnp.where((a > 0) & (b > 0), 1, jnp.where((a > 0) | (b > 0), 2, 0))
+    r = jnp.where(~(a > 100), r + 10, r)
+    return r, (a > 0) & (b > 0), (a > 5) | (b < 0), ~(a > 0), a > 0
+""")
+case("a chain of comparisons", """
+def f(s, n):
+    if 0 < s < 5 <= n:
+        s = s * 2
+    return s, 0 < n < s < 100, 1 < 2 < s
+""", 3.0, 7, twin="""
+def f(s, n):
+    s = jnp.where((0 < s) & (s < 5) & (5 <= n), s * 2, s)
+    return s, (0 < n) & (n < s) & (s < 100), 2 < s
+""")
+case("while with and", """
+def f(lo, hi):
+    n = 0
+    while hi - lo > 1e-3 and n < 50:
+        mid = (lo + hi) / 2
+        if mid ** 2 > 2:
+            hi = mid
+        else:
+            lo = mid
+        n += 1
+    return (lo + hi) / 2, n
+""", 0.0, 2.0, twin="""
+def f(lo, hi):
+    def body(s):
+        lo, hi, n = s
+        mid = (lo + hi) / 2
+        return jnp.where(mid ** 2 > 2, lo, mid), jnp.where(mid ** 2 > 2, mid, hi), n + 1
+    lo, hi, n = lax.while_loop(lambda s: (s[1] - s[0] > 1e-3) & (s[2] < 50), body, (lo, hi, 0))
+    return (lo + hi) / 2, n
+""")
+case("and computes its second side where Python does", """
+def loud(x):
+    log("asked {}", x)
+    return x > 1
+def f(x):
+    return x > 10 and loud(x), x > 0 and loud(x), x > 0 or loud(x + 1)
+""", 3.0, twin="def f(x): return x > 10, x > 1, x > 0", logs=["asked {}"])
+case("and of arrays", "def f(x): return x > 0 and x < 2", V, refused="invalid_program", says="'and' needs to know the truth of a bool array of shape (4,)")
+case("a chain of comparisons of arrays", "def f(x): return 0 < x < 2", V, refused="invalid_program", says="on arrays write (a < b) & (b < c)")
+case("Python's small functions", """
+from typing import Optional
+def f(x: jnp.ndarray, mode: str = " Same "):
+    codes = [ord(c) for c in "Hi!"]
+    assert chr(72) == "H" and mode.strip().lower() == "same" and mode.upper().endswith("SAME ") and "ab".startswith("a")
+    order = sorted([(2, "b"), (1, "z"), (2, "a")], key=lambda p: p[0], reverse=True)
+    hist = [x, x * 2]
+    hist.insert(0, -x)
+    hist.insert(-1, x * 3)
+    if x.ndim != 1 or not isinstance(x, jnp.ndarray):
+        raise ValueError("x has one dimension")
+    return hist, jnp.array(codes), [p[0] for p in order], order[0][1] == "b", round(2.567, 2), round(-2.5), round(7, 1), round(x, 1), float("inf"), -float("inf"), [v for v in filter(lambda k: k % 2, [1, 2, 3])], jnp.around(x, 1)
+""", [1.25, -2.06, 3.5])
+case("einsum with hints", "def f(x, y): return jnp.einsum('ij,kj->ik', x, y, optimize=True, precision='highest')", X, Y)
+case("from scipy's modules", "from jax.scipy import stats\nfrom jax.scipy.stats import norm\ndef f(x): return stats.norm.pdf(x), norm.cdf(x)", V)
+case("raise", "def f(x):\n    if x.ndim != 2:\n        raise ValueError('x has two dimensions')\n    return x", V, refused="invalid_program", says="line 3, column 9: the program raises ValueError: x has two dimensions")
+case("quotes of an editor", "def f(x): return x if \u201ca\u201d else x", V, refused="program_syntax", says="'\u201c' is not the quote \", though it looks like it")
+case("a minus of an editor", "def f(x): return x \u2212 1", V, refused="program_syntax", says="is not the minus -")
+case("a letter of another alphabet", "def f(x): return \u03b1", V, refused="program_syntax", says="'\u03b1' starts nothing here; names have the letters a to z")
+case("else if", "def f(x):\n    if x.ndim == 1:\n        return x\n    else if x.ndim == 2:\n        return x.T", V, refused="program_syntax", says="'else if' is spelt 'elif'")
+case("&&", "def f(x): return (x > 0) && (x < 2)", V, refused="program_syntax", says="'&&' is spelt 'and'")
+case("x++", "def f(x):\n    x++\n    return x", V, refused="program_syntax", says="'x += 1' counts")
+case("the print of Python 2", "def f(x):\n    print x\n    return x", V, refused="program_syntax", says="writes to the log")
+case("insert without a place that is known", "def f(x, i): return jnp.insert(x, i, 0)", V, 1, refused="invalid_program", says="insert takes a static place")
+case("the type of arrays", "def f(x): return jnp.ndarray((2,))", V, refused="invalid_program", says="jnp.array makes an array")
 
 
 def text_of(source, arguments, options):

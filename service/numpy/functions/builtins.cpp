@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "service/numpy/functions/shared.h"
 #include "service/numpy/syntax/limits.h"
@@ -33,12 +34,44 @@ Value extreme_value(Tracer& t, const Arguments& a, bool is_max) {
   return best;
 }
 
+// float("inf") and its like; numbers are written as numbers.
+Value infinite(Tracer& t, const std::string& text) {
+  if (text == "inf" || text == "infinity") return std::numeric_limits<double>::infinity();
+  if (text == "-inf" || text == "-infinity") return -std::numeric_limits<double>::infinity();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  t.refuse("of texts float takes 'inf', '-inf' and 'nan', got '" + text + "'");
+}
+
+Value code_of(Tracer& t, const Arguments& a) {
+  const std::string text = t.to_text(a["c"], "ord");
+  if (text.size() != 1 || static_cast<unsigned char>(text[0]) > 127) t.refuse("ord takes one character of ASCII here");
+  return int64_t{text[0]};
+}
+
+// Stable in both directions, as Python's.
+Value sorted_values(Tracer& t, const Arguments& a) {
+  const std::vector<Value> items = t.items_of(a["items"], "sorted");
+  std::vector<std::pair<Value, Value>> keyed;  // what is compared, and the item
+  for (const Value& item : items)
+    keyed.emplace_back(a["key"].is_none() ? item : t.call(a["key"], std::vector<Value>{item}), item);
+  const bool is_reverse = t.to_bool(a["reverse"], "reverse");
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& x, const auto& y) {
+    return is_reverse ? t.truth(t.comparison("<", y.first, x.first), "sorted")
+                      : t.truth(t.comparison("<", x.first, y.first), "sorted");
+  });
+  std::vector<Value> out;
+  for (auto& each : keyed) out.push_back(std::move(each.second));
+  return list_of(std::move(out), t.region_depth());
+}
+
 // int(x), float(x): of static values.
 Value converted_number(Tracer& t, const Value& x, const char* name) {
   if (x.array() != nullptr) {
     t.refuse(fmt::format("{}(x) needs to know x while the program is traced; x.astype({}) converts an array", name,
                          std::string(name) == "int" ? "jnp.int32" : "jnp.float32"));
   }
+  if (const auto* text = x.as<std::string>(); text != nullptr && std::string(name) == "float")
+    return infinite(t, *text);
   const double real = t.to_float(x, name);
   if (std::string(name) == "float") return real;
   if (x.is<int64_t>() || x.is<bool>()) return t.to_int(x, name);
@@ -85,16 +118,18 @@ Value is_instance(Tracer& t, const Arguments& a) {
   if (const Sequence* several = a["kind"].sequence()) kinds = several->items;
   for (const Value& kind : kinds) {
     const auto* function = kind.as<CallableRef>();
-    if (function == nullptr) t.refuse("isinstance knows int, float, bool, complex, str, tuple, list and dict");
+    if (function == nullptr)
+      t.refuse("isinstance knows int, float, bool, complex, str, tuple, list, dict and jnp.ndarray");
     const std::string& name = (*function)->name;
-    const bool is = name == "int"       ? x.is<int64_t>() || x.is<bool>()
-                    : name == "float"   ? x.is<double>()
-                    : name == "bool"    ? x.is<bool>()
-                    : name == "complex" ? x.is<std::complex<double>>()
-                    : name == "str"     ? x.is<std::string>()
-                    : name == "tuple"   ? x.sequence() != nullptr && x.sequence()->is_tuple
-                    : name == "list"    ? x.sequence() != nullptr && !x.sequence()->is_tuple
-                                        : name == "dict" && x.is<DictRef>();
+    const bool is = name == "int"           ? x.is<int64_t>() || x.is<bool>()
+                    : name == "float"       ? x.is<double>()
+                    : name == "bool"        ? x.is<bool>()
+                    : name == "complex"     ? x.is<std::complex<double>>()
+                    : name == "str"         ? x.is<std::string>()
+                    : name == "tuple"       ? x.sequence() != nullptr && x.sequence()->is_tuple
+                    : name == "jnp.ndarray" ? x.array() != nullptr
+                    : name == "list"        ? x.sequence() != nullptr && !x.sequence()->is_tuple
+                                            : name == "dict" && x.is<DictRef>();
     if (is) return true;
   }
   return false;
@@ -120,6 +155,20 @@ Value rounded_int(Tracer& t, double value) {
   return static_cast<int64_t>(value);
 }
 
+// round(x) is an int, round(x, 2) a float; round of an array is jnp.round, as in JAX.
+Value round_value(Tracer& t, const Arguments& a) {
+  const Value& digits = a["ndigits"];
+  if (a["x"].array() != nullptr)
+    return t.call(*t.globals().find("jnp.round"), {a["x"], digits.is_none() ? Value(int64_t{0}) : digits});
+  const double x = t.to_float(a["x"], "round");
+  if (digits.is_none()) return rounded_int(t, std::nearbyint(x));
+  const int64_t places = t.to_int(digits, "ndigits");
+  if (a["x"].is<int64_t>() && places >= 0) return a["x"];
+  if (places < 0 || places > 15) t.refuse("round takes 0 to 15 digits here");
+  // The nearest decimal, which is what Python gives: text rounds the exact value of the double.
+  return std::stod(fmt::format("{:.{}f}", x, places));
+}
+
 }  // namespace
 
 std::vector<FunctionRow> builtin_functions() {
@@ -136,6 +185,13 @@ std::vector<FunctionRow> builtin_functions() {
       {"builtins.abs", "x", [](Tracer& t, const Arguments& a) { return abs_value(t, a["x"]); }},
       {"builtins.int", "x=0", [](Tracer& t, const Arguments& a) { return converted_number(t, a["x"], "int"); }},
       {"builtins.float", "x=0.0", [](Tracer& t, const Arguments& a) { return converted_number(t, a["x"], "float"); }},
+      {"builtins.ord", "c", code_of},
+      {"builtins.chr", "i",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const int64_t code = t.to_int(a["i"], "chr");
+         if (code < 0 || code > 127) t.refuse("chr takes 0 to 127, the codes of ASCII, here");
+         return std::string(1, static_cast<char>(code));
+       }},
       {"builtins.bool", "x=False", [](Tracer& t, const Arguments& a) -> Value { return t.truth(a["x"], "bool"); }},
       {"builtins.complex", "re=0.0, im=0.0",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -188,12 +244,15 @@ std::vector<FunctionRow> builtin_functions() {
          std::reverse(items.begin(), items.end());
          return list_of(std::move(items), t.region_depth());
        }},
-      {"builtins.sorted", "items",
+      {"builtins.sorted", "items, *, key=None, reverse=False", sorted_values},
+      {"builtins.filter", "function, items",
        [](Tracer& t, const Arguments& a) {
-         std::vector<Value> items = t.items_of(a["items"], "sorted");
-         std::stable_sort(items.begin(), items.end(),
-                          [&](const Value& x, const Value& y) { return t.truth(t.comparison("<", x, y), "sorted"); });
-         return list_of(std::move(items), t.region_depth());
+         std::vector<Value> out;
+         for (const Value& item : t.items_of(a["items"], "filter")) {
+           const Value test = a["function"].is_none() ? item : t.call(a["function"], std::vector<Value>{item});
+           if (t.truth(test, "filter")) out.push_back(item);
+         }
+         return list_of(std::move(out), t.region_depth());
        }},
       {"builtins.map", "function, items",
        [](Tracer& t, const Arguments& a) {
@@ -204,9 +263,9 @@ std::vector<FunctionRow> builtin_functions() {
        }},
       {"builtins.any", "items", [](Tracer& t, const Arguments& a) { return any_or_all(t, a, true); }},
       {"builtins.all", "items", [](Tracer& t, const Arguments& a) { return any_or_all(t, a, false); }},
-      {"builtins.round", "x",
-       [](Tracer& t, const Arguments& a) { return rounded_int(t, std::nearbyint(t.to_float(a["x"], "round"))); }},
+      {"builtins.round", "x, ndigits=None", round_value},
       {"builtins.isinstance", "x, kind", is_instance},
+      {"jnp.ndarray", "*given", [](Tracer& t, const Arguments&) -> Value { t.refuse("jnp.array makes an array"); }},
       {"functools.partial", "function, *given, **named",
        [](Tracer&, const Arguments& a) -> Value {
          auto made = std::make_shared<Callable>();

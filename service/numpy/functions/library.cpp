@@ -78,6 +78,40 @@ constexpr LibraryRow kStatistics[] = {
  if include_initial:
   x = jnp.concatenate([jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=axis)), x], axis=axis)
  return jnp.cumprod(x, axis=axis))"},
+    {"jnp.nanquantile", "a, q, axis=None, keepdims=False", R"(
+ a = jnp.asarray(a) * 1.0
+ rank = a.ndim
+ if axis is None:
+  a = jnp.ravel(a)
+ a = jnp.sort(jnp.moveaxis(a, 0 if axis is None else axis, 0), axis=0)
+ last = jnp.sum(jnp.logical_not(jnp.isnan(a)), axis=0) - 1.0
+ place = jnp.expand_dims(jnp.asarray(q) * 1.0, tuple(range(jnp.ndim(q), jnp.ndim(q) + last.ndim))) * last
+ low, high = jnp.floor(place), jnp.ceil(place)
+ share = place - low
+ def pick(at):
+  at = jnp.clip(at, 0, a.shape[0] - 1).astype(jnp.int32)
+  return jnp.take_along_axis(a, at.reshape((-1,) + a.shape[1:]), axis=0).reshape(at.shape)
+ out = jnp.where(last < 0, jnp.nan, pick(low) * (1 - share) + pick(high) * share)
+ if not keepdims:
+  return out
+ if axis is None:
+  return out.reshape(jnp.shape(q) + (1,) * rank)
+ return jnp.expand_dims(out, axis + jnp.ndim(q) if axis >= 0 else axis))"},
+    {"jnp.nanpercentile", "a, q, axis=None, keepdims=False", R"(
+ return jnp.nanquantile(a, jnp.asarray(q) / 100, axis=axis, keepdims=keepdims))"},
+    {"jnp.nanmedian", "a, axis=None, keepdims=False", R"(
+ return jnp.nanquantile(a, 0.5, axis=axis, keepdims=keepdims))"},
+    {"jnp.partition", "a, kth, axis=-1", R"(
+ line = jnp.sort(jnp.moveaxis(a, axis, -1), axis=-1)
+ kth = kth + line.shape[-1] if kth < 0 else kth
+ return jnp.moveaxis(jnp.concatenate([line[..., :kth + 1], line[..., kth + 1:][..., ::-1]], axis=-1), -1, axis))"},
+    {"jnp.argpartition", "a, kth, axis=-1", R"(
+ order = jnp.argsort(jnp.moveaxis(a, axis, -1), axis=-1)
+ n = order.shape[-1]
+ kth = kth + n if kth < 0 else kth
+ below = jnp.argsort(order, axis=-1) <= kth
+ rest = jnp.argsort(below, axis=-1)[..., :n - kth - 1]
+ return jnp.moveaxis(jnp.concatenate([order[..., :kth + 1], rest], axis=-1), -1, axis))"},
 };
 
 constexpr LibraryRow kSignals[] = {
@@ -140,6 +174,40 @@ constexpr LibraryRow kSignals[] = {
  n = x.shape[0] if N is None else N
  powers = jnp.arange(n) if increasing else jnp.arange(n - 1, -1, -1)
  return x[:, None] ** powers)"},
+    {"jnp.polyadd", "a1, a2", R"(
+ n = max(a1.shape[0], a2.shape[0])
+ return jnp.pad(a1, (n - a1.shape[0], 0)) + jnp.pad(a2, (n - a2.shape[0], 0)))"},
+    {"jnp.polysub", "a1, a2", R"(
+ n = max(a1.shape[0], a2.shape[0])
+ return jnp.pad(a1, (n - a1.shape[0], 0)) - jnp.pad(a2, (n - a2.shape[0], 0)))"},
+    {"jnp.polymul", "a1, a2", R"(
+ return jnp.convolve(a1 * 1.0, a2 * 1.0))"},
+    {"jnp.polyder", "p, m=1", R"(
+ p = p * 1.0
+ for i in range(m):
+  p = p[:-1] * jnp.arange(p.shape[0] - 1, 0, -1)
+ return p)"},
+    {"jnp.polyint", "p, m=1", R"(
+ p = p * 1.0
+ for i in range(m):
+  p = jnp.concatenate([p / jnp.arange(p.shape[0], 0, -1), jnp.zeros(1, p.dtype)])
+ return p)"},
+    {"jax.scipy.signal.convolve2d", "in1, in2, mode='full'", R"(
+ assert in1.ndim == 2 and in2.ndim == 2, 'convolve2d takes arrays of two dimensions'
+ assert mode in ('full', 'same', 'valid'), 'mode is one of full, same and valid'
+ H, W = in1.shape
+ h, w = in2.shape
+ padded = jnp.pad(in1 * 1.0, ((h - 1, h - 1), (w - 1, w - 1)))
+ out = jnp.zeros((H + h - 1, W + w - 1))
+ for i in range(h):
+  for j in range(w):
+   out = out + in2[i, j] * padded[h - 1 - i:H + 2 * h - 2 - i, w - 1 - j:W + 2 * w - 2 - j]
+ if mode == 'same':
+  return out[(h - 1) // 2:(h - 1) // 2 + H, (w - 1) // 2:(w - 1) // 2 + W]
+ if mode == 'valid':
+  assert H >= h and W >= w, 'for valid the first array is the larger one'
+  return out[h - 1:H, w - 1:W]
+ return out)"},
 };
 
 constexpr LibraryRow kElementwise[] = {
@@ -187,6 +255,33 @@ constexpr LibraryRow kElementwise[] = {
  z = jnp.abs(w)
  tail = jnp.where(w > 0, 2.0 - special.erfc(z), special.erfc(z))
  return 0.5 * jnp.where(z < 0.5 * 2.0 ** 0.5, 1.0 + special.erf(w), tail))"},
+    {"jnp.choose", "a, choices, mode='raise'", R"(
+ assert mode in ('clip', 'wrap'), "choose takes mode='clip' or mode='wrap': an index outside cannot raise"
+ n = len(choices)
+ at = jnp.clip(a, 0, n - 1) if mode == 'clip' else a % n
+ return jnp.select([at == i for i in range(n)], list(choices), 0))"},
+    {"jnp.piecewise", "x, condlist, funclist, *args, **kw", R"(
+ x = jnp.asarray(x)
+ default = 0
+ if len(funclist) == len(condlist) + 1:
+  default = funclist[-1]
+ assert len(funclist) in (len(condlist), len(condlist) + 1), 'piecewise takes a function for each condition, and one more'
+ def value(f):
+  y = f if isinstance(f, (int, float, jnp.ndarray)) else f(x, *args, **kw)
+  return jnp.asarray(y).astype(x.dtype)
+ out = jnp.broadcast_to(value(default), x.shape)
+ for i in range(len(condlist) - 1, -1, -1):
+  out = jnp.where(condlist[i], value(funclist[i]), out)
+ return out)"},
+    {"jnp.geomspace", "start, stop, num=50, endpoint=True", R"(
+ return jnp.logspace(jnp.log10(start), jnp.log10(stop), num, endpoint=endpoint))"},
+    {"jax.scipy.stats.norm.logpdf", "x, loc=0, scale=1", R"(
+ z = (x - loc) / scale
+ return -(jnp.log(2 * jnp.pi * (scale * scale) * 1.0) + z * z) / 2)"},
+    {"jax.scipy.stats.norm.pdf", "x, loc=0, scale=1", R"(
+ return jnp.exp(jax.scipy.stats.norm.logpdf(x, loc, scale)))"},
+    {"jax.scipy.stats.norm.cdf", "x, loc=0, scale=1", R"(
+ return special.ndtr((x - loc) / scale))"},
 };
 
 constexpr LibraryRow kShapes[] = {
@@ -253,6 +348,94 @@ constexpr LibraryRow kShapes[] = {
  return jnp.linalg.norm(x, axis=axis, keepdims=keepdims, ord=ord))"},
     {"jnp.linalg.matrix_norm", "x, keepdims=False, ord='fro'", R"(
  return jnp.linalg.norm(x, axis=(-2, -1), keepdims=keepdims, ord=ord))"},
+    {"jnp.insert", "arr, obj, values, axis=None", R"(
+ assert isinstance(obj, int), 'insert takes a static place; jnp.concatenate puts parts together'
+ a = jnp.asarray(arr)
+ if axis is None:
+  a, axis = jnp.ravel(a), 0
+ axis = axis + a.ndim if axis < 0 else axis
+ n = a.shape[axis]
+ assert -n <= obj <= n, 'the place to insert at is outside of the axis'
+ obj = obj + n if obj < 0 else obj
+ values = jnp.asarray(values).astype(a.dtype)
+ values = values[None] if values.ndim == 0 else values
+ values = jnp.moveaxis(values, 0, axis) if values.ndim == a.ndim and values.ndim > 1 else values
+ if values.ndim < a.ndim and a.ndim > 1:
+  values = jnp.expand_dims(jnp.broadcast_to(values, a.shape[:axis] + a.shape[axis + 1:]), axis)
+ sizes = [values.shape[d] if d == axis else a.shape[d] for d in range(a.ndim)]
+ values = jnp.broadcast_to(values, sizes)
+ before, behind = lax.slice_in_dim(a, 0, obj, axis=axis), lax.slice_in_dim(a, obj, n, axis=axis)
+ return jnp.concatenate([before, values, behind], axis=axis))"},
+    {"jnp.delete", "arr, obj, axis=None", R"(
+ a = jnp.asarray(arr)
+ if axis is None:
+  a, axis = jnp.ravel(a), 0
+ n = a.shape[axis]
+ gone = list(range(n))[obj] if not isinstance(obj, (int, list, tuple)) else [obj] if isinstance(obj, int) else list(obj)
+ assert all([-n <= i < n for i in gone]), 'a place to delete is outside of the axis'
+ gone = [i + n if i < 0 else i for i in gone]
+ kept = [i for i in range(n) if i not in gone]
+ return jnp.take(a, jnp.array(kept, dtype=jnp.int32), axis=axis))"},
+    {"jnp.diagflat", "v, k=0", R"(
+ return jnp.diag(jnp.ravel(v), k))"},
+    {"jnp.block", "arrays", R"(
+ def depth_of(x):
+  n = 0
+  while isinstance(x, list):
+   x = x[0]
+   n += 1
+  return n
+ depth = depth_of(arrays)
+ if depth == 0:
+  return jnp.asarray(arrays)
+ if depth == 1:
+  parts = [jnp.atleast_1d(x) for x in arrays]
+  rank = max([x.ndim for x in parts])
+  return jnp.concatenate([x.reshape((1,) * (rank - x.ndim) + x.shape) for x in parts], axis=-1)
+ assert depth == 2, 'block takes lists of lists of arrays, two deep'
+ rows = [[jnp.atleast_2d(x) for x in line] for line in arrays]
+ return jnp.concatenate([jnp.concatenate(line, axis=-1) for line in rows], axis=-2))"},
+    {"jnp.resize", "a, new_shape", R"(
+ shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+ flat = jnp.ravel(a)
+ total = 1
+ for size in shape:
+  total = total * size
+ if total == 0 or flat.size == 0:
+  return jnp.zeros(shape, flat.dtype)
+ times = -(-total // flat.size)
+ return jnp.tile(flat, times)[:total].reshape(shape))"},
+    {"jnp.rollaxis", "a, axis, start=0", R"(
+ axis = axis + a.ndim if axis < 0 else axis
+ start = start + a.ndim if start < 0 else start
+ return jnp.moveaxis(a, axis, start - 1 if start > axis else start))"},
+    {"jnp.triu_indices_from", "arr, k=0", R"(
+ return jnp.triu_indices(arr.shape[-2], k=k, m=arr.shape[-1]))"},
+    {"jnp.tril_indices_from", "arr, k=0", R"(
+ return jnp.tril_indices(arr.shape[-2], k=k, m=arr.shape[-1]))"},
+    {"jnp.place", "arr, mask, vals, *, inplace=True", R"(
+ assert not inplace, 'arrays are not changed in place: say inplace=False'
+ vals = jnp.ravel(vals)
+ at = jnp.cumsum(jnp.ravel(mask) != 0) - 1
+ chosen = jnp.take(vals, jnp.maximum(at, 0) % vals.size).reshape(arr.shape).astype(arr.dtype)
+ return jnp.where(mask, chosen, arr))"},
+    {"jnp.broadcast_shapes", "*shapes", R"(
+ sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+ rank = max([len(s) for s in sizes] + [0])
+ sizes = [(1,) * (rank - len(s)) + s for s in sizes]
+ out = []
+ for d in range(rank):
+  wide = [s[d] for s in sizes if s[d] != 1]
+  size = wide[0] if len(wide) > 0 else 1
+  assert all([w == size for w in wide]), 'the shapes cannot be broadcast together'
+  out.append(size)
+ return tuple(out))"},
+    {"jax.ops.segment_sum", "data, segment_ids, num_segments", R"(
+ data = jnp.asarray(data)
+ to = jnp.where(segment_ids < 0, num_segments, segment_ids)
+ return jnp.zeros((num_segments,) + data.shape[segment_ids.ndim:], data.dtype).at[to].add(data))"},
+    {"jnp.linalg.svdvals", "x", R"(
+ return jnp.linalg.svd(x, compute_uv=False))"},
 };
 
 constexpr LibraryRow kActivations[] = {
@@ -330,6 +513,60 @@ constexpr LibraryRow kLax[] = {
  return jnp.asarray(operand).astype(new_dtype))"},
     {"lax.cumprod", "operand, axis=0, reverse=False", R"(
  return jnp.flip(jnp.cumprod(jnp.flip(operand, axis), axis=axis), axis) if reverse else jnp.cumprod(operand, axis=axis))"},
+    {"jax.tree.reduce", "function, tree, initializer=None", R"(
+ return functools.reduce(function, jax.tree.leaves(tree), initializer))"},
+    {"lax.associative_scan", "fn, elems, reverse=False, axis=0", R"(
+ assert isinstance(elems, jnp.ndarray), 'associative_scan takes one array here'
+ x = jnp.moveaxis(elems, axis, 0)
+ x = jnp.flip(x, 0) if reverse else x
+ width = 1
+ while width < x.shape[0]:
+  x = jnp.concatenate([x[:width], fn(x[:-width], x[width:])], axis=0)
+  width = width * 2
+ x = jnp.flip(x, 0) if reverse else x
+ return jnp.moveaxis(x, 0, axis))"},
+};
+
+// Of results whose length depends on data the caller says how many there are, as in JAX.
+constexpr LibraryRow kSets[] = {
+    {"jnp.nonzero", "a, *, size=None, fill_value=None", R"(
+ assert size is not None, 'nonzero needs size, the number of indices to give: how many there are depends on data'
+ a = jnp.atleast_1d(a)
+ mask = jnp.ravel(a) != 0
+ count = jnp.cumsum(mask)
+ flat = jnp.searchsorted(count, jnp.arange(size) + 1)
+ fill = 0 if fill_value is None else fill_value
+ fills = fill if isinstance(fill, tuple) else [fill for d in range(a.ndim)]
+ there = jnp.arange(size) < jnp.sum(mask)
+ places = jnp.unravel_index(jnp.minimum(flat, mask.size - 1), a.shape)
+ return tuple([jnp.where(there, place, fill).astype(jnp.int32) for place, fill in zip(places, fills)]))"},
+    {"jnp.flatnonzero", "a, *, size=None, fill_value=None", R"(
+ return jnp.nonzero(jnp.ravel(a), size=size, fill_value=fill_value)[0])"},
+    {"jnp.argwhere", "a, *, size=None, fill_value=None", R"(
+ return jnp.stack(jnp.nonzero(a, size=size, fill_value=fill_value), axis=1))"},
+    {"jnp.unique", "ar, return_index=False, return_inverse=False, return_counts=False, *, size=None, fill_value=None",
+     R"(
+ assert size is not None, 'unique needs size, the number of values to give: how many there are depends on data'
+ shape = jnp.shape(ar)
+ a = jnp.ravel(ar)
+ order = jnp.argsort(a)
+ line = a[order]
+ first = jnp.concatenate([jnp.ones(1, jnp.bool_), line[1:] != line[:-1]])
+ rank = jnp.cumsum(first) - 1
+ count = rank[-1] + 1
+ starts = jnp.nonzero(first, size=size, fill_value=0)[0]
+ there = jnp.arange(size) < count
+ values = jnp.where(there, line[starts], line[0] if fill_value is None else fill_value).astype(a.dtype)
+ if not (return_index or return_inverse or return_counts):
+  return values
+ out = [values]
+ if return_index:
+  out.append(jnp.where(there, order[starts], order[0]))
+ if return_inverse:
+  out.append(jnp.zeros_like(rank).at[order].set(rank).reshape(shape))
+ if return_counts:
+  out.append(jnp.zeros(size, jnp.int32).at[rank].add(1))
+ return tuple(out))"},
 };
 
 FunctionRow row_of(const LibraryRow& row) {
@@ -376,6 +613,7 @@ std::vector<FunctionRow> library_functions() {
   add(kShapes);
   add(kActivations);
   add(kLax);
+  add(kSets);
   return out;
 }
 

@@ -589,7 +589,8 @@ std::vector<FunctionRow> linalg_functions() {
                     return elementwise(t, "stablehlo.multiply", t.reshape(x, {x.dims()[0], 1}), y);
                   }),
       {"jnp.tensordot", "a, b, axes=2", tensordot},
-      {"jnp.einsum", "subscripts, *operands",
+      // How the product is ordered and how exact it may be are hints; it is in the type of its operands and exact.
+      {"jnp.einsum", "subscripts, *operands, optimize=True, precision=None",
        [](Tracer& t, const Arguments& a) -> Value {
          return einsum(t, t.to_text(a["subscripts"], "the subscripts"), a.all("operands"));
        }},

@@ -34,7 +34,11 @@ constexpr Globals::Meaning kModules[] = {{"jax.numpy", "jnp"},
                                          {"math", "math"},
                                          {"jax.sharding", "jax.sharding"},
                                          {"jax.scipy", "jax.scipy"},
-                                         {"jax.nn.initializers", "nn.initializers"}};
+                                         {"jax.nn.initializers", "nn.initializers"},
+                                         {"jax.ops", "jax.ops"},
+                                         {"jax.scipy.signal", "jax.scipy.signal"},
+                                         {"jax.scipy.stats", "jax.scipy.stats"},
+                                         {"jax.scipy.stats.norm", "jax.scipy.stats.norm"}};
 
 // Names that are there without an import, and what they are short for.
 constexpr Globals::Meaning kNames[] = {{"grad", "jax.grad"},
@@ -49,9 +53,11 @@ constexpr Globals::Meaning kNames[] = {{"grad", "jax.grad"},
 
 // Functions with two names: the second has the row.
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"jax.Array", "jnp.ndarray"},
     {"jnp.absolute", "jnp.abs"},
     {"jnp.acos", "jnp.arccos"},
     {"jnp.acosh", "jnp.arccosh"},
+    {"jnp.around", "jnp.round"},
     {"jnp.asin", "jnp.arcsin"},
     {"jnp.asinh", "jnp.arcsinh"},
     {"jnp.atan", "jnp.arctan"},

@@ -19,6 +19,28 @@ bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
+// Characters that editors and chats put in the place of others.
+constexpr std::pair<std::string_view, std::string_view> kLookalikes[] = {{"\u201c", "the quote \""},
+                                                                         {"\u201d", "the quote \""},
+                                                                         {"\u2018", "the quote '"},
+                                                                         {"\u2019", "the quote '"},
+                                                                         {"\u2212", "the minus -"},
+                                                                         {"\u2013", "the minus -"},
+                                                                         {"\u2014", "the minus -"},
+                                                                         {"\u00d7", "the product *"},
+                                                                         {"\u00f7", "the quotient /"},
+                                                                         {"\u2264", "<="},
+                                                                         {"\u2265", ">="},
+                                                                         {"\u2260", "!="},
+                                                                         {"\uff08", "the bracket ("},
+                                                                         {"\uff09", "the bracket )"},
+                                                                         {"\uff0c", "the comma"},
+                                                                         {"\uff1a", "the colon"},
+                                                                         {"\u00a0", "a blank"},
+                                                                         {"\u3000", "a blank"},
+                                                                         {"\u200b", "nothing"},
+                                                                         {"\ufeff", "nothing"}};
+
 // Longest first.
 constexpr std::array<std::string_view, 47> kOperators = {
     "**=", "//=", "<<=", ">>=", "...", "->", ":=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=",
@@ -337,6 +359,17 @@ class TextLexer {
       return;
     }
     const auto c = static_cast<unsigned char>(peek());
+    for (const auto& [foreign, plain] : kLookalikes) {
+      if (text_.substr(at_).starts_with(foreign))
+        fail("program_syntax", place, fmt::format("'{}' is not {}, though it looks like it", foreign, plain));
+    }
+    if (c >= 0xC0) {
+      size_t length = 1;  // of a character in UTF-8
+      while (length < 4 && (static_cast<unsigned char>(peek(length)) & 0xC0) == 0x80) ++length;
+      fail("program_syntax", place,
+           fmt::format("'{}' starts nothing here; names have the letters a to z, digits and _",
+                       text_.substr(at_, length)));
+    }
     fail("program_syntax", place,
          c < 0x20 || c >= 0x7F ? fmt::format("a character (byte {}) that starts nothing in Python", c)
                                : "'" + std::string(1, peek()) + "' starts nothing in Python");

@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 35> kKeywords = {
     "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-constexpr std::array<std::string_view, 11> kUnsupported = {"class", "with",  "try",   "global", "nonlocal", "yield",
-                                                           "del",   "async", "await", "raise",  "match"};
+constexpr std::array<std::string_view, 11> kUnsupported = {"class", "with", "try",   "global", "nonlocal",
+                                                           "yield", "del",  "async", "await",  "match"};
 
 // Binary operators by how strongly they bind.
 constexpr std::array<std::pair<std::string_view, int>, 12> kBinary = {{{"|", 1},
@@ -174,7 +174,9 @@ class Parser {
       const bool is_name = now().kind == TokenKind::kName && before.kind == TokenKind::kName;
       fail("program_syntax", now().place,
            "expected the end of the statement, got " + shown(now()) +
-               (is_name ? core::did_you_mean(before.text, kKeywords) : ""));
+               (before.is("print") ? "; log(\"x {}\", x) writes to the log"
+                : is_name          ? core::did_you_mean(before.text, kKeywords)
+                                   : ""));
     }
     take();
   }
@@ -209,6 +211,8 @@ class Parser {
       made_statement.kind = StatementKind::kBreak;
     } else if (take_if("continue")) {
       made_statement.kind = StatementKind::kContinue;
+    } else if (take_if("raise")) {
+      raise(made_statement);
     } else if (take_if("assert")) {
       made_statement.kind = StatementKind::kAssert;
       made_statement.value = expression();
@@ -319,6 +323,22 @@ class Parser {
     }
   }
 
+  // An assert that never holds: names[0] of its test is what Python would raise.
+  void raise(Statement& out) {
+    const Place place = now().place;
+    out.kind = StatementKind::kAssert;
+    const ExpressionRef raised = expression();
+    if (take_if("from")) expression();
+    const bool is_call = raised->kind == ExpressionKind::kCall;
+    const ExpressionRef& error = is_call ? raised->children[0] : raised;
+    if (error->kind != ExpressionKind::kName)
+      fail("unsupported_type", place, "'raise' takes an error's name and a text");
+    auto never = made(ExpressionKind::kConstant, place, "False");
+    never->names = {error->text};
+    out.value = std::move(never);
+    if (is_call && raised->children.size() > 1) out.targets.push_back(raised->children[1]);
+  }
+
   void conditional(Block& out, int depth) {
     Statement made_statement;
     made_statement.kind = StatementKind::kIf;
@@ -329,6 +349,7 @@ class Parser {
       if (depth + 1 > kMaxSyntaxDepth) expected(fmt::format("fewer branches than {}", kMaxSyntaxDepth));
       conditional(made_statement.otherwise, depth + 1);
     } else if (take_if("else")) {
+      if (now().is("if")) fail("program_syntax", now().place, "'else if' is spelt 'elif'");
       made_statement.otherwise = suite("an else", depth);
     }
     out.push_back(std::move(made_statement));
@@ -624,14 +645,17 @@ class Parser {
     return made(ExpressionKind::kSlice, place, "", {std::move(start), std::move(stop), std::move(step)});
   }
 
+  // Of several 'for' each but the last has a comprehension of the rest as its element, and joins what those give.
   ExpressionRef comprehension(ExpressionRef element, Place place) {
+    const Nested nested(*this);
     expect("for", "of the comprehension");
     std::vector<ExpressionRef> children{std::move(element), target_list()};
     expect("in", "behind the comprehension's variable");
     children.push_back(disjunction());
     while (take_if("if")) children.push_back(disjunction());
-    if (now().is("for")) fail("unsupported_type", now().place, "a comprehension has one 'for' here; nest two of them");
-    return made(ExpressionKind::kComprehension, place, "", std::move(children));
+    const bool is_outer = now().is("for");
+    if (is_outer) children[0] = comprehension(std::move(children[0]), place);
+    return made(ExpressionKind::kComprehension, place, is_outer ? "joined" : "", std::move(children));
   }
 
   ExpressionRef atom() {
@@ -654,6 +678,15 @@ class Parser {
     if (take_if("(")) return bracketed(place);
     if (take_if("[")) return list(place);
     if (take_if("{")) return dict(place);
+    const std::string_view before = at_ > 0 ? std::string_view(tokens_[at_ - 1].text) : std::string_view();
+    if ((token.is("&") || token.is("|")) && token.text == before)
+      fail("program_syntax", place,
+           fmt::format("'{0}{0}' is spelt '{1}'; of arrays, element by element, '{0}'", before,
+                       before == "&" ? "and" : "or"));
+    if (token.kind == TokenKind::kNewline && (before == "+" || before == "-") && at_ > 1 &&
+        tokens_[at_ - 2].text == before)
+      fail("program_syntax", place,
+           fmt::format("expected an expression, got the end of the line; 'x {}= 1' counts", before));
     expected("an expression");
   }
 
@@ -704,11 +737,21 @@ class Parser {
   ExpressionRef dict(Place place) {
     std::vector<ExpressionRef> items;
     while (!now().is("}")) {
+      if (take_if("**")) {  // a dict whose items are taken: there is no key
+        items.push_back(nullptr);
+        items.push_back(disjunction());
+        if (!now().is("}")) expect(",", "or '}' in a dict");
+        continue;
+      }
       items.push_back(expression());
       if (!now().is(":")) expected("':' behind a key; sets are not supported");
       take();
       items.push_back(expression());
-      if (now().is("for")) fail("unsupported_type", now().place, "comprehensions make lists only");
+      if (now().is("for") && items.size() == 2) {
+        ExpressionRef pairs = comprehension(made(ExpressionKind::kTuple, place, "", std::move(items)), place);
+        expect("}", fmt::format("to close the dict of line {}", place.line));
+        return made(ExpressionKind::kDict, place, "", {std::move(pairs)});
+      }
       if (!now().is("}")) expect(",", "or '}' in a dict");
     }
     take();

@@ -37,7 +37,7 @@ enum class ExpressionKind : uint8_t {
   kSlice,          ///< three children, null where left out
   kStarred,        ///< one child
   kLambda,         ///< function, whose body is one return
-  kComprehension,  ///< children: element, target, iterable, conditions
+  kComprehension,  ///< children: element, target, iterable, conditions; text "joined": elements are lists that it joins
 };
 
 struct Expression;

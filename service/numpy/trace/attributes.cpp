@@ -12,8 +12,7 @@ namespace meshd::numpy {
 namespace {
 
 // Functions whose results have shapes that depend on data, for which JAX has no program either.
-constexpr std::string_view kDataShaped[] = {"jnp.unique",   "jnp.nonzero",     "jnp.flatnonzero", "jnp.argwhere",
-                                            "jnp.extract",  "jnp.compress",    "jnp.setdiff1d",   "jnp.union1d",
+constexpr std::string_view kDataShaped[] = {"jnp.extract",  "jnp.compress",    "jnp.setdiff1d", "jnp.union1d",
                                             "jnp.setxor1d", "jnp.intersect1d", "jnp.trim_zeros"};
 
 CallableRef function_of(std::string name, std::function<Value(Tracer&, CallArguments)> call) {
@@ -123,10 +122,42 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
   return function_attribute(value, name);
 }
 
-// Methods of lists and dicts.
+namespace {
+
+// Methods of texts: those that choose by a name, as in mode.lower() == "same".
+Value text_method(Tracer& tracer, const std::string& text, const std::string& name) {
+  const std::vector<std::string> known = {"lower", "upper", "strip", "startswith", "endswith"};
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    tracer.refuse(describe(Value(text)) + " has no attribute '" + name + "'" + core::did_you_mean(name, known));
+  return function_of(name, [text, name](Tracer& t, CallArguments arguments) -> Value {
+    const bool asks = name == "startswith" || name == "endswith";
+    if (arguments.positional.size() != (asks ? 1U : 0U))
+      t.refuse("'" + name + "' of a text takes " + (asks ? "one text" : "nothing"));
+    if (asks) {
+      const std::string part = t.to_text(arguments.positional[0], "what '" + name + "' takes");
+      return name == "startswith" ? text.starts_with(part) : text.ends_with(part);
+    }
+    std::string out = text;
+    if (name == "strip") {
+      const size_t first = out.find_first_not_of(" \t\r\n");
+      if (first == std::string::npos) return std::string();
+      return out.substr(first, out.find_last_not_of(" \t\r\n") - first + 1);
+    }
+    for (char& c : out) {
+      if (name == "lower" && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+      if (name == "upper" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    return out;
+  });
+}
+
+}  // namespace
+
+// Methods of lists, dicts and texts.
 Value Tracer::function_attribute(const Value& value, const std::string& name) {
   if (const auto* list = value.as<SequenceRef>();
-      list != nullptr && !(*list)->is_tuple && (name == "append" || name == "extend" || name == "pop")) {
+      list != nullptr && !(*list)->is_tuple &&
+      (name == "append" || name == "extend" || name == "pop" || name == "insert")) {
     return function_of(name, [held = *list, name](Tracer& t, CallArguments arguments) -> Value {
       if (held->region != t.region_depth())
         t.refuse(
@@ -143,6 +174,18 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         held->extent.nodes -= node_count(out);
         held->items.erase(held->items.begin() + at);
         return out;
+      }
+      if (name == "insert") {
+        if (arguments.positional.size() != 2) t.refuse("'insert' of a list takes a place and a value");
+        const auto* itself = arguments.positional[1].as<SequenceRef>();
+        if (itself != nullptr && *itself == held) t.refuse("a list cannot be an item of itself");
+        if (held->items.size() >= kMaxStaticElements) t.refuse("the list is longer than is kept");
+        const auto size = static_cast<int64_t>(held->items.size());
+        const int64_t given = t.to_int(arguments.positional[0], "an index of a list");
+        const int64_t at = std::clamp<int64_t>(given < 0 ? given + size : given, 0, size);
+        hold(held->extent, arguments.positional[1]);
+        held->items.insert(held->items.begin() + at, arguments.positional[1]);
+        return None{};
       }
       if (arguments.positional.size() != 1) t.refuse("'" + name + "' of a list takes one value");
       const auto* same = arguments.positional[0].as<SequenceRef>();
@@ -187,6 +230,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
       });
     }
   }
+  if (const auto* text = value.as<std::string>()) return text_method(*this, *text, name);
   refuse(describe(value) + " has no attribute '" + name + "'");
 }
 

@@ -8,6 +8,15 @@
 #include "service/numpy/trace/tracer.h"
 
 namespace meshd::numpy {
+namespace {
+
+// A bool that is known when the program runs, so that 'and', 'or', 'not' and a < b < c of it are ops.
+bool is_condition(const Value& value) {
+  const Array* held = value.array();
+  return held != nullptr && held->rank() == 0 && held->dtype() == DType::kBool;
+}
+
+}  // namespace
 
 void Tracer::step(int64_t count) {
   steps_ += count;
@@ -87,6 +96,7 @@ Value Tracer::evaluate(const Expression& expression, const ScopeRef& scope) {
     case ExpressionKind::kBool: {
       Value first = child(0);
       set_place(expression.place);
+      if (is_condition(first)) return joined_condition(expression.text, first, [&] { return child(1); });
       return truth(first, expression.text) == (expression.text == "and") ? child(1) : first;
     }
     case ExpressionKind::kConditional:
@@ -150,9 +160,8 @@ std::string dict_key(Tracer& tracer, const Value& key) {
 Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope) {
   auto made = std::make_shared<Dict>();
   made->region = region_depth();
-  for (size_t i = 0; i + 1 < expression.children.size(); i += 2) {
-    const std::string key = dict_key(*this, evaluate(*expression.children[i], scope));
-    Value value = evaluate(*expression.children[i + 1], scope);
+  const auto put = [&](const std::string& key, Value value) {
+    step(static_cast<int64_t>(made->items.size() / 16));  // those that are compared
     const auto found =
         std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
     if (found != made->items.end()) {
@@ -160,26 +169,63 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
     } else {
       made->items.emplace_back(key, std::move(value));
     }
+  };
+  if (expression.children.size() == 1) {  // a comprehension of pairs
+    const Value pairs = evaluate(*expression.children[0], scope);
+    for (const Value& pair : pairs.sequence()->items)
+      put(dict_key(*this, pair.sequence()->items[0]), pair.sequence()->items[1]);
+  }
+  for (size_t i = 0; i + 1 < expression.children.size(); i += 2) {
+    if (expression.children[i] != nullptr) {
+      const std::string key = dict_key(*this, evaluate(*expression.children[i], scope));
+      put(key, evaluate(*expression.children[i + 1], scope));
+      continue;
+    }
+    const Value others = evaluate(*expression.children[i + 1], scope);
+    set_place(expression.place);
+    const auto* dict = others.as<DictRef>();
+    if (dict == nullptr) refuse("'**' takes a dict, got " + describe(others));
+    for (const auto& [key, value] : (*dict)->items) put(key, value);
   }
   hold_items(*made);
   step(made->extent.nodes);
   return DictRef(std::move(made));
 }
 
+// first 'and' or 'or' second. A program that logs computes the second only where Python would; elsewhere nobody sees
+// it.
+Value Tracer::joined_condition(const std::string& word, const Value& first, const std::function<Value()>& second) {
+  const auto computed = [&]() -> Value {
+    const Value value = second();
+    if (is_condition(value)) return value;
+    return truth(value, word);
+  };
+  if (!has_effects_) return binary(word == "and" ? "&" : "|", first, computed());
+  const auto otherwise = [&] { return std::vector<Value>{computed()}; };
+  const auto short_cut = [&] { return std::vector<Value>{Value(word == "or")}; };
+  if (word == "and") return branch(*first.array(), {otherwise, short_cut}, {"'and'"})[0];
+  return branch(*first.array(), {short_cut, otherwise}, {"'or'"})[0];
+}
+
+// a < b < c is (a < b) and (b < c), and b is evaluated once.
 Value Tracer::evaluate_compare(const Expression& expression, const ScopeRef& scope) {
   Value left = evaluate(*expression.children[0], scope);
-  Value verdict = true;
-  for (size_t i = 0; i < expression.names.size(); ++i) {
-    const Value right = evaluate(*expression.children[i + 1], scope);
-    set_place(expression.place);
-    verdict = comparison(expression.names[i], left, right);
-    if (expression.names.size() == 1) return verdict;
-    if (verdict.array() != nullptr)
-      refuse("a chain of comparisons is for static values; on arrays write (a < b) & (b < c)");
-    if (!truth(verdict, "a comparison")) return false;
-    left = right;
-  }
-  return verdict;
+  const auto rest = [&](auto&& self, size_t i) -> Value {
+    const Deeper deeper(*this);
+    for (;; ++i) {
+      const Value right = evaluate(*expression.children[i + 1], scope);
+      set_place(expression.place);
+      const Value verdict = comparison(expression.names[i], left, right);
+      if (i + 1 == expression.names.size()) return verdict;
+      left = right;
+      if (is_condition(verdict)) return joined_condition("and", verdict, [&] { return self(self, i + 1); });
+      if (verdict.array() != nullptr)
+        refuse("a chain of comparisons gives one bool, but this is " + describe(verdict) +
+               "; on arrays write (a < b) & (b < c)");
+      if (!truth(verdict, "a comparison")) return false;
+    }
+  };
+  return rest(rest, 0);
 }
 
 Value Tracer::evaluate_conditional(const Expression& expression, const ScopeRef& scope) {
@@ -208,7 +254,15 @@ Value Tracer::evaluate_comprehension(const Expression& expression, const ScopeRe
       const Value test = evaluate(*expression.children[i], inner);
       wanted = truth(test, "if of a comprehension");
     }
-    if (wanted) out.push_back(evaluate(*expression.children[0], inner));
+    if (!wanted) continue;
+    Value element = evaluate(*expression.children[0], inner);
+    if (expression.text == "joined") {
+      const std::vector<Value>& more = element.sequence()->items;
+      out.insert(out.end(), more.begin(), more.end());
+    } else {
+      out.push_back(std::move(element));
+    }
+    if (out.size() > kMaxStaticElements) refuse("the list is longer than is kept");
   }
   return list_of(std::move(out), region_depth());
 }

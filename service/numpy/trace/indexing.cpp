@@ -30,6 +30,22 @@ struct Indices {
 
 bool is_advanced(const DimIndex& dim) { return dim.kind != DimIndex::Kind::kSlice; }
 
+// A list beside other indices, x[:, [2, 0]]: of ints, or of bools that say which to take.
+Array listed_index(Tracer& t, const Value& list, int64_t size) {
+  const std::vector<Value>& items = list.sequence()->items;
+  const bool is_mask =
+      !items.empty() && std::all_of(items.begin(), items.end(), [](const Value& item) { return item.is<bool>(); });
+  if (!is_mask) return items.empty() ? t.full({DType::kInt32, {0}}, int64_t{0}) : t.array(list);
+  if (static_cast<int64_t>(items.size()) != size)
+    t.refuse(fmt::format("the mask has {} bools for a dimension of {}", items.size(), size));
+  std::vector<Value> chosen;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (*items[i].as<bool>()) chosen.emplace_back(static_cast<int64_t>(i));
+  }
+  if (chosen.empty()) return t.full({DType::kInt32, {0}}, int64_t{0});
+  return t.array(tuple_of(std::move(chosen)));
+}
+
 DimIndex one_index(Tracer& t, const Value& item, int64_t size) {
   DimIndex out;
   if (const auto* slice = item.as<SliceRef>()) {
@@ -43,11 +59,13 @@ DimIndex one_index(Tracer& t, const Value& item, int64_t size) {
     return out;
   }
   const Array* array = item.array();
-  if (array == nullptr) {
-    t.refuse(item.sequence() != nullptr
-                 ? "a list does not index an array; write x[jnp.array(list)]"
-                 : "an index is an int, a slice, ..., None or an array of integers, got " + describe(item));
+  Array made;
+  if (item.sequence() != nullptr) {
+    made = listed_index(t, item, size);
+    array = &made;
   }
+  if (array == nullptr)
+    t.refuse("an index is an int, a slice, ..., None or an array of integers, got " + describe(item));
   if (array->dtype() == DType::kBool)
     t.refuse("an array of bools gives a shape that depends on data; jnp.where(mask, x, other) keeps the shape");
   if (!tensor::is_integer(array->dtype())) t.refuse("an index has to be of integers, got " + describe(item));
@@ -63,7 +81,10 @@ DimIndex one_index(Tracer& t, const Value& item, int64_t size) {
 
 Indices read_indices(Tracer& t, const Array& x, const Value& index) {
   std::vector<Value> items{index};
-  if (const Sequence* sequence = index.sequence(); sequence != nullptr && sequence->is_tuple) items = sequence->items;
+  if (const Sequence* sequence = index.sequence(); sequence != nullptr && sequence->is_tuple)
+    items = sequence->items;
+  else if (sequence != nullptr)
+    t.refuse("a list alone does not index an array; write x[jnp.array(list)]");
   size_t given = 0;
   size_t ellipses = 0;
   for (const Value& item : items) {

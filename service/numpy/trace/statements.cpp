@@ -87,7 +87,9 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
       const Value test = evaluate(*statement.value, scope);
       set_place(statement.place);
       if (truth(test, "assert")) return {};
-      std::string message = "an assert does not hold";
+      const std::vector<std::string>& raised = statement.value->names;  // of an assert written as a raise
+      const bool is_raise = statement.value->kind == ExpressionKind::kConstant && !raised.empty();
+      std::string message = is_raise ? "the program raises " + raised[0] : "an assert does not hold";
       if (!statement.targets.empty()) {
         const Value said = evaluate(*statement.targets[0], scope);
         if (const auto* text = said.as<std::string>()) message += ": " + *text;

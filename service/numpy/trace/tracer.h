@@ -202,6 +202,7 @@ class Tracer : public ArrayBuilder {
   std::string evaluate_format(const Expression& expression, const ScopeRef& scope, std::vector<Value>* values);
   Value evaluate_conditional(const Expression& expression, const ScopeRef& scope);
   Value evaluate_compare(const Expression& expression, const ScopeRef& scope);
+  Value joined_condition(const std::string& word, const Value& first, const std::function<Value()>& second);
   Value evaluate_comprehension(const Expression& expression, const ScopeRef& scope);
   Value evaluate_dict(const Expression& expression, const ScopeRef& scope);
   std::vector<Value> evaluate_items(const Expression& expression, const ScopeRef& scope);
