@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "api/client/connection.h"
 #include "api/client/failure.h"
 #include "api/client/json.h"
 #include "api/client/terminal_text.h"
@@ -14,6 +15,7 @@ namespace meshd::client {
 int run_client(const CommonOptions& server, const char* name, const std::function<int()>& command) {
   // A connection or a pipe that its reader has closed is an error of a write.
   std::signal(SIGPIPE, SIG_IGN);
+  warn_of_open_token_file(server, name);
   try {
     return command();
   } catch (const Failure& failure) {
