@@ -21,7 +21,7 @@
 //
 // Results that are sent as they are (files, binary outputs of models) are in a second ledger of jobs::JobRunner, as
 // large as this one, so that slow readers of large files keep no other answer waiting
-// (service/jobs/execution/job_memory.cpp).
+// (service/jobs/execution/job_memory.cpp). Metrics show it as one more account, "files".
 //
 // The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.
 // Example with 1 GiB: requests may hold 128 MiB and all accounts 160 MiB, so that requests get at most 96 MiB while

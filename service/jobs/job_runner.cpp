@@ -128,6 +128,13 @@ JobCounters JobRunner::counters() const {
   return counters;
 }
 
+core::MemoryLedger::Stats JobRunner::file_memory() const {
+  core::MemoryLedger::Stats out;
+  if (unsent_ != nullptr) out = unsent_->stats()[static_cast<size_t>(core::MemoryAccount::kAnswers)];
+  out.name = "files";
+  return out;
+}
+
 QueueRoom JobRunner::queue_room(const std::string& principal) const {
   const std::lock_guard held(mutex_);
   return {places_.left(principal), places_.limits().principal, places_.of_principal(principal)};

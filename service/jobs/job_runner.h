@@ -181,6 +181,8 @@ class JobRunner {
 
   [[nodiscard]] JobCounters counters() const;
   [[nodiscard]] QueueRoom queue_room(const std::string& principal) const;
+  /// Memory of results that are sent as they are, as the ledger shows its accounts; named "files".
+  [[nodiscard]] core::MemoryLedger::Stats file_memory() const;
   /// The server is shutting down: waits should end.
   [[nodiscard]] bool is_stopping() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "service/arrays/assembly.h"
 #include "service/core/error.h"
@@ -25,16 +26,16 @@ arrays::PendingParts& parts_of(const arrays::Array& array, arrays::Array::State&
 
 }  // namespace
 
-ChunkedArray::ChunkedArray(arrays::ArrayStore& store, arrays::ArrayRef array, ChunkedType type)
+ChunkedArray::ChunkedArray(arrays::ArrayStore& store, arrays::ArrayRef array, ChunkedType type, FileCharge files)
     : store_(store),
       array_(std::move(array)),
       type_(std::move(type)),
       grid_(array_->info().type, type_.chunk_dims),
+      files_(std::move(files)),
       has_come_(static_cast<size_t>(grid_.count())) {
   store_.announce(array_);
   try {
     shards_ = store_.new_shards(*array_);
-    if (shards_.blobs) open_files_ = array_->layout().shard_count;
     array_->state().with([&](arrays::Array::State& state) {
       arrays::PendingParts& parts = parts_of(*array_, state);
       parts.are_chunks = true;
@@ -71,7 +72,7 @@ void ChunkedArray::release() {
   const std::lock_guard lock(mutex_);
   is_ending_ = true;
   shards_ = {};
-  open_files_ = 0;
+  files_.release();
 }
 
 void ChunkedArray::note(int64_t chunk, bool has_come) {
@@ -213,7 +214,7 @@ arrays::NewShards ChunkedArray::take_shards() {
   for (int64_t chunk = 0; chunk < grid_.count() && !is_filled && has_any; ++chunk) {
     if (!has_come_[static_cast<size_t>(chunk)]) fill(grid_.region(chunk));
   }
-  open_files_ = 0;
+  files_.release();
   return std::move(shards_);
 }
 

@@ -12,6 +12,7 @@
 #include "service/arrays/array_store.h"
 #include "service/zarr/chunk_codec.h"
 #include "service/zarr/chunk_grid.h"
+#include "service/zarr/open_files.h"
 
 namespace meshd::zarr {
 
@@ -31,9 +32,10 @@ struct ChunkedType {
 /// padding, never comes: shards {0 0 3}, {4 9 .} once chunk 0 came with zeros.
 class ChunkedArray {
  public:
-  /// `array` is of ArrayStore::begin and announced from here on. The store must outlive this. Throws invalid_array,
-  /// limit_reached, overloaded, disk_full; then the array is not announced.
-  ChunkedArray(arrays::ArrayStore& store, arrays::ArrayRef array, ChunkedType type);
+  /// `array` is of ArrayStore::begin and announced from here on. The store must outlive this. `files`: those
+  /// that its blobs hold open; none where its shards are in memory. Throws invalid_array, limit_reached, overloaded,
+  /// disk_full; then the array is not announced.
+  ChunkedArray(arrays::ArrayStore& store, arrays::ArrayRef array, ChunkedType type, FileCharge files = {});
   /// Deletes the array where it is still pending.
   ~ChunkedArray();
   ChunkedArray(const ChunkedArray&) = delete;
@@ -44,8 +46,6 @@ class ChunkedArray {
   [[nodiscard]] const ChunkGrid& grid() const { return grid_; }
   /// Its time is over, it was deleted, or it is committed.
   [[nodiscard]] bool is_gone() const;
-  /// Files that it holds open.
-  [[nodiscard]] int64_t open_files() const { return open_files_; }
   /// Its time to expire begins anew.
   void note_progress();
   /// Gives its memory and files back; it takes no chunks any more.
@@ -88,13 +88,13 @@ class ChunkedArray {
   const ChunkedType type_;
   const ChunkGrid grid_;
   std::mutex mutex_;
+  FileCharge files_;            ///< of the blobs; behind the lock
   arrays::NewShards shards_;    ///< behind the lock
   std::vector<bool> has_come_;  ///< by chunk; behind the lock
   bool is_ending_ = false;      ///< begin_commit() was called; behind the lock
   /// Where no chunk has come, the blobs have the fill value; behind the lock.
   bool is_filled_ = false;
   std::atomic<bool> is_done_{false};
-  std::atomic<int64_t> open_files_{0};
 };
 
 }  // namespace meshd::zarr

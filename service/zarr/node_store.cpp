@@ -56,7 +56,7 @@ struct NodeStore::Committing {
 };
 
 NodeStore::NodeStore(storage::Store& store, arrays::ArrayStore& arrays, const core::Clock& clock, NodeLimits limits)
-    : store_(store), arrays_(arrays), clock_(clock), limits_(completed(limits)) {}
+    : store_(store), arrays_(arrays), clock_(clock), limits_(completed(limits)), files_(limits_.most_open_files) {}
 
 std::optional<PendingNode> NodeStore::find_pending(std::string_view principal, std::string_view path, int format) {
   return table_.with([&](const Table& table) -> std::optional<PendingNode> {
@@ -92,15 +92,8 @@ std::shared_ptr<ChunkedArray> NodeStore::find_chunked(std::string_view principal
   return out;
 }
 
-void NodeStore::require_files(int64_t more) {
-  const int64_t open = table_.with([](const Table& table) {
-    int64_t files = 0;
-    for (const auto& [name, entry] : table) files += entry.node.array != nullptr ? entry.node.array->open_files() : 0;
-    return files;
-  });
-  if (open + more <= limits_.most_open_files) return;
-  throw core::Error("overloaded", "large pending arrays hold as many files open as they may; commit some of them")
-      .with_retry_after(kRetrySeconds);
+FileCharge NodeStore::charge_files(const std::string& principal, int64_t files) {
+  return files_.charge(principal, files);
 }
 
 void NodeStore::put(const std::string& principal, const std::string& path, int format, NodeDocument document) {

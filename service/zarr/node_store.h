@@ -24,6 +24,7 @@
 #include "service/core/locked.h"
 #include "service/core/memory_ledger.h"
 #include "service/zarr/chunked_array.h"
+#include "service/zarr/open_files.h"
 
 namespace meshd::zarr {
 
@@ -33,7 +34,8 @@ struct NodeLimits {
   int64_t most_document_bytes = int64_t{64} << 20;  ///< of all pending nodes; one principal's have a quarter
   /// Of all committed groups and arrays of one principal: those of arrays are in memory.
   int64_t most_attribute_bytes = int64_t{16} << 20;
-  int64_t most_open_files = 0;  ///< of pending arrays; 0: a part of what the process may open
+  /// Of all pending arrays; one principal's have a quarter. 0: a part of what the process may open.
+  int64_t most_open_files = 0;
 };
 
 enum class NodeKind : uint8_t {
@@ -76,8 +78,8 @@ class NodeStore {
   [[nodiscard]] std::optional<PendingNode> find_pending(std::string_view principal, std::string_view path, int format);
   /// The pending array, whose time and that of its siblings begins anew. Throws conflict where there is none.
   std::shared_ptr<ChunkedArray> find_chunked(std::string_view principal, std::string_view path, int format);
-  /// Throws overloaded where pending arrays hold all files open that they may.
-  void require_files(int64_t more);
+  /// Counts files that a pending array will hold open. Throws limit_reached, overloaded.
+  [[nodiscard]] FileCharge charge_files(const std::string& principal, int64_t files);
   /// The node gets the document; one of another kind or version is replaced. Throws limit_reached, overloaded,
   /// conflict (it is being committed).
   void put(const std::string& principal, const std::string& path, int format, NodeDocument document);
@@ -123,6 +125,7 @@ class NodeStore {
   arrays::ArrayStore& arrays_;
   const core::Clock& clock_;
   const NodeLimits limits_;
+  OpenFiles files_;
   core::Locked<Table> table_;
 };
 

@@ -156,7 +156,8 @@ Connection::Connection(const std::string& path, Mode mode, const std::string& vf
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     execute(
         "PRAGMA mmap_size=0; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
-        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192");
+        "PRAGMA temp_store=MEMORY");
+    execute("PRAGMA cache_size=-" + std::to_string(mode == Mode::kReadOnly ? kReaderCacheKib : kWriterCacheKib));
   } catch (...) {
     close();
     throw;

@@ -18,6 +18,11 @@ namespace meshd::storage {
 /// How long a statement waits for a lock of the database.
 inline constexpr int kBusyMilliseconds = 5000;
 
+/// Pages that a connection keeps. They are in no account of the memory ledger, so the 16 readers have little: what they
+/// read next to a busy writer is stale by then, and the kernel has it.
+inline constexpr int kWriterCacheKib = 8192;
+inline constexpr int kReaderCacheKib = 1024;
+
 class Connection;
 
 /// The empty string is stored as NULL: for columns that refer to a row that may not be there.

@@ -345,6 +345,20 @@ class Client(unittest.TestCase):
         self.assertRegex(said, rb"x\.npy  \[#* *\] +\d+%  [\d.]+ \w+/15\.3 MiB  ")
         self.assertTrue(said.endswith(b"\r\x1b[K"), said[-100:])  # erased
 
+    def test_a_token_file_that_others_can_read_is_warned_of_once(self):
+        token = self.write("open-token", "secret\n")
+        for mode, warnings in ((0o644, 1), (0o640, 1), (0o604, 1), (0o600, 0), (0o400, 0)):
+            os.chmod(self.folder / token, mode)
+            done = self.run_binary("info", "--token-file", token)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(b"chmod 600 open-token"), warnings, (oct(mode), done.stderr))
+            self.assertNotIn(b"secret", done.stderr)
+        # Where the file is not what the token is from, and where standard error is documents alone, nothing is said.
+        os.chmod(self.folder / token, 0o644)
+        for more in (["--token", "other"], ["--json"]):
+            self.assertEqual(self.run_binary("info", "--token-file", token, *more).stderr, b"", more)
+        self.assertEqual(self.run_binary("info", MESHD_TOKEN_FILE=token).stderr.count(b"chmod 600"), 1)
+
     def test_tokens_tls_backup(self):
         certificate, key, tokens = (str(self.folder / name) for name in ("cert.pem", "key.pem", "tokens"))
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",

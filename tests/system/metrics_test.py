@@ -101,6 +101,24 @@ class Metrics(unittest.TestCase):
         self.assertLessEqual(timed, {f'operation="{name}"' for name in ("getArray", "deleteArray", "getReadyz", "unmatched")}, timed)
         self.assertEqual(samples["meshd_http_requests_total", 'operation="getArray",code="404"'], 120)
 
+    def test_results_sent_as_files_are_an_account_of_their_own(self):
+        zeros = "def f(x):\n    return jnp.zeros((256, 256)) + x\n"  # 256 KiB
+        with Meshd(BINARY) as server:
+            run = {"program": {"format": "numpy", "text": zeros}, "arguments": [1.0]}
+            before, _ = parsed(server.ask("GET", "/metrics")[2].decode())
+            status, _, body = server.ask("POST", "/v1/run", run, {"Accept": "application/x-npy"})
+            self.assertEqual((status, len(body) > 256 << 10), (200, True))
+            after, _ = parsed(server.ask("GET", "/metrics")[2].decode())
+            history = ok(server.ask("GET", "/v1/history"))["samples"]
+        label = 'account="files"'
+        for name in ("held_bytes", "limit_bytes", "refused_total"):
+            self.assertIn(("meshd_memory_" + name, label), after)
+        self.assertEqual(after["meshd_memory_limit_bytes", label], after["meshd_memory_limit_bytes", 'account="answers"'])
+        self.assertEqual(before["meshd_memory_peak_bytes", label], 0)
+        self.assertGreaterEqual(after["meshd_memory_peak_bytes", label], 256 << 10)
+        for sample in history:
+            self.assertIn("files", sample["memory"])
+
     def test_lines_of_the_log_have_ids_and_numbers_as_fields(self):
         with Meshd(BINARY, "--log-format", "json", "--log-level", "info", log=self.log) as server:
             session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]

@@ -8,12 +8,14 @@
 #include "api/client/text/failure.h"
 #include "api/client/text/json.h"
 #include "api/client/text/terminal_text.h"
+#include "api/client/transfer/connection.h"
 
 namespace meshd::client {
 
 int run_client(const CommonOptions& server, const char* name, const std::function<int()>& command) {
   // A connection or a pipe that its reader has closed is an error of a write.
   std::signal(SIGPIPE, SIG_IGN);
+  warn_of_open_token_file(server, name);
   try {
     return command();
   } catch (const Failure& failure) {

@@ -3,12 +3,16 @@
 #include <fmt/core.h>
 #include <httplib.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
 #include "api/client/text/problem_text.h"
+#include "api/client/text/terminal_text.h"
 #include "service/core/ascii.h"
 
 namespace meshd::client {
@@ -31,11 +35,17 @@ void keep_alive(socket_t socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-std::string token_of(const CommonOptions& options) {
-  if (!options.token.empty() || options.token_file.empty()) return options.token;
+std::string token_path(const CommonOptions& options) {
   const char* home = std::getenv("HOME");
   const bool is_at_home = options.token_file.starts_with("~/") && home != nullptr;
-  Input file(is_at_home ? home + options.token_file.substr(1) : options.token_file);
+  return is_at_home ? home + options.token_file.substr(1) : options.token_file;
+}
+
+bool has_token_file(const CommonOptions& options) { return options.token.empty() && !options.token_file.empty(); }
+
+std::string token_of(const CommonOptions& options) {
+  if (!has_token_file(options)) return options.token;
+  Input file(token_path(options));
   const std::string text = file.read_all(kMostOfATokenFile);
   const std::string token = text.substr(0, text.find_first_of("\r\n"));
   if (token.empty() || token.find_first_of(" \t") != std::string::npos) {
@@ -93,6 +103,19 @@ Answer head_of(const httplib::Response& response) {
 }
 
 }  // namespace
+
+void warn_of_open_token_file(const CommonOptions& options, const char* command) {
+  if (!has_token_file(options) || options.is_json) return;
+  struct stat info {};
+  // A pipe, as <(pass show meshd) makes one, has no permissions that count.
+  if (::stat(token_path(options).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  const std::string path = text_for(STDERR_FILENO, options.token_file);
+  std::fprintf(stderr,
+               "meshd %s: warning: %s is open to others than its owner (mode %04o), and who has the token acts as "
+               "you: chmod 600 %s\n",
+               command, path.c_str(), static_cast<unsigned>(info.st_mode & 07777), path.c_str());
+}
 
 BodyPart text_part(std::string text) {
   BodyPart out;

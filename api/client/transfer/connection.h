@@ -32,6 +32,10 @@ struct CommonOptions {
   bool is_quiet = false;
 };
 
+/// Says on standard error that others can read the token file or change it, and how to mend that; nothing where the
+/// token is from elsewhere. For people: with is_json nothing, either.
+void warn_of_open_token_file(const CommonOptions& options, const char* command);
+
 /// A part of a body: a text, or `size` bytes of a file at `offset`.
 struct BodyPart {
   std::string text;

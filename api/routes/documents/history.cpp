@@ -50,9 +50,16 @@ ProcessMemory process_memory() {
   return {resident_pages * page, virtual_pages * page};
 }
 
+std::vector<core::MemoryLedger::Stats> memory_accounts(Services& services) {
+  const auto of_ledger = services.memory->stats();
+  std::vector<core::MemoryLedger::Stats> out(of_ledger.begin(), of_ledger.end());
+  out.push_back(services.jobs.file_memory());
+  return out;
+}
+
 std::vector<std::pair<std::string, int64_t>> held_memory(Services& services) {
   std::vector<std::pair<std::string, int64_t>> out;
-  for (const auto& account : services.memory->stats()) out.emplace_back(account.name, account.held_bytes);
+  for (const auto& account : memory_accounts(services)) out.emplace_back(account.name, account.held_bytes);
   out.emplace_back("jobs", services.engine.stats().planned_bytes);
   out.emplace_back("arrays", services.arrays.usage().memory_bytes);
   out.emplace_back("recycled", services.pool.stats().kept_bytes);

@@ -53,7 +53,9 @@ struct ProcessMemory {
   int64_t resident_bytes = 0, virtual_bytes = 0;
 };
 ProcessMemory process_memory();
-/// Memory that is held, by account: those of the ledger, and those who count for themselves.
+/// The accounts of the ledger, and that of results that are sent as files.
+std::vector<core::MemoryLedger::Stats> memory_accounts(Services& services);
+/// Memory that is held, by account: these, and those who count for themselves.
 std::vector<std::pair<std::string, int64_t>> held_memory(Services& services);
 
 }  // namespace meshd::api

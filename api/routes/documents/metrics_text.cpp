@@ -167,9 +167,10 @@ void webhook_metrics(Text& out, const webhooks::DispatcherCounters& counters) {
   out.gauge("meshd_webhooks", "Active webhooks.", static_cast<double>(counters.active));
 }
 
-/// What each account of memory holds: those of the ledger, and those who count for themselves.
+/// What each account of memory holds: those of the ledger, that of results that are sent as files, and those who count
+/// for themselves.
 void memory_metrics(Text& out, Services& services) {
-  const auto accounts = services.memory->stats();
+  const auto accounts = memory_accounts(services);
   const auto sample = [&](std::string_view name, std::string_view account, int64_t value) {
     out.sample(name, label("account", account), static_cast<double>(value));
   };
@@ -181,7 +182,8 @@ void memory_metrics(Text& out, Services& services) {
   for (const auto& account : accounts) sample("meshd_memory_peak_bytes", account.name, account.peak_bytes);
   out.head("meshd_memory_refused_total", "Reservations that an account of the ledger had no memory for.", "counter");
   for (const auto& account : accounts) sample("meshd_memory_refused_total", account.name, account.refused);
-  out.gauge("meshd_memory_accounts_limit_bytes", "Memory that all accounts of the ledger may hold together.",
+  out.gauge("meshd_memory_accounts_limit_bytes",
+            "Memory that all accounts of the ledger but 'files' may hold together.",
             static_cast<double>(services.memory->limit_bytes()));
 }
 

@@ -185,8 +185,9 @@ std::shared_ptr<zarr::ChunkedArray> chunked_array(Request& request, Services& se
   const arrays::ArrayRef array = begin_array(wanted, *read.type, request, services, std::nullopt);
   const bool is_on_disk =
       wanted.durability == storage::Durability::kDurable && array->shard_bytes() >= arrays::ArrayStore::kStreamedBytes;
-  if (is_on_disk) services.zarr.require_files(array->layout().shard_count);
-  return std::make_shared<zarr::ChunkedArray>(services.arrays, array, std::move(read.chunked));
+  zarr::FileCharge files;
+  if (is_on_disk) files = services.zarr.charge_files(request.principal, array->layout().shard_count);
+  return std::make_shared<zarr::ChunkedArray>(services.arrays, array, std::move(read.chunked), std::move(files));
 }
 
 Response put_document(Request& request, Services& services, const ZarrKey& key) {

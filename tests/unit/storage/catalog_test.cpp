@@ -1,5 +1,6 @@
 // The writer thread: one commit for many, each member on its own, nothing told before it is durable.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <atomic>
 #include <future>
@@ -205,6 +206,35 @@ TEST(StorageCatalog, connections_are_one_writer_and_few_readers) {
   leave.count_down();
   threads.clear();
   EXPECT_EQ(catalog.counters().reader_connections, 16);
+}
+
+TEST(StorageCatalog, readers_of_large_rows_keep_little_of_them) {
+  const TempFolder folder;
+  OpenStore store(folder.path());
+  Catalog& catalog = store->catalog();
+  catalog.write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    std::vector<EffectRow> rows;
+    for (int i = 0; i < 6; ++i) rows.push_back(effect_row("job", i, std::string(1 << 20, 'x')));
+    t.append_effects("ses_1", rows);
+  });
+  const int64_t before = sqlite3_memory_used();
+  constexpr int kReaders = 16;
+  std::latch all_have_read(kReaders);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kReaders; ++i) {
+      threads.emplace_back([&] {
+        catalog.read([&](Reader& reader) {
+          EXPECT_EQ(reader.effects("ses_1", 0, 10).size(), 6u);
+          all_have_read.arrive_and_wait();
+        });
+      });
+    }
+  }
+  EXPECT_EQ(catalog.counters().reader_connections, kReaders);
+  // Each has read 6 MiB and keeps one, and its schema and statements.
+  EXPECT_LT(sqlite3_memory_used() - before, int64_t{kReaders} * (2 << 20));
 }
 
 TEST(StorageCatalog, log_is_checkpointed_by_the_writer_and_does_not_grow_without_end) {

@@ -1,0 +1,50 @@
+// Files that pending arrays hold open, by principal. A principal may hold a part of what all may hold together, so that
+// none keeps the others from writing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace meshd::zarr {
+
+/// Open files of one array, in the counts of its principal; gives them back when it is destroyed. Moves. One thread at
+/// a time.
+class FileCharge {
+ public:
+  FileCharge() = default;
+  ~FileCharge() { release(); }
+  FileCharge(FileCharge&& other) noexcept;
+  FileCharge& operator=(FileCharge&& other) noexcept;
+
+  /// Gives them back now; nothing happens when that was done before.
+  void release();
+
+ private:
+  friend class OpenFiles;
+  struct Counts;
+  FileCharge(std::shared_ptr<Counts> counts, std::string principal, int64_t files);
+
+  std::shared_ptr<Counts> counts_;  ///< null: nothing is held
+  std::string principal_;
+  int64_t files_ = 0;
+};
+
+/// Any thread. Charges may outlive it.
+class OpenFiles {
+ public:
+  /// `most`: of all principals together; one may have a quarter of them.
+  explicit OpenFiles(int64_t most);
+
+  /// Counts them, before they are opened. Throws limit_reached where the principal may not have so many, overloaded
+  /// where others have what is missing; then nothing is counted. Of several at once, those that fit are counted and no
+  /// more.
+  [[nodiscard]] FileCharge charge(const std::string& principal, int64_t files);
+
+ private:
+  const int64_t most_;
+  const int64_t most_of_principal_;
+  std::shared_ptr<FileCharge::Counts> counts_;
+};
+
+}  // namespace meshd::zarr
