@@ -56,7 +56,11 @@ struct NodeStore::Committing {
 };
 
 NodeStore::NodeStore(storage::Store& store, arrays::ArrayStore& arrays, const core::Clock& clock, NodeLimits limits)
-    : store_(store), arrays_(arrays), clock_(clock), limits_(completed(limits)), files_(limits_.most_open_files) {}
+    : store_(store),
+      arrays_(arrays),
+      clock_(clock),
+      limits_(completed(limits)),
+      files_(limits_.most_open_files, limits_.principals_part_of_files) {}
 
 std::optional<PendingNode> NodeStore::find_pending(std::string_view principal, std::string_view path, int format) {
   return table_.with([&](const Table& table) -> std::optional<PendingNode> {

@@ -34,8 +34,9 @@ struct NodeLimits {
   int64_t most_document_bytes = int64_t{64} << 20;  ///< of all pending nodes; one principal's have a quarter
   /// Of all committed groups and arrays of one principal: those of arrays are in memory.
   int64_t most_attribute_bytes = int64_t{16} << 20;
-  /// Of all pending arrays; one principal's have a quarter. 0: a part of what the process may open.
+  /// Of all pending arrays. 0: a part of what the process may open.
   int64_t most_open_files = 0;
+  int64_t principals_part_of_files = 4;  ///< one principal's arrays have a quarter; 1: all
 };
 
 enum class NodeKind : uint8_t {

@@ -12,7 +12,6 @@ namespace meshd::zarr {
 namespace {
 
 constexpr int kRetryForFiles = 5;
-constexpr int64_t kPrincipalsPartOfFiles = 4;
 
 }  // namespace
 
@@ -49,8 +48,8 @@ void FileCharge::release() {
   });
 }
 
-OpenFiles::OpenFiles(int64_t most)
-    : most_(most), most_of_principal_(most / kPrincipalsPartOfFiles), counts_(std::make_shared<FileCharge::Counts>()) {}
+OpenFiles::OpenFiles(int64_t most, int64_t principals_part)
+    : most_(most), most_of_principal_(most / principals_part), counts_(std::make_shared<FileCharge::Counts>()) {}
 
 FileCharge OpenFiles::charge(const std::string& principal, int64_t files) {
   if (files > most_of_principal_) {

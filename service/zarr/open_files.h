@@ -33,8 +33,8 @@ class FileCharge {
 /// Any thread. Charges may outlive it.
 class OpenFiles {
  public:
-  /// `most`: of all principals together; one may have a quarter of them.
-  explicit OpenFiles(int64_t most);
+  /// `most`: of all principals together; one may have this part of them.
+  OpenFiles(int64_t most, int64_t principals_part);
 
   /// Counts them, before they are opened. Throws limit_reached where the principal may not have so many, overloaded
   /// where others have what is missing; then nothing is counted. Of several at once, those that fit are counted and no

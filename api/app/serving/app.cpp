@@ -145,6 +145,13 @@ quotas::Limits limits_of(const AppOptions& options, const storage::Store& store)
   return limits;
 }
 
+// The same holds for open files: without tokens all of them are anybody's.
+zarr::NodeLimits node_limits_of(const AppOptions& options) {
+  zarr::NodeLimits limits;
+  if (options.tokens_file.empty()) limits.principals_part_of_files = 1;
+  return limits;
+}
+
 // Adds the principal's remaining requests (draft-ietf-httpapi-ratelimit-headers) to the limits that a route has set.
 void note_rate(const Request& request, Response& response, const quotas::RateLimiter& rates) {
   const bool counted = request.route != nullptr && request.route->access != Access::kOpen && response.status != 401;
@@ -248,7 +255,7 @@ struct App::Parts {
         limits(limits_of(given, store)),
         arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
         uploads(store, arrays.ledger(), clock, upload_limits(given)),
-        zarr(store, arrays, clock),
+        zarr(store, arrays, clock, node_limits_of(given)),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),

@@ -30,7 +30,7 @@ Refusal refusal_of(const std::function<void()>& act) {
 }
 
 TEST(OpenFiles, one_principal_has_a_quarter_and_others_have_theirs) {
-  zarr::OpenFiles files(40);
+  zarr::OpenFiles files(40, 4);
   std::vector<zarr::FileCharge> held;
   held.push_back(files.charge("ann", 6));
   held.push_back(files.charge("ann", 4));
@@ -46,7 +46,7 @@ TEST(OpenFiles, one_principal_has_a_quarter_and_others_have_theirs) {
 }
 
 TEST(OpenFiles, what_never_fits_is_not_worth_another_try) {
-  zarr::OpenFiles files(40);
+  zarr::OpenFiles files(40, 4);
   const Refusal refused = refusal_of([&] { auto charge = files.charge("ann", 11); });
   EXPECT_EQ(refused.code, "limit_reached");
   EXPECT_EQ(refused.retry_after, 0);
@@ -54,7 +54,7 @@ TEST(OpenFiles, what_never_fits_is_not_worth_another_try) {
 }
 
 TEST(OpenFiles, all_principals_together_have_no_more_than_all) {
-  zarr::OpenFiles files(40);
+  zarr::OpenFiles files(40, 4);
   std::vector<zarr::FileCharge> held;
   for (const char* principal : {"ann", "bob", "cleo", "dan"}) held.push_back(files.charge(principal, 10));
   const Refusal refused = refusal_of([&] { held.push_back(files.charge("eve", 1)); });
@@ -69,7 +69,7 @@ TEST(OpenFiles, all_principals_together_have_no_more_than_all) {
 TEST(OpenFiles, charges_move_and_outlive_their_counter) {
   zarr::FileCharge kept;
   {
-    zarr::OpenFiles files(8);
+    zarr::OpenFiles files(8, 4);
     zarr::FileCharge charge = files.charge("ann", 2);
     kept = std::move(charge);
     EXPECT_EQ(refusal_of([&] { auto more = files.charge("ann", 1); }).code, "limit_reached");
@@ -80,7 +80,7 @@ TEST(OpenFiles, charges_move_and_outlive_their_counter) {
 }
 
 TEST(OpenFiles, threads_at_once_get_what_fits_and_no_more) {
-  zarr::OpenFiles files(40);
+  zarr::OpenFiles files(40, 4);
   std::vector<zarr::FileCharge> held(16);
   std::vector<std::thread> threads;
   std::atomic<int> refused = 0;
