@@ -16,6 +16,9 @@ import meshd
 
 DEVICES = 8
 
+# A shell starts what it runs in the background with SIGINT ignored, and Python leaves it so; tests press Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Server:
     """A meshd of its own; `restart()` kills it and starts it again on the same port and data."""
