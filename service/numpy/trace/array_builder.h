@@ -27,6 +27,7 @@ class ArrayBuilder {
   /// Where the expression that is traced stands: ops and errors get it.
   [[nodiscard]] Place place() const { return place_; }
   void set_place(Place place);
+  [[nodiscard]] bool is_place_kept() const { return kept_places_ > 0; }
   /// While it lives, set_place() does nothing: what is traced is where it is called.
   class KeptPlace {
    public:

@@ -92,7 +92,8 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
       std::string message = is_raise ? "the program raises " + raised[0] : "an assert does not hold";
       if (!statement.targets.empty()) {
         const Value said = evaluate(*statement.targets[0], scope);
-        if (const auto* text = said.as<std::string>()) message += ": " + *text;
+        // An assert of the library says what its function wants, at the caller's place.
+        if (const auto* text = said.as<std::string>()) message = is_place_kept() ? *text : message + ": " + *text;
       }
       set_place(statement.place);
       refuse(message);

@@ -477,10 +477,10 @@ class UnsupportedDtype(Error):
 
 
 class UnsupportedType(Error):
-    """The type is not supported (422). Use dense tensors of known element types."""
+    """The type is not supported (422). Use dense tensors of known types; NumPy syntax: see /docs/guides/from-numpy."""
 
     code = "unsupported_type"
-    hint = "Use dense tensors of known element types."
+    hint = "Use dense tensors of known types; NumPy syntax: see /docs/guides/from-numpy."
 
 
 class UnsupportedAttribute(Error):
