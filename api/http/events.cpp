@@ -48,7 +48,12 @@ EventStream::~EventStream() = default;
 /// Makes the reservation what is there. The lock is held.
 void EventStream::settle() {
   const int64_t waits = backlog_.empty() ? 0 : static_cast<int64_t>(backlog_.capacity());
-  memory_.hold(admitted_ + taken_ + waits);
+  memory_.hold(std::max<int64_t>(admitted_ - sent_of_admitted_, 0) + taken_ + waits);
+}
+
+void EventStream::release_admitted() {
+  admitted_ = 0;
+  sent_of_admitted_ = 0;
 }
 
 bool EventStream::admit(int64_t bytes) {
@@ -77,6 +82,7 @@ bool EventStream::send(std::string event) {
     if (closed_ || finishing_) return false;
     // Text may be several times what is stored: a batch that was admitted goes as a whole.
     const bool is_beyond = admitted_ == 0 && backlog_.size() + event.size() > backlog_limit_;
+    const auto size = static_cast<int64_t>(event.size());
     if (!backlog_.empty() && is_beyond) {
       // Too slow: what is queued is still sent, then the client has to reconnect with Last-Event-ID.
       finishing_ = true;
@@ -86,6 +92,7 @@ bool EventStream::send(std::string event) {
     } else {
       backlog_ += event;
     }
+    if (accepted && admitted_ > 0) sent_of_admitted_ += size;
     if (backlog_.size() > backlog_limit_ / 2) was_over_half_ = true;
     settle();
     port = port_;
@@ -96,7 +103,7 @@ bool EventStream::send(std::string event) {
 
 bool EventStream::has_room() {
   std::lock_guard held(mutex_);
-  admitted_ = 0;
+  release_admitted();
   settle();
   return !closed_ && !finishing_ && backlog_.size() <= backlog_limit_ / 2;
 }
@@ -207,7 +214,7 @@ void EventStream::run_refill() {
     }
     std::lock_guard held(mutex_);
     refill_running_ = false;
-    admitted_ = 0;
+    release_admitted();
     settle();
     if (closed_) return;
     refill_ = std::move(refill);
@@ -227,7 +234,7 @@ void EventStream::close() {
     port.swap(port_);
     backlog_ = {};
     taken_ = 0;
-    if (!refill_running_) admitted_ = 0;  // else its end releases it
+    if (!refill_running_) release_admitted();  // else its end releases it
     settle();
   }
   if (closed) closed();

@@ -99,11 +99,13 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
  private:
   void settle();
+  void release_admitted();
 
   mutable std::mutex mutex_;
   const size_t backlog_limit_;
   core::MemoryReservation memory_;  ///< of what was admitted, what waits and what was taken
   int64_t admitted_ = 0, taken_ = 0;
+  int64_t sent_of_admitted_ = 0;  ///< bytes of admitted events that are in the backlog now, and are counted there
   std::string backlog_;
   bool closed_ = false;
   bool finishing_ = false;

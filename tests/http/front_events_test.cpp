@@ -148,6 +148,8 @@ TEST(EventStream, holds_what_is_admitted_waits_or_is_written) {
   EXPECT_TRUE(stream.admit(3'000));
   EXPECT_EQ(3'000, ledger->held_bytes());
   EXPECT_TRUE(stream.send(std::string(1'000, 'x')));
+  EXPECT_GE(ledger->held_bytes(), 3'000);
+  EXPECT_LT(ledger->held_bytes(), 3'100) << "what waits is of what was admitted";
   EXPECT_TRUE(stream.has_room()) << "what was admitted is made";
   EXPECT_GE(ledger->held_bytes(), 1'000);
   EXPECT_LT(ledger->held_bytes(), 2'000);
