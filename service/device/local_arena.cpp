@@ -36,7 +36,22 @@ void each_held(const compile::Plan& plan, const std::vector<std::vector<char>>& 
   }
 }
 
-int64_t count_of(const std::vector<char>& held) { return std::count(held.begin(), held.end(), 1); }
+// `arena_bytes`: of the rank's own devices.
+int64_t planned_bytes_of(const compile::Plan& plan, const Ownership& owners, const std::vector<std::vector<char>>& held,
+                         int64_t arena_bytes) {
+  const compile::PlanMemory& memory = plan.memory;
+  if (owners.rank == 0) return memory.arguments + memory.own + (owners.is_member ? arena_bytes + memory.scratch : 0);
+  const auto held_of = [&](compile::TableId table) {
+    const std::vector<char>& ours = held[static_cast<size_t>(table)];
+    return std::count(ours.begin(), ours.end(), 1);
+  };
+  int64_t bytes = arena_bytes + memory.scratch;
+  for (const compile::PlanParameter& argument : plan.arguments) bytes += argument.shard_bytes * held_of(argument.table);
+  for (const compile::Slot& slot : plan.slots) {
+    if (slot.storage == compile::Storage::kOwn) bytes += slot.bytes * held_of(slot.table);
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -67,23 +82,8 @@ LocalArena local_arena(const compile::Plan& plan, const Ownership& owners) {
     const Range& range = *(behind - 1);
     out.offsets[static_cast<size_t>(pointer)] = range.to + begin - range.begin;
   });
+  out.planned_bytes = planned_bytes_of(plan, owners, held, out.bytes);
   return out;
-}
-
-int64_t local_peak_bytes(const compile::Plan& plan, const Ownership& owners, const LocalArena& arena) {
-  const compile::PlanMemory& memory = plan.memory;
-  if (owners.rank == 0) {
-    const int64_t own = memory.arguments + memory.own;
-    return owners.is_member ? own + arena.bytes + memory.scratch : own;
-  }
-  const std::vector<std::vector<char>> held = held_shards(plan, owners);
-  int64_t bytes = arena.bytes + memory.scratch;
-  for (const compile::PlanParameter& argument : plan.arguments)
-    bytes += argument.shard_bytes * count_of(held[static_cast<size_t>(argument.table)]);
-  for (const compile::Slot& slot : plan.slots) {
-    if (slot.storage == compile::Storage::kOwn) bytes += slot.bytes * count_of(held[static_cast<size_t>(slot.table)]);
-  }
-  return bytes;
 }
 
 Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> devices) {
@@ -102,8 +102,9 @@ Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> de
 }
 
 int64_t planned_bytes(const compile::Plan& plan, const EngineOptions& options, std::span<const int64_t> devices) {
+  if (options.transport == nullptr) return plan.peak_bytes;
   const Ownership owners = ownership_of(options, devices);
-  return owners.is_alone ? plan.peak_bytes : local_peak_bytes(plan, owners, local_arena(plan, owners));
+  return owners.is_alone ? plan.peak_bytes : local_arena(plan, owners).planned_bytes;
 }
 
 }  // namespace meshd::device

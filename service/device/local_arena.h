@@ -26,14 +26,13 @@ namespace meshd::device {
 struct LocalArena {
   int64_t bytes = 0;
   std::vector<int64_t> offsets;  ///< by pointer (Slot::first_pointer + shard); -1: not in this arena
+  /// What the rank allocates or is given for a run: this arena, the arguments and own buffers of its devices, and the
+  /// scratch of the plan. Rank 0 has all arguments and all results, which come from it and go to it.
+  int64_t planned_bytes = 0;
 };
 
 /// For the devices of `owners.rank`. Pure.
 LocalArena local_arena(const compile::Plan& plan, const Ownership& owners);
-
-/// What a rank allocates or is given for a run: the arena of its own devices, and their arguments, own buffers and the
-/// scratch of the plan. Rank 0 has all arguments and all results, which come from it and go to it. Pure.
-int64_t local_peak_bytes(const compile::Plan& plan, const Ownership& owners, const LocalArena& arena);
 
 /// Of a run on these devices (ids, in flat order).
 Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> devices);

@@ -47,7 +47,7 @@ RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(Ru
   planned_bytes_ = plan().peak_bytes;
   if (!owners_.is_alone) {
     local_arena_ = local_arena(plan(), owners_);
-    planned_bytes_ = local_peak_bytes(plan(), owners_, *local_arena_);
+    planned_bytes_ = local_arena_->planned_bytes;
   }
   for (const compile::Slot& slot : plan().slots) {
     if (slot.storage != compile::Storage::kArgument || !slot.is_writable) continue;

@@ -250,10 +250,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   if (result.stats.profile) {
     result.machine = machine_limits_.get();
     if (engine_.keeps_devices(job->assignment.devices)) {
-      std::vector<int> processes;
-      for (const int64_t device : job->assignment.devices)
-        processes.push_back(engine_.options().process_of_device.at(static_cast<size_t>(device)));
-      result.traffic = compile::find_traffic(*result.plan, processes);
+      const device::Ownership owners = device::ownership_of(engine_.options(), job->assignment.devices);
+      result.traffic = compile::find_traffic(*result.plan, owners.rank_of_device);
     }
   }
   result.is_brief = !job->has_row && job->donated.empty() && is_brief(*job->lowered->plan, job->request);
