@@ -28,6 +28,21 @@ void copy(std::span<std::byte> to, std::span<const std::byte> from) {
   if (!to.empty()) std::memcpy(to.data(), from.data(), to.size());
 }
 
+// Takes what belongs to the run out of a map by (rank, key).
+template <typename Map>
+std::vector<typename Map::mapped_type> take_of_run(Map& map, uint64_t run) {
+  std::vector<typename Map::mapped_type> out;
+  for (auto at = map.begin(); at != map.end();) {
+    if (at->first.second.run != run) {
+      ++at;
+      continue;
+    }
+    out.push_back(std::move(at->second));
+    at = map.erase(at);
+  }
+  return out;
+}
+
 }  // namespace
 
 Messages::Messages(Network& network, OnControl on_control)
@@ -61,7 +76,11 @@ void Messages::post_kept(int peer, const device::MessageKey& key, std::span<cons
     const std::lock_guard held(mutex_);
     offers_[{peer, key}] = {bytes, keep};
   }
-  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kOffer)), {}, nullptr);
+  tell(peer, key, Control::kOffer);
+}
+
+void Messages::tell(int peer, const device::MessageKey& key, Control what) {
+  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(what)), {}, nullptr);
 }
 
 void Messages::expect(int peer, const device::MessageKey& key, std::span<std::byte> buffer,
@@ -80,7 +99,7 @@ void Messages::expect(int peer, const device::MessageKey& key, std::span<std::by
     }
   }
   if (is_there) return completion();
-  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kTake)), {}, nullptr);
+  tell(peer, key, Control::kTake);
 }
 
 void Messages::offered(int peer, const device::MessageKey& key) {
@@ -91,7 +110,7 @@ void Messages::offered(int peer, const device::MessageKey& key) {
       return;
     }
   }
-  network_.send(peer, header_of(key, 0, static_cast<uint32_t>(Control::kTake)), {}, nullptr);
+  tell(peer, key, Control::kTake);
 }
 
 void Messages::taken(int peer, const device::MessageKey& key) {
@@ -115,23 +134,9 @@ void Messages::forget(uint64_t run) {
   std::vector<Expected> dropped;
   std::vector<Offer> withdrawn;
   const std::lock_guard held(mutex_);
-  for (auto at = offers_.begin(); at != offers_.end();) {
-    if (at->first.second.run != run) {
-      ++at;
-      continue;
-    }
-    withdrawn.push_back(std::move(at->second));
-    at = offers_.erase(at);
-  }
+  withdrawn = take_of_run(offers_, run);
+  dropped = take_of_run(expected_, run);
   std::erase_if(offered_, [&](const Address& address) { return address.second.run == run; });
-  for (auto at = expected_.begin(); at != expected_.end();) {
-    if (at->first.second.run != run) {
-      ++at;
-      continue;
-    }
-    dropped.push_back(std::move(at->second));
-    at = expected_.erase(at);
-  }
   std::erase_if(early_, [&](const auto& entry) { return entry.first.second.run == run; });
   if (!is_over(run)) over_.insert(run);
 }

@@ -101,6 +101,8 @@ class Messages final : public device::Transport, public Receiver {
     bool is_block = false;
   };
   [[nodiscard]] bool is_over(uint64_t run) const;
+  /// Something about a block, whose name is all of the message.
+  void tell(int peer, const device::MessageKey& key, Control what);
   void offered(int peer, const device::MessageKey& key);
   void taken(int peer, const device::MessageKey& key);
 
