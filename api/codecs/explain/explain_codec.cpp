@@ -124,7 +124,8 @@ ExplainedTotals totals_of(const Explanation& explanation) {
   return {whole(flops), whole(bytes), explanation.moved_bytes(), explanation.plan->has_loops};
 }
 
-ExplainedMemory memory_of(const compile::Plan& plan) {
+ExplainedMemory memory_of(const Explanation& explanation) {
+  const compile::Plan& plan = *explanation.plan;
   const compile::PlanMemory& memory = plan.memory;
   return {{memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants,
            plan.device_scratch_bytes(), plan.device_peak_bytes()},
@@ -143,9 +144,9 @@ std::vector<ExplainedStep> steps_of(const Explanation& explanation) {
   return out;
 }
 
-std::vector<PlannedDonation> donation_of(const compile::Plan& plan) {
+std::vector<PlannedDonation> donation_of(const Explanation& explanation) {
   std::vector<PlannedDonation> out;
-  for (const compile::PlanParameter& argument : plan.arguments) {
+  for (const compile::PlanParameter& argument : explanation.plan->arguments) {
     if (!argument.is_donated) continue;
     PlannedDonation made{static_cast<int64_t>(argument.parameter.position), {}, argument.shard_bytes};
     if (argument.aliased >= 0) made.result.value = argument.aliased;
@@ -157,7 +158,7 @@ std::vector<PlannedDonation> donation_of(const compile::Plan& plan) {
 // Absent where there is no plan.
 template <typename Make>
 auto where_planned(const Explanation& explanation, const Make& make) {
-  return explanation.plan == nullptr ? std::nullopt : std::optional(make(*explanation.plan));
+  return explanation.plan == nullptr ? std::nullopt : std::optional(make(explanation));
 }
 
 std::optional<int64_t> unless_none(int64_t line) { return line > 0 ? std::optional(line) : std::nullopt; }
@@ -494,20 +495,14 @@ const Schema<ExplanationDocument>& schema() {
           return out;
         }},
        {"indivisible", [](const Doc& doc) { return std::span(doc.explanation.indivisible); }},
-       {"totals",
-        [](const Doc& doc) {
-          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(totals_of(doc.explanation));
-        }},
+       {"totals", [](const Doc& doc) { return where_planned(doc.explanation, totals_of); }},
        {"memory", [](const Doc& doc) { return where_planned(doc.explanation, memory_of); }},
-       {"steps",
-        [](const Doc& doc) {
-          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(steps_of(doc.explanation));
-        }},
+       {"steps", [](const Doc& doc) { return where_planned(doc.explanation, steps_of); }},
        {"between_processes", [](const Doc& doc) { return doc.explanation.traffic; }},
        {"donation", [](const Doc& doc) { return where_planned(doc.explanation, donation_of); }},
        {"warnings",
         [](const Doc& doc) {
-          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(doc.explanation.local->warnings);
+          return where_planned(doc.explanation, [](const Explanation& planned) { return planned.local->warnings; });
         }},
        {"unplanned", [](const Doc& doc) { return doc.explanation.unplanned; }},
        {"stages",

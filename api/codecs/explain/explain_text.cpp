@@ -137,9 +137,10 @@ std::string explanation_text(const Explanation& explanation) {
            grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
            (plan.has_loops ? " (loops counted once)\n" : "\n");
     if (const std::optional<compile::Traffic>& traffic = explanation.traffic) {
-      out += "Between processes: " + grouped_number(static_cast<double>(traffic->steps)) + " bytes of steps, " +
-             grouped_number(static_cast<double>(traffic->arguments)) + " of arguments, " +
-             grouped_number(static_cast<double>(traffic->results)) + " of results\n";
+      out += fmt::format("Between processes: {} bytes of steps, {} of arguments, {} of results\n",
+                         grouped_number(static_cast<double>(traffic->steps)),
+                         grouped_number(static_cast<double>(traffic->arguments)),
+                         grouped_number(static_cast<double>(traffic->results)));
     }
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;
