@@ -323,20 +323,17 @@ class Parser {
     }
   }
 
-  // An assert that never holds: names[0] of its test is what Python would raise.
   void raise(Statement& out) {
     const Place place = now().place;
-    out.kind = StatementKind::kAssert;
+    out.kind = StatementKind::kRaise;
     const ExpressionRef raised = expression();
     if (take_if("from")) expression();
     const bool is_call = raised->kind == ExpressionKind::kCall;
     const ExpressionRef& error = is_call ? raised->children[0] : raised;
     if (error->kind != ExpressionKind::kName)
       fail("unsupported_type", place, "'raise' takes an error's name and a text");
-    auto never = made(ExpressionKind::kConstant, place, "False");
-    never->names = {error->text};
-    out.value = std::move(never);
-    if (is_call && raised->children.size() > 1) out.targets.push_back(raised->children[1]);
+    out.text = error->text;
+    if (is_call && raised->children.size() > 1) out.value = raised->children[1];
   }
 
   void conditional(Block& out, int depth) {

@@ -69,6 +69,7 @@ enum class StatementKind : uint8_t {
   kFor,              ///< targets[0] in value; body
   kFunction,         ///< function
   kAssert,           ///< value; targets[0]: the message, where there is one
+  kRaise,            ///< text: the error's name; value: the message, or null
   kPass,
   kBreak,
   kContinue,

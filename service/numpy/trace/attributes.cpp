@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "service/core/ascii.h"
 #include "service/core/near_names.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/trace/indexing.h"
@@ -83,6 +84,33 @@ Value array_attribute(Tracer& t, const Array& array, const std::string& name) {
   t.refuse("arrays have no attribute '" + name + "'" + near);
 }
 
+// Methods of texts: those that choose by a name, as in mode.lower() == "same".
+Value text_method(Tracer& tracer, const std::string& text, const std::string& name) {
+  const std::vector<std::string> known = {"lower", "upper", "strip", "startswith", "endswith"};
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    tracer.refuse(describe(Value(text)) + " has no attribute '" + name + "'" + core::did_you_mean(name, known));
+  return function_of(name, [text, name](Tracer& t, CallArguments arguments) -> Value {
+    const bool asks = name == "startswith" || name == "endswith";
+    if (arguments.positional.size() != (asks ? 1U : 0U))
+      t.refuse("'" + name + "' of a text takes " + (asks ? "one text" : "nothing"));
+    if (asks) {
+      const std::string part = t.to_text(arguments.positional[0], "what '" + name + "' takes");
+      return name == "startswith" ? text.starts_with(part) : text.ends_with(part);
+    }
+    std::string out = text;
+    if (name == "strip") {
+      const size_t first = out.find_first_not_of(" \t\r\n");
+      if (first == std::string::npos) return std::string();
+      return out.substr(first, out.find_last_not_of(" \t\r\n") - first + 1);
+    }
+    for (char& c : out) {
+      if (name == "lower") c = core::to_lower(c);
+      if (name == "upper" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    return out;
+  });
+}
+
 }  // namespace
 
 Value Tracer::attribute(const Value& value, const std::string& name) {
@@ -122,37 +150,6 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
   return function_attribute(value, name);
 }
 
-namespace {
-
-// Methods of texts: those that choose by a name, as in mode.lower() == "same".
-Value text_method(Tracer& tracer, const std::string& text, const std::string& name) {
-  const std::vector<std::string> known = {"lower", "upper", "strip", "startswith", "endswith"};
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    tracer.refuse(describe(Value(text)) + " has no attribute '" + name + "'" + core::did_you_mean(name, known));
-  return function_of(name, [text, name](Tracer& t, CallArguments arguments) -> Value {
-    const bool asks = name == "startswith" || name == "endswith";
-    if (arguments.positional.size() != (asks ? 1U : 0U))
-      t.refuse("'" + name + "' of a text takes " + (asks ? "one text" : "nothing"));
-    if (asks) {
-      const std::string part = t.to_text(arguments.positional[0], "what '" + name + "' takes");
-      return name == "startswith" ? text.starts_with(part) : text.ends_with(part);
-    }
-    std::string out = text;
-    if (name == "strip") {
-      const size_t first = out.find_first_not_of(" \t\r\n");
-      if (first == std::string::npos) return std::string();
-      return out.substr(first, out.find_last_not_of(" \t\r\n") - first + 1);
-    }
-    for (char& c : out) {
-      if (name == "lower" && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      if (name == "upper" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    }
-    return out;
-  });
-}
-
-}  // namespace
-
 // Methods of lists, dicts and texts.
 Value Tracer::function_attribute(const Value& value, const std::string& name) {
   if (const auto* list = value.as<SequenceRef>();
@@ -175,30 +172,24 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         held->items.erase(held->items.begin() + at);
         return out;
       }
-      if (name == "insert") {
-        if (arguments.positional.size() != 2) t.refuse("'insert' of a list takes a place and a value");
-        const auto* itself = arguments.positional[1].as<SequenceRef>();
-        if (itself != nullptr && *itself == held) t.refuse("a list cannot be an item of itself");
-        if (held->items.size() >= kMaxStaticElements) t.refuse("the list is longer than is kept");
-        const auto size = static_cast<int64_t>(held->items.size());
-        const int64_t given = t.to_int(arguments.positional[0], "an index of a list");
-        const int64_t at = std::clamp<int64_t>(given < 0 ? given + size : given, 0, size);
-        hold(held->extent, arguments.positional[1]);
-        held->items.insert(held->items.begin() + at, arguments.positional[1]);
-        return None{};
-      }
-      if (arguments.positional.size() != 1) t.refuse("'" + name + "' of a list takes one value");
-      const auto* same = arguments.positional[0].as<SequenceRef>();
-      if (name == "append" && same != nullptr && *same == held) t.refuse("a list cannot be an item of itself");
+      const bool is_insert = name == "insert";
+      if (arguments.positional.size() != (is_insert ? 2U : 1U))
+        t.refuse(fmt::format("'{}' of a list takes {}", name, is_insert ? "a place and a value" : "one value"));
+      const Value& given = arguments.positional.back();
+      const auto* same = given.as<SequenceRef>();
+      if (name != "extend" && same != nullptr && *same == held) t.refuse("a list cannot be an item of itself");
       if (held->items.size() >= kMaxStaticElements) t.refuse("the list is longer than is kept");
-      if (name == "append") {
-        hold(held->extent, arguments.positional[0]);
-        held->items.push_back(arguments.positional[0]);
-      } else {
-        const std::vector<Value> more = t.items_of(arguments.positional[0], "extend");
+      if (name == "extend") {
+        const std::vector<Value> more = t.items_of(given, "extend");
         for (const Value& each : more) hold(held->extent, each);
         held->items.insert(held->items.end(), more.begin(), more.end());
         if (held->items.size() > kMaxStaticElements) t.refuse("the list is longer than is kept");
+      } else {
+        const auto size = static_cast<int64_t>(held->items.size());
+        int64_t at = is_insert ? t.to_int(arguments.positional[0], "an index of a list") : size;
+        at = std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+        hold(held->extent, given);
+        held->items.insert(held->items.begin() + at, given);
       }
       return None{};
     });

@@ -8,15 +8,6 @@
 #include "service/numpy/trace/tracer.h"
 
 namespace meshd::numpy {
-namespace {
-
-// A bool that is known when the program runs, so that 'and', 'or', 'not' and a < b < c of it are ops.
-bool is_condition(const Value& value) {
-  const Array* held = value.array();
-  return held != nullptr && held->rank() == 0 && held->dtype() == DType::kBool;
-}
-
-}  // namespace
 
 void Tracer::step(int64_t count) {
   steps_ += count;

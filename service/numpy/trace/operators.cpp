@@ -68,12 +68,8 @@ std::string bad_operands(std::string_view op, const Value& a, const Value& b) {
 }  // namespace
 
 Value Tracer::unary(std::string_view op, const Value& value) {
-  if (op == "not") {
-    const Array* held = value.array();
-    if (held != nullptr && held->rank() == 0 && held->dtype() == DType::kBool)
-      return this->op("stablehlo.not", {*held});
-    return !truth(value, "not");
-  }
+  if (op == "not")
+    return is_condition(value) ? Value(this->op("stablehlo.not", {*value.array()})) : Value(!truth(value, "not"));
   if (const Array* held = value.array()) {
     const bool is_bool = held->dtype() == DType::kBool;
     if (op == "~") {

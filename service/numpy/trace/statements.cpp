@@ -87,17 +87,12 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
       const Value test = evaluate(*statement.value, scope);
       set_place(statement.place);
       if (truth(test, "assert")) return {};
-      const std::vector<std::string>& raised = statement.value->names;  // of an assert written as a raise
-      const bool is_raise = statement.value->kind == ExpressionKind::kConstant && !raised.empty();
-      std::string message = is_raise ? "the program raises " + raised[0] : "an assert does not hold";
-      if (!statement.targets.empty()) {
-        const Value said = evaluate(*statement.targets[0], scope);
-        // An assert of the library says what its function wants, at the caller's place.
-        if (const auto* text = said.as<std::string>()) message = is_place_kept() ? *text : message + ": " + *text;
-      }
-      set_place(statement.place);
-      refuse(message);
+      end_trace(statement, "an assert does not hold", statement.targets.empty() ? nullptr : statement.targets[0],
+                scope);
     }
+    case StatementKind::kRaise:
+      set_place(statement.place);
+      end_trace(statement, "the program raises " + statement.text, statement.value, scope);
     case StatementKind::kPass:
       return {};
     case StatementKind::kBreak:
@@ -105,6 +100,16 @@ Flow Tracer::run_statement(const Statement& statement, const ScopeRef& scope) {
       refuse("'break' and 'continue' belong in loops");
   }
   return {};
+}
+
+void Tracer::end_trace(const Statement& statement, std::string what, const ExpressionRef& said, const ScopeRef& scope) {
+  if (said != nullptr) {
+    const Value message = evaluate(*said, scope);
+    // An assert of the library says what its function wants, at the caller's place.
+    if (const auto* text = message.as<std::string>()) what = is_place_kept() ? *text : what + ": " + *text;
+  }
+  set_place(statement.place);
+  refuse(what);
 }
 
 void Tracer::run_function(const FunctionRef& function, const ScopeRef& scope) {

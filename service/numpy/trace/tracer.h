@@ -189,6 +189,9 @@ class Tracer : public ArrayBuilder {
   Value run_counted_for(const Statement& statement, const std::string& broken, const Value& start, const Range& range,
                         const ScopeRef& scope);
   void run_function(const FunctionRef& function, const ScopeRef& scope);
+  /// Ends the trace where the text says so, by an assert or a raise; `said`: its message, or null.
+  [[noreturn]] void end_trace(const Statement& statement, std::string what, const ExpressionRef& said,
+                              const ScopeRef& scope);
   std::vector<Value> run_carried(const Statement& statement, const std::vector<std::string>& names,
                                  const std::vector<Value>& values, const ScopeRef& scope);
   void leave_loop(const Statement& statement, const std::vector<std::string>& names, std::vector<Value> values,

@@ -65,6 +65,11 @@ std::string shape_text(const tensor::Dims& dims) {
   return out + (dims.size() == 1 ? ",)" : ")");
 }
 
+bool is_condition(const Value& value) {
+  const Array* held = value.array();
+  return held != nullptr && held->rank() == 0 && held->dtype() == tensor::DType::kBool;
+}
+
 std::string describe(const Value& value) {
   struct Describer {
     std::string operator()(const None&) const { return "None"; }

@@ -154,6 +154,9 @@ void hold_items(Dict& dict);
 /// Nodes of a value: 1 where it is no container.
 int64_t node_count(const Value& value);
 
+/// A scalar bool that is known when the program runs: 'and', 'or', 'not' and a < b < c of it are ops.
+bool is_condition(const Value& value);
+
 /// What a value is, for messages: "an int", "a float32 array of shape (2, 3)", "a tuple of 2".
 std::string describe(const Value& value);
 /// (2, 3), (2,), ().
@@ -164,6 +167,7 @@ std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict)
 /// A tree as JAX flattens it: tuples and lists in order, dicts by sorted keys, None without leaves.
 /// Calls `leaf` for each value that is none of these.
 void for_each_leaf(const Value& value, const std::function<void(const Value&)>& leaf);
+/// These values, in their order.
 std::vector<Value> leaves_of(const Value& value);
 /// The same tree with what `leaf` gives at each leaf.
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& leaf);
