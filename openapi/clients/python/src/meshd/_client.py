@@ -669,7 +669,7 @@ class Client:
                     raise
             except BaseException as error:
                 # Ctrl-C, or the time is up. One without a key ends with its connection.
-                if keyed and not (isinstance(error, errors.Error) and not isinstance(error, errors.TimedOut)):
+                if keyed and (isinstance(error, errors.TimedOut) or not isinstance(error, errors.Error)):
                     self._give_up(path, headers, buffers)
                 raise
 
