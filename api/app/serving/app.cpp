@@ -145,7 +145,7 @@ quotas::Limits limits_of(const AppOptions& options, const storage::Store& store)
   return limits;
 }
 
-// The same holds for open files: without tokens all of them are anybody's.
+// Without a tokens file a part of the open files for each principal protects nothing, either.
 zarr::NodeLimits node_limits_of(const AppOptions& options) {
   zarr::NodeLimits limits;
   if (options.tokens_file.empty()) limits.principals_part_of_files = 1;

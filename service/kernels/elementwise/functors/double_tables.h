@@ -92,8 +92,8 @@ inline constexpr auto kSineTable = [] {
   return table;
 }();
 
-/// arctan(i / 64), 0 <= i <= 64, from arctan a - arctan b = arctan((a - b) / (1 + a b)). Lanes without a quotient (0 /
-/// 0, NaN) look up any 7 bits before their result is dropped, so there are 128 places.
+/// arctan(i / 64), 0 <= i <= 64, from arctan a - arctan b = arctan((a - b) / (1 + a b)). Lanes that have no
+/// quotient, such as zero by zero, look up any 7 bits before their result is dropped, so there are 128 places.
 inline constexpr auto kArctangentTable = [] {
   DoubleTable<128> table;
   DoubleDouble angle{};
