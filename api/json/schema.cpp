@@ -1,6 +1,6 @@
 #include "api/json/schema.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +17,17 @@ std::string_view nearest_property(std::string_view given, const std::vector<Prop
   std::vector<std::string_view> names;
   for (const Property& property : known) names.push_back(property.name);
   return core::nearest_name(given, names);
+}
+
+// Names that a reader of a short list takes in; of a longer one the contract is the better page.
+constexpr size_t kNamesToList = 12;
+
+// What to write in place of a name that is not known: the nearest one or, where none is near, all that are not there
+// yet.
+std::string names_to_take(std::string_view nearest, const std::vector<std::string_view>& absent) {
+  if (!nearest.empty()) return core::did_you_mean(nearest, '"');
+  if (absent.empty() || absent.size() > kNamesToList) return "";
+  return fmt::format("; \"{}\" {} known", fmt::join(absent, "\", \""), absent.size() == 1 ? "is" : "are");
 }
 
 // " from 1 to 9", of limits as far as there are some.
@@ -196,6 +207,10 @@ bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer
   const auto is_there = [&](std::string_view name) {
     return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
   };
+  std::vector<std::string_view> absent;
+  for (const FieldBase& field : fields_)
+    if (field.member_ != nullptr && field.ops_->read != nullptr && !is_there(field.property_.name))
+      absent.push_back(field.property_.name);
   std::vector<std::string_view> meant;  // by names that are misspelt: these are not missing as well
   for (const auto& [name, value] : object) {
     if (!has_room(wrong)) return false;
@@ -203,9 +218,9 @@ bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer
         std::any_of(properties_.begin(), properties_.end(), [&](const Property& p) { return p.name == name; });
     if (is_known) continue;
     const std::string_view nearest = nearest_property(name, properties_);
-    const std::string hint = is_there(nearest) ? std::string() : core::did_you_mean(nearest, '"');
     meant.push_back(nearest);
-    wrong.add(pointer + "/" + pointer_token(name), "is not a field that is known here" + hint);
+    wrong.add(pointer + "/" + pointer_token(name),
+              "is not a field that is known here" + names_to_take(is_there(nearest) ? "" : nearest, absent));
   }
   for (const Property& property : properties_) {
     const bool is_meant = std::find(meant.begin(), meant.end(), property.name) != meant.end();

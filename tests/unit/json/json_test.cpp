@@ -249,7 +249,7 @@ TEST(Schema, every_mistake_is_told_with_the_nearest_name) {
   for (const core::Diagnostic& mistake : wrong.list()) told.push_back(mistake.pointer + " " + mistake.detail);
   EXPECT_THAT(told, testing::UnorderedElementsAre("/b/0 expected a whole number from 0 to 5, got a string",
                                                   "/aa is not a field that is known here; did you mean \"a\"?",
-                                                  "/quite is not a field that is known here"))
+                                                  "/quite is not a field that is known here; \"a\" is known"))
       << "a misspelt name is one mistake: what it stands for is not missing as well";
 }
 
