@@ -11,11 +11,11 @@ namespace meshd::core {
 /// alignment). Quadratic in their lengths.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// A name is near with fewer edits than this, by its length: 2 for up to three characters ("sm" is near "sum"), 3 for
-/// up to eleven, then 4. Nothing is near names of more than 64 characters.
+/// A name is near with fewer edits than this, by its length: 2 for up to four characters ("sm" is near "sum", and
+/// "fooo" is not near "bool"), 3 for up to eleven, then 4. Nothing is near names of more than 64 characters.
 constexpr size_t edit_limit(std::string_view given) {
   if (given.size() > 64) return 0;
-  return given.size() <= 3 ? 2 : given.size() <= 11 ? 3 : 4;
+  return given.size() <= 4 ? 2 : given.size() <= 11 ? 3 : 4;
 }
 
 /// The nearest name in `known`, a range of what converts to std::string_view, with fewer than `limit` edits; empty

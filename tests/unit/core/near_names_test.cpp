@@ -26,6 +26,7 @@ TEST(NearNames, the_nearest_name_is_suggested) {
   EXPECT_EQ(nearest_name("tah", std::vector<std::string>{"tan", "ta", "tab"}), "tan")
       << "the first of equally near ones";
   EXPECT_EQ(did_you_mean("ab", std::vector<std::string>{"cd"}), "") << "two letters of two are not a mistake";
+  EXPECT_EQ(did_you_mean("fooo", std::vector<std::string>{"bool"}), "") << "nor two of four";
 }
 
 TEST(NearNames, long_names_are_near_nothing) {
