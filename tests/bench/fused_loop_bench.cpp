@@ -15,11 +15,18 @@
 #include <immintrin.h>
 #endif
 
-#include "service/kernels/elementwise/functors/vector_math.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/tile/tile_program.h"
 #include "tests/bench/stopwatch.h"
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+// glibc's vector functions, for the loops by hand.
+extern "C" {
+__attribute__((simd("notinbranch"))) float expf(float) noexcept;
+__attribute__((simd("notinbranch"))) float tanhf(float) noexcept;
+}
+#endif
 
 namespace {
 
