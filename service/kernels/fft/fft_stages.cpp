@@ -14,21 +14,12 @@
 namespace meshd::kernels {
 namespace {
 
-template <class T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  typedef float Type __attribute__((vector_size(kFftVectorBytes)));
-  typedef float Loose __attribute__((vector_size(kFftVectorBytes), aligned(alignof(float))));  // of tables
-  using Lane = int32_t;
-  typedef int32_t Mask __attribute__((vector_size(kFftVectorBytes)));
-};
-template <>
-struct VectorOf<double> {
-  typedef double Type __attribute__((vector_size(kFftVectorBytes)));
-  typedef double Loose __attribute__((vector_size(kFftVectorBytes), aligned(alignof(double))));
-  using Lane = int64_t;
-  typedef int64_t Mask __attribute__((vector_size(kFftVectorBytes)));
+/// Vectors of kBytes, which a processor's registers hold: of scratch, which is aligned, and of any place.
+template <class T, int64_t kBytes>
+struct Vectors {
+  static constexpr int64_t kCount = kBytes / static_cast<int64_t>(sizeof(T));
+  typedef T Type __attribute__((vector_size(kBytes)));
+  typedef T Loose __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
 };
 
 /// A transform of odd length by sums and differences of the elements that mirror each other.
@@ -62,10 +53,10 @@ template <class T, class V>
 
 /// One pass: from[q + lanes (p + rest j)] to to[q + lanes (radix p + k)], for lanes that earlier passes have
 /// multiplied.
-template <int kRadix, bool kLast, class T>
+template <int kRadix, bool kLast, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void pass_loop(int runtime_radix, int64_t rest, int64_t lanes, const T* twiddles,
                                              const T* roots, Planes<const T> from, Planes<T> to) {
-  using V = typename VectorOf<T>::Type;
+  using V = typename Vectors<T, kBytes>::Type;
   const int radix = kRadix == 0 ? runtime_radix : kRadix;
   const int64_t step = rest * lanes;
   for (int64_t p = 0; p < rest; ++p) {
@@ -74,7 +65,7 @@ template <int kRadix, bool kLast, class T>
     const T* const from_im = from.im + p * lanes;
     T* const to_re = to.re + p * radix * lanes;
     T* const to_im = to.im + p * radix * lanes;
-    for (int64_t q = 0; q < lanes; q += kFftLanes<T>) {
+    for (int64_t q = 0; q < lanes; q += Vectors<T, kBytes>::kCount) {
       Complex<V> a[kRadix == 0 ? kFftMaxRadix : kRadix];
       for (int j = 0; j < radix; ++j) {
         a[j] = {*reinterpret_cast<const V*>(from_re + q + j * step),
@@ -102,14 +93,14 @@ template <int kRadix, bool kLast, class T>
   }
 }
 
-template <int kRadix, class T>
+template <int kRadix, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void run_pass(int radix, int64_t rest, int64_t lanes, const T* twiddles, const T* roots,
                                             Planes<const T> from, Planes<T> to) {
-  if (rest == 1) return pass_loop<kRadix, true>(radix, rest, lanes, twiddles, roots, from, to);
-  pass_loop<kRadix, false>(radix, rest, lanes, twiddles, roots, from, to);
+  if (rest == 1) return pass_loop<kRadix, true, kBytes>(radix, rest, lanes, twiddles, roots, from, to);
+  pass_loop<kRadix, false, kBytes>(radix, rest, lanes, twiddles, roots, from, to);
 }
 
-template <class T>
+template <int64_t kBytes, class T>
 [[gnu::always_inline]] inline bool transform_lanes(const FftPasses<T>& passes, int64_t lanes, Planes<T> x,
                                                    Planes<T> y) {
   bool in_y = false;
@@ -121,25 +112,25 @@ template <class T>
     const int radix = static_cast<int>(pass.radix);
     switch (radix) {
       case 2:
-        run_pass<2>(2, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<2, kBytes>(2, pass.rest, lanes, twiddles, roots, from, to);
         break;
       case 3:
-        run_pass<3>(3, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<3, kBytes>(3, pass.rest, lanes, twiddles, roots, from, to);
         break;
       case 4:
-        run_pass<4>(4, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<4, kBytes>(4, pass.rest, lanes, twiddles, roots, from, to);
         break;
       case 5:
-        run_pass<5>(5, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<5, kBytes>(5, pass.rest, lanes, twiddles, roots, from, to);
         break;
       case 7:
-        run_pass<7>(7, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<7, kBytes>(7, pass.rest, lanes, twiddles, roots, from, to);
         break;
       case 8:
-        run_pass<8>(8, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<8, kBytes>(8, pass.rest, lanes, twiddles, roots, from, to);
         break;
       default:
-        run_pass<0>(radix, pass.rest, lanes, twiddles, roots, from, to);
+        run_pass<0, kBytes>(radix, pass.rest, lanes, twiddles, roots, from, to);
         break;
     }
     lanes *= pass.radix;
@@ -148,11 +139,11 @@ template <class T>
   return in_y;
 }
 
-/// A vector of a processor's own width, and how pairs of values become a vector of each part and pairs again.
+/// How pairs of values become a vector of each part, and pairs again.
 template <class T, int64_t kBytes>
 struct Pairs {
-  static constexpr int64_t kCount = kBytes / static_cast<int64_t>(sizeof(T));
-  typedef T V __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  static constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
+  using V = typename Vectors<T, kBytes>::Loose;
 
   template <size_t... kLane>
   [[gnu::always_inline]] static void load(const T* from, T* first, T* second, std::index_sequence<kLane...>) {
@@ -175,9 +166,8 @@ struct Pairs {
 template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void load_rows(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                              int64_t lanes, Planes<T> to) {
-  using Vectors = Pairs<T, kBytes>;
-  using V = typename Vectors::V;
-  constexpr int64_t kCount = Vectors::kCount;
+  using V = typename Vectors<T, kBytes>::Loose;
+  constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
   // Of pairs, the part that comes first.
   const bool is_swapped = from.im < from.re;
   const T* const base = is_swapped ? from.im : from.re;
@@ -188,8 +178,8 @@ template <int64_t kStep, int64_t kBytes, class T>
     int64_t q = 0;
     for (; q + kCount <= columns; q += kCount) {
       if constexpr (kStep == 2) {
-        Vectors::load(base + 2 * (j * pitch + q), parts.re + j * lanes + q, parts.im + j * lanes + q,
-                      std::make_index_sequence<kCount>());
+        Pairs<T, kBytes>::load(base + 2 * (j * pitch + q), parts.re + j * lanes + q, parts.im + j * lanes + q,
+                               std::make_index_sequence<kCount>());
       } else {
         *reinterpret_cast<V*>(to_re + q) = *reinterpret_cast<const V*>(from.re + j * pitch + q);
         *reinterpret_cast<V*>(to_im + q) = *reinterpret_cast<const V*>(from.im + j * pitch + q);
@@ -206,9 +196,8 @@ template <int64_t kStep, int64_t kBytes, class T>
 template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void store_rows(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                               int64_t lanes, T scale, ComplexView<T> to) {
-  using Vectors = Pairs<T, kBytes>;
-  using V = typename Vectors::V;
-  constexpr int64_t kCount = Vectors::kCount;
+  using V = typename Vectors<T, kBytes>::Loose;
+  constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
   const bool is_swapped = to.im < to.re;
   T* const base = is_swapped ? to.im : to.re;
   const Planes<const T> parts = is_swapped ? Planes<const T>{from.im, from.re} : from;
@@ -218,8 +207,8 @@ template <int64_t kStep, int64_t kBytes, class T>
     int64_t q = 0;
     for (; q + kCount <= columns; q += kCount) {
       if constexpr (kStep == 2) {
-        Vectors::store(parts.re + j * lanes + q, parts.im + j * lanes + q, scale, base + 2 * (j * pitch + q),
-                       std::make_index_sequence<kCount>());
+        Pairs<T, kBytes>::store(parts.re + j * lanes + q, parts.im + j * lanes + q, scale, base + 2 * (j * pitch + q),
+                                std::make_index_sequence<kCount>());
       } else {
         *reinterpret_cast<V*>(to.re + j * pitch + q) = *reinterpret_cast<const V*>(from_re + q) * scale;
         *reinterpret_cast<V*>(to.im + j * pitch + q) = *reinterpret_cast<const V*>(from_im + q) * scale;
@@ -245,66 +234,41 @@ template <int64_t kBytes, class T>
                       : store_rows<2, kBytes>(from, rows, pitch, columns, lanes, scale, to);
 }
 
-/// Lanes of two rows such that blocks of kBlock change places.
-template <class Mask, class Lane, Lane kCount, Lane kBlock, bool kUpper>
-[[gnu::always_inline]] inline void exchange_mask(Mask& mask) {
-  for (Lane e = 0; e < kCount; ++e) {
-    const bool other = (e / kBlock) % 2 == 1;
-    if (kUpper) {
-      mask[e] = other ? kCount + e : e + kBlock;
-    } else {
-      mask[e] = other ? kCount + e - kBlock : e;
-    }
+/// Of each two rows that are kBlock apart, blocks of kBlock lanes change places.
+template <size_t kBlock, class V, size_t... kLane>
+[[gnu::always_inline]] inline void exchange(V* rows, std::index_sequence<kLane...>) {
+  constexpr size_t kCount = sizeof...(kLane);
+  for (size_t i = 0; i < kCount; ++i) {
+    if (i / kBlock % 2 == 1) continue;
+    const V a = rows[i];
+    const V b = rows[i + kBlock];
+    rows[i] = __builtin_shufflevector(a, b, (kLane / kBlock % 2 == 1 ? kCount + kLane - kBlock : kLane)...);
+    rows[i + kBlock] = __builtin_shufflevector(a, b, (kLane / kBlock % 2 == 1 ? kCount + kLane : kLane + kBlock)...);
   }
 }
 
-template <class T, int kBlock>
-[[gnu::always_inline]] inline void exchange(typename VectorOf<T>::Type* rows) {
-  using Mask = typename VectorOf<T>::Mask;
-  using Lane = typename VectorOf<T>::Lane;
-  constexpr Lane kCount = kFftLanes<T>;
-  Mask lower;
-  Mask upper;
-  exchange_mask<Mask, Lane, kCount, kBlock, false>(lower);
-  exchange_mask<Mask, Lane, kCount, kBlock, true>(upper);
-  for (Lane i = 0; i < kCount; ++i) {
-    if ((i / kBlock) % 2 == 1) continue;
-    const auto a = rows[i];
-    const auto b = rows[i + kBlock];
-    rows[i] = __builtin_shuffle(a, b, lower);
-    rows[i + kBlock] = __builtin_shuffle(a, b, upper);
-  }
+/// A square as wide as a vector, in registers.
+template <int64_t kBytes, class T, class V>
+[[gnu::always_inline]] inline void transpose_block(V* rows, T* to, int64_t pitch) {
+  constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
+  constexpr auto kLanes = std::make_index_sequence<kCount>();
+  if constexpr (kCount > 8) exchange<8>(rows, kLanes);
+  if constexpr (kCount > 4) exchange<4>(rows, kLanes);
+  if constexpr (kCount > 2) exchange<2>(rows, kLanes);
+  exchange<1>(rows, kLanes);
+  for (int64_t i = 0; i < kCount; ++i) *reinterpret_cast<V*>(to + i * pitch) = rows[i];
 }
 
-/// A square of one vector's width, in registers where the processor has vectors as wide.
-template <class T, bool kInRegisters>
-[[gnu::always_inline]] inline void transpose_block(const typename VectorOf<T>::Type* rows, T* to, int64_t pitch) {
-  using V = typename VectorOf<T>::Type;
-  constexpr int64_t kCount = kFftLanes<T>;
-  if constexpr (kInRegisters) {
-    V work[kCount];
-    for (int64_t i = 0; i < kCount; ++i) work[i] = rows[i];
-    if constexpr (kCount == 16) exchange<T, 8>(work);
-    exchange<T, 4>(work);
-    exchange<T, 2>(work);
-    exchange<T, 1>(work);
-    for (int64_t i = 0; i < kCount; ++i) *reinterpret_cast<V*>(to + i * pitch) = work[i];
-  } else {
-    const T* const elements = reinterpret_cast<const T*>(rows);
-    for (int64_t i = 0; i < kCount; ++i) {
-      for (int64_t j = 0; j < kCount; ++j) to[i * pitch + j] = elements[j * kCount + i];
-    }
-  }
-}
-
-template <class T, bool kInRegisters>
+template <int64_t kBytes, class T>
 [[gnu::always_inline]] inline void twiddle_transpose_lanes(Planes<const T> from, int64_t rows, int64_t lanes,
                                                            Planes<const T> near, int64_t near_pitch,
                                                            Planes<const T> far, int64_t far_pitch, Planes<T> to,
                                                            int64_t pitch) {
-  using V = typename VectorOf<T>::Type;
-  constexpr int64_t kCount = kFftLanes<T>;
-  for (int64_t first = 0; first < rows; first += kCount) {
+  using V = typename Vectors<T, kBytes>::Type;
+  using Loose = typename Vectors<T, kBytes>::Loose;
+  constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
+  const int64_t padded = (rows + kFftLanes<T> - 1) / kFftLanes<T> * kFftLanes<T>;
+  for (int64_t first = 0; first < padded; first += kCount) {
     for (int64_t q = 0; q < lanes; q += kCount) {
       V re[kCount];
       V im[kCount];
@@ -315,8 +279,8 @@ template <class T, bool kInRegisters>
           im[i] = V{};
           continue;
         }
-        V x = *reinterpret_cast<const typename VectorOf<T>::Loose*>(near.re + j * near_pitch + q % near_pitch);
-        V y = *reinterpret_cast<const typename VectorOf<T>::Loose*>(near.im + j * near_pitch + q % near_pitch);
+        V x = *reinterpret_cast<const Loose*>(near.re + j * near_pitch + q % near_pitch);
+        V y = *reinterpret_cast<const Loose*>(near.im + j * near_pitch + q % near_pitch);
         if (far.re != nullptr) {
           const T u = far.re[j * far_pitch + q / near_pitch];
           const T v = far.im[j * far_pitch + q / near_pitch];
@@ -329,8 +293,8 @@ template <class T, bool kInRegisters>
         re[i] = a * x - b * y;
         im[i] = a * y + b * x;
       }
-      transpose_block<T, kInRegisters>(re, to.re + q * pitch + first, pitch);
-      transpose_block<T, kInRegisters>(im, to.im + q * pitch + first, pitch);
+      transpose_block<kBytes>(re, to.re + q * pitch + first, pitch);
+      transpose_block<kBytes>(im, to.im + q * pitch + first, pitch);
     }
   }
 }
@@ -356,14 +320,14 @@ template <class T>
   multiply_steps<2, 2>(from, factor, count, to);
 }
 
-template <class T>
+template <int64_t kBytes, class T>
 [[gnu::always_inline]] inline void multiply_rows_lanes(Planes<const T> from, Planes<const T> factor, int64_t rows,
                                                        int64_t lanes, Planes<T> to) {
-  using V = typename VectorOf<T>::Type;
+  using V = typename Vectors<T, kBytes>::Type;
   for (int64_t j = 0; j < rows; ++j) {
     const T x = factor.re[j];
     const T y = factor.im[j];
-    for (int64_t q = j * lanes; q < (j + 1) * lanes; q += kFftLanes<T>) {
+    for (int64_t q = j * lanes; q < (j + 1) * lanes; q += Vectors<T, kBytes>::kCount) {
       const V re = *reinterpret_cast<const V*>(from.re + q);
       const V im = *reinterpret_cast<const V*>(from.im + q);
       *reinterpret_cast<V*>(to.re + q) = re * x - im * y;
@@ -376,7 +340,7 @@ template <class T>
 template <class T>
 struct Base {
   static bool transform(const FftPasses<T>& passes, int64_t lanes, Planes<T> x, Planes<T> y) {
-    return transform_lanes(passes, lanes, x, y);
+    return transform_lanes<16>(passes, lanes, x, y);
   }
   static void load(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes,
                    Planes<T> to) {
@@ -389,13 +353,13 @@ struct Base {
   static void twiddle_transpose(Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near,
                                 int64_t near_pitch, Planes<const T> far, int64_t far_pitch, Planes<T> to,
                                 int64_t pitch) {
-    twiddle_transpose_lanes<T, false>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+    twiddle_transpose_lanes<16>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
   }
   static void multiply(ComplexView<const T> from, Planes<const T> factor, int64_t count, ComplexView<T> to) {
     multiply_lanes(from, factor, count, to);
   }
   static void multiply_rows(Planes<const T> from, Planes<const T> factor, int64_t rows, int64_t lanes, Planes<T> to) {
-    multiply_rows_lanes(from, factor, rows, lanes, to);
+    multiply_rows_lanes<16>(from, factor, rows, lanes, to);
   }
 };
 
@@ -404,7 +368,7 @@ template <class T>
 struct V3 {
   [[gnu::target("arch=x86-64-v3")]] static bool transform(const FftPasses<T>& passes, int64_t lanes, Planes<T> x,
                                                           Planes<T> y) {
-    return transform_lanes(passes, lanes, x, y);
+    return transform_lanes<32>(passes, lanes, x, y);
   }
   [[gnu::target("arch=x86-64-v3")]] static void load(ComplexView<const T> from, int64_t rows, int64_t pitch,
                                                      int64_t columns, int64_t lanes, Planes<T> to) {
@@ -418,7 +382,7 @@ struct V3 {
                                                                   Planes<const T> near, int64_t near_pitch,
                                                                   Planes<const T> far, int64_t far_pitch, Planes<T> to,
                                                                   int64_t pitch) {
-    twiddle_transpose_lanes<T, false>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+    twiddle_transpose_lanes<32>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
   }
   [[gnu::target("arch=x86-64-v3")]] static void multiply(ComplexView<const T> from, Planes<const T> factor,
                                                          int64_t count, ComplexView<T> to) {
@@ -426,7 +390,7 @@ struct V3 {
   }
   [[gnu::target("arch=x86-64-v3")]] static void multiply_rows(Planes<const T> from, Planes<const T> factor,
                                                               int64_t rows, int64_t lanes, Planes<T> to) {
-    multiply_rows_lanes(from, factor, rows, lanes, to);
+    multiply_rows_lanes<32>(from, factor, rows, lanes, to);
   }
 };
 
@@ -435,7 +399,7 @@ struct V4 {
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static bool transform(const FftPasses<T>& passes,
                                                                                   int64_t lanes, Planes<T> x,
                                                                                   Planes<T> y) {
-    return transform_lanes(passes, lanes, x, y);
+    return transform_lanes<64>(passes, lanes, x, y);
   }
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void load(ComplexView<const T> from, int64_t rows,
                                                                              int64_t pitch, int64_t columns,
@@ -451,7 +415,7 @@ struct V4 {
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void twiddle_transpose(
       Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near, int64_t near_pitch, Planes<const T> far,
       int64_t far_pitch, Planes<T> to, int64_t pitch) {
-    twiddle_transpose_lanes<T, true>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+    twiddle_transpose_lanes<64>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
   }
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void multiply(ComplexView<const T> from,
                                                                                  Planes<const T> factor, int64_t count,
@@ -462,7 +426,7 @@ struct V4 {
                                                                                       Planes<const T> factor,
                                                                                       int64_t rows, int64_t lanes,
                                                                                       Planes<T> to) {
-    multiply_rows_lanes(from, factor, rows, lanes, to);
+    multiply_rows_lanes<64>(from, factor, rows, lanes, to);
   }
 };
 #endif

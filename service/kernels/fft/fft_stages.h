@@ -8,10 +8,11 @@
 
 namespace meshd::kernels {
 
-/// Bytes of the vectors that loops are written in; processors with narrower ones take several.
-inline constexpr int64_t kFftVectorBytes = 64;
+/// Lines are taken by as many as fill this many bytes, the widest vector of any processor; those with narrower ones
+/// take several for each group.
+inline constexpr int64_t kFftGroupBytes = 64;
 template <class T>
-inline constexpr int64_t kFftLanes = kFftVectorBytes / static_cast<int64_t>(sizeof(T));
+inline constexpr int64_t kFftLanes = kFftGroupBytes / static_cast<int64_t>(sizeof(T));
 
 /// Largest prime that a pass takes; lengths with larger ones go by Bluestein.
 inline constexpr int64_t kFftMaxRadix = 31;
