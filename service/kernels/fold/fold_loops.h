@@ -90,10 +90,13 @@ template <class Op, class Acc, class Value>
   int64_t i = kLanes;
   if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
     // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
-    constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
+    // The next page is prefetched, to the second level cache: fetches into the first one are limited by how many lines
+    // it may wait for (on Zen 4 to half of the rate).
+    constexpr int64_t kAhead = 1024;  // values
+    constexpr int kSecondLevel = 2;
     constexpr int64_t kLineValues = 16;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-      for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j);
+      for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j, 0, kSecondLevel);
       for (int64_t j = 0; j < kLanes; ++j) {
         const Value* const four = from + i + j;
         const Value sum = (four[0] + four[kLanes]) + (four[2 * kLanes] + four[3 * kLanes]);
