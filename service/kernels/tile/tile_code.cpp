@@ -1,7 +1,9 @@
 #include "service/kernels/tile/tile_code.h"
 
 #include <algorithm>
+
 #include "service/kernels/tile/tile_generator.h"
+#include "service/kernels/tile/tile_recipes.h"
 #include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
@@ -79,8 +81,10 @@ bool gains_by_code(const TileProgram& program, bool streams) {
   for (const TileStep& step : tile_steps(program, cpu_level())) {
     if (step.kind == StepKind::kKernel)
       ++kernels;
-    else if (step.function != nullptr)
+    else if (step.kind == StepKind::kFunction)
       ++functions;
+    else if (step.kind == StepKind::kRecipe)
+      own += kFewSteps;
     else
       ++own;
   }
@@ -90,8 +94,9 @@ bool gains_by_code(const TileProgram& program, bool streams) {
 
 int64_t code_bytes(const TileProgram& program, bool streams) {
   int64_t bytes = 0;
-  for (const TileStep& step : tile_steps(program, cpu_level())) {
-    const bool is_short = step.kind >= StepKind::kAdd && step.kind <= StepKind::kDivide;
+  for (const TileStep& step : expand_recipes(program, cpu_level()).steps) {
+    const bool is_short = (step.kind >= StepKind::kAdd && step.kind <= StepKind::kDivide) ||
+                          (step.kind >= StepKind::kMultiplyAdd && step.kind <= StepKind::kChooseNegative);
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
   return ((streams ? 2 : 1) * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;

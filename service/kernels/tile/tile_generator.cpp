@@ -26,7 +26,8 @@ constexpr int kLineBytes = 64;
 constexpr int kLinesAhead = 4;
 constexpr int kWideRegisters = 32;
 constexpr int kRegisters = 16;
-/// A step has three operands and a result; more make room for values that wait.
+/// A step has three operands and a result; more make room for values that wait. (With fewer, operands are read from
+/// memory.)
 constexpr int kFewGroups = 5;
 
 constexpr uint32_t kSign = 0x80000000U;
@@ -62,28 +63,33 @@ bool is_call(const TileStep& step) { return step.kind == StepKind::kKernel || st
 TileGenerator::TileGenerator(const TileProgram& program, CpuLevel level, const TileCode::Options& options,
                              std::byte* memory, size_t bytes)
     : Xbyak::CodeGenerator(bytes, memory),
-      program_(program),
+      own_registers_(static_cast<int>(program.registers.size())),
+      given_instructions_(program.instructions.size()),
+      expanded_(expand_recipes(program, level)),
+      program_(expanded_.program),
       options_(options),
       is_wide_(level == CpuLevel::kV4),
       lanes_(is_wide_ ? 16 : 8),
-      uses_(program.registers.size()),
-      is_output_(program.registers.size(), 0),
-      constant_of_(program.registers.size(), nullptr) {
-  order_steps(tile_steps(program, level));
+      uses_(program_.registers.size()),
+      is_output_(program_.registers.size(), 0),
+      constant_of_(program_.registers.size(), nullptr) {
+  order_steps(expanded_.steps);
   for (size_t i = 0; i < instructions_.size(); ++i) {
-    const TileInstruction& instruction = instructions_[i];
-    for (int k = 0; k < operand_count(instruction.op); ++k)
-      uses_[instruction.operands[static_cast<size_t>(k)]].push_back(i);
-    for (const uint16_t output : program.outputs) {
-      if (output == instruction.result) is_output_[output] = 1;
+    for (const uint16_t reg : operands_of(i)) uses_[reg].push_back(i);
+    for (const uint16_t output : program_.outputs) {
+      if (output == instructions_[i].result) is_output_[output] = 1;
     }
     calls_kernels_ = calls_kernels_ || steps_[i].kind == StepKind::kKernel;
   }
   next_call_.assign(steps_.size() + 1, kNever);
   for (size_t i = steps_.size(); i-- > 0;) next_call_[i] = is_call(steps_[i]) ? i : next_call_[i + 1];
-  for (const TileConstant& constant : program.constants) constant_of_[constant.reg] = &constant;
+  for (const TileConstant& constant : program_.constants) constant_of_[constant.reg] = &constant;
   choose_width();
   choose_pointers();
+}
+
+std::span<const uint16_t> TileGenerator::operands_of(size_t number) const {
+  return {instructions_[number].operands.data(), static_cast<size_t>(steps_[number].operand_count)};
 }
 
 // Calls come first, each with what it needs; the rest follows. Less waits in slots while calls are made.
@@ -98,7 +104,7 @@ void TileGenerator::order_steps(const std::vector<TileStep>& steps) {
       const size_t number = waiting.back();
       const TileInstruction& instruction = program_.instructions[number];
       const size_t before = waiting.size();
-      for (int k = operand_count(instruction.op); k-- > 0 && is_placed[number] == 0;) {
+      for (int k = steps[number].operand_count; k-- > 0 && is_placed[number] == 0;) {
         const size_t source = made_by[instruction.operands[static_cast<size_t>(k)]];
         if (source != kNever && is_placed[source] == 0) waiting.push_back(source);
       }
@@ -116,7 +122,8 @@ void TileGenerator::order_steps(const std::vector<TileStep>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) place(i);
 }
 
-// As many vectors as leave registers for all values that live at once.
+// As many vectors as leave registers for all values that live at once; four where recipes are: their steps wait for
+// each other, and to spill values costs less than to wait.
 void TileGenerator::choose_width() {
   const int registers = (is_wide_ ? kWideRegisters : kRegisters) - kTemporaries;
   std::vector<int> change(steps_.size() + 1, 0);  // in the number of values that live, by step
@@ -131,7 +138,8 @@ void TileGenerator::choose_width() {
   int most = 0;
   for (const int more : change) most = std::max(most, alive += more);
   vectors_ = 4;
-  while (vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
+  const bool is_deep = instructions_.size() > given_instructions_;
+  while (!is_deep && vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
   while (vectors_ > 1 && vectors_ / 2 * lanes_ >= options_.lanes) vectors_ /= 2;
   groups_ = registers / vectors_;
 }
@@ -304,6 +312,23 @@ int TileGenerator::take_group() {
   return chosen;
 }
 
+/// Where the operands of step `number` have all groups and live on, the one that is used last is read from memory.
+void TileGenerator::make_room(size_t number) {
+  for (size_t group = 0; group < group_owner_.size(); ++group) {
+    if (group_owner_[group] < 0 || is_pinned_[group] == 0) return;
+  }
+  const uint16_t reg = *std::max_element(operands_.begin(), operands_.end(), [&](uint16_t a, uint16_t b) {
+    return (places_[a].group >= 0 ? next_use(a, number) : 0) < (places_[b].group >= 0 ? next_use(b, number) : 0);
+  });
+  spill(reg);
+  const auto group = static_cast<size_t>(places_[reg].group);
+  places_[reg].group = -1;
+  group_owner_[group] = -1;
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    if (operands_[k] == reg) operand_groups_[k] = -1;
+  }
+}
+
 void TileGenerator::load_group(uint16_t reg) {
   const int group = take_group();
   group_owner_[static_cast<size_t>(group)] = reg;
@@ -375,7 +400,8 @@ void TileGenerator::write_step(size_t number) {
   now_ = number;
   const TileInstruction& instruction = instructions_[number];
   const TileStep& step = steps_[number];
-  operands_.assign(instruction.operands.begin(), instruction.operands.begin() + operand_count(instruction.op));
+  const auto operands = operands_of(number);
+  operands_.assign(operands.begin(), operands.end());
   const auto pin = [&] {
     for (const uint16_t reg : operands_) {
       if (places_[reg].group >= 0) is_pinned_[static_cast<size_t>(places_[reg].group)] = 1;
@@ -397,6 +423,7 @@ void TileGenerator::write_step(size_t number) {
       places_[reg].group = -1;
     }
   }
+  make_room(number);
   const int group = take_group();
   std::fill(is_pinned_.begin(), is_pinned_.end(), 0);
   for (int v = first_vector_; v < end_vector_; ++v) {
@@ -437,7 +464,8 @@ void TileGenerator::write_call(size_t begin, size_t number) {
     first_vector_ = v;
     end_vector_ = v + 1;
     for (size_t i = begin; i < number; ++i) write_step(i);
-    operands_.assign(instruction.operands.begin(), instruction.operands.begin() + operand_count(instruction.op));
+    const auto operands = operands_of(number);
+    operands_.assign(operands.begin(), operands.end());
     for (size_t k = 0; k < operands_.size(); ++k) {
       const Vector to = vector(static_cast<int>(k));
       if (places_[operands_[k]].group >= 0)
@@ -472,7 +500,8 @@ void TileGenerator::write_call(size_t begin, size_t number) {
 void TileGenerator::write_kernel_call(size_t number) {
   now_ = number;
   const TileInstruction& instruction = instructions_[number];
-  operands_.assign(instruction.operands.begin(), instruction.operands.begin() + operand_count(instruction.op));
+  const auto operands = operands_of(number);
+  operands_.assign(operands.begin(), operands.end());
   for (size_t k = 0; k < operands_.size(); ++k) {
     const uint16_t reg = operands_[k];
     const Xbyak::Address entry = ptr[rsp + static_cast<int>(k) * 8];
@@ -516,7 +545,7 @@ void TileGenerator::write_kernel_call(size_t number) {
 void TileGenerator::choose_pointers() {
   std::vector<std::pair<size_t, uint16_t>> wanted;
   const bool calls = next_call_[0] != kNever;
-  for (size_t number = 0; number < program_.registers.size(); ++number) {
+  for (int number = 0; number < own_registers_; ++number) {
     const auto reg = static_cast<uint16_t>(number);
     const bool is_input = reg < program_.input_count && !uses_[reg].empty();
     const bool is_read_by_kernel = constant_of_[reg] != nullptr && calls_kernels_;
@@ -659,6 +688,8 @@ void TileGenerator::write_vector(const TileStep& step, const Vector& to, int v) 
       return binary(v, [&](const auto& a, const auto& b) { vxorps(to, a, b); });
     case StepKind::kCompare:
       return write_compare(step, to, v);
+    case StepKind::kChooseNegative:
+      return write_choose_negative(to, v);
     default:
       return step.family == LaneFamily::kFloat ? write_float(step, to, v) : write_integer(step, to, v);
   }
@@ -684,6 +715,12 @@ void TileGenerator::write_float(const TileStep& step, const Vector& to, int v) {
       return binary(v, [&](const auto& a, const auto& b) { vmulps(to, a, b); });
     case StepKind::kDivide:
       return binary(v, [&](const auto& a, const auto& b) { vdivps(to, a, b); });
+    case StepKind::kMultiplyAdd:
+    case StepKind::kNegateMultiplyAdd:
+      return write_multiply_add(step.kind == StepKind::kNegateMultiplyAdd, to, v);
+    case StepKind::kAtLeast:
+    case StepKind::kAtMost:
+      return write_bound(step.kind == StepKind::kAtLeast, to, v);
     case StepKind::kSquare: {
       const Vector a = operand(0, v, 3);
       return vmulps(to, a, a);
@@ -717,6 +754,50 @@ void TileGenerator::write_float(const TileStep& step, const Vector& to, int v) {
     default:
       return;
   }
+}
+
+/// The instruction has three operands, of which the result takes the place of one.
+void TileGenerator::write_multiply_add(bool is_negated, const Vector& to, int v) {
+  const Vector a = operand(0, v, 3);
+  if (operand_groups_[2] >= 0 && vector_of(operand_groups_[2], v) == to) {
+    return with_operand(1, v, 2, [&](const auto& b) { is_negated ? vfnmadd231ps(to, a, b) : vfmadd231ps(to, a, b); });
+  }
+  const Vector b = operand(1, v, 2);
+  const bool is_b = b == to;
+  if (!is_b && !(a == to)) vmovaps(to, a);
+  with_operand(2, v, 1, [&](const auto& c) {
+    const Vector& other = is_b ? a : b;
+    is_negated ? vfnmadd213ps(to, other, c) : vfmadd213ps(to, other, c);
+  });
+}
+
+/// x where it is NaN: vmaxps and vminps give their last operand then.
+void TileGenerator::write_bound(bool is_lower, const Vector& to, int v) {
+  const Vector bound = operand(1, v, 2);
+  with_operand(0, v, 3, [&](const auto& x) { is_lower ? vmaxps(to, bound, x) : vminps(to, bound, x); });
+}
+
+void TileGenerator::write_choose_negative(const Vector& to, int v) {
+  const Vector which = operand(0, v, 3);
+  const Vector no = operand(2, v, 2);
+  if (is_wide_) vpmovd2m(k1, which);
+  with_operand(1, v, 1, [&](const auto& yes) {
+    if (is_wide_)
+      vblendmps(to | k1, no, yes);
+    else
+      vblendvps(to, no, yes, which);
+  });
+}
+
+/// Calls by_number(value, number) where the amount is a constant, which all processors shift by as fast as they add.
+template <class ByVector, class ByNumber>
+void TileGenerator::shift(int v, const ByVector& by_vector, const ByNumber& by_number) {
+  constexpr uint32_t kBits = 32;
+  const TileConstant* const amount = constant_of_[operands_[1]];
+  uint32_t number = kBits;
+  if (amount != nullptr) std::memcpy(&number, amount->element.data(), sizeof number);
+  if (number >= kBits) return binary(v, by_vector);
+  by_number(operand(0, v, 3), static_cast<uint8_t>(number));
 }
 
 /// Lanes become 1 where the comparison holds, else 0.
@@ -855,9 +936,13 @@ void TileGenerator::write_integer(const TileStep& step, const Vector& to, int v)
     case StepKind::kNot:
       return vxorps(to, operand(0, v, 3), constant(is_bool ? 1U : ~0U));
     case StepKind::kShiftLeft:
-      return binary(v, [&](const auto& a, const auto& b) { vpsllvd(to, a, b); });
+      return shift(
+          v, [&](const auto& a, const auto& b) { vpsllvd(to, a, b); },
+          [&](const Vector& a, uint8_t by) { vpslld(to, a, by); });
     case StepKind::kShiftRightLogical:
-      return binary(v, [&](const auto& a, const auto& b) { vpsrlvd(to, a, b); });
+      return shift(
+          v, [&](const auto& a, const auto& b) { vpsrlvd(to, a, b); },
+          [&](const Vector& a, uint8_t by) { vpsrld(to, a, by); });
     case StepKind::kShiftRightArithmetic:
       return binary(v, [&](const auto& a, const auto& b) { vpsravd(to, a, b); });
     case StepKind::kIsNotZero: {

@@ -9,6 +9,7 @@
 // (A small loop computes no more lanes of its block than it has, and repeats it: TileCode::repeat.)
 // 2. Calls come as early as they can. A vector function is called on one vector after the other, each time right behind
 //    the steps that only it needs: a call loses all vector registers, and what waits in memory waits long.
+// (Functions that have a recipe are no calls: their steps are like all others, and values stay where they are.)
 // 3. An instruction that has no step calls its kernel on the block, so the program falls into runs of steps, each
 //    strip by strip. Slots have 64 lanes, as they are in memory.
 // 4. Results are stored as they are computed; the second form of the code stores past the caches.
@@ -25,11 +26,13 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <vector>
 
 #include <xbyak/xbyak.h>
 
 #include "service/kernels/tile/tile_code.h"
+#include "service/kernels/tile/tile_recipes.h"
 #include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
@@ -63,6 +66,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_steps(size_t begin, size_t end);
   void write_step(size_t number);
   void order_steps(const std::vector<TileStep>& steps);
+  [[nodiscard]] std::span<const uint16_t> operands_of(size_t number) const;
   [[nodiscard]] size_t chain_begin(size_t called, size_t least) const;
   void write_call(size_t begin, size_t number);
   void write_kernel_call(size_t number);
@@ -73,6 +77,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   [[nodiscard]] size_t next_use(uint16_t reg, size_t after) const;
   [[nodiscard]] bool is_kept(uint16_t reg, size_t after) const;
   int take_group();
+  void make_room(size_t number);
   void load_group(uint16_t reg);
   void spill(uint16_t reg);
   void leave_registers(size_t from);
@@ -106,6 +111,11 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_integer_compare(const TileStep& step, const Vector& to, int v);
   void write_extreme(bool is_maximum, const Vector& to, const Vector& a, size_t b, int v);
   void write_select(const Vector& to, int v);
+  void write_multiply_add(bool is_negated, const Vector& to, int v);
+  void write_bound(bool is_lower, const Vector& to, int v);
+  void write_choose_negative(const Vector& to, int v);
+  template <class ByVector, class ByNumber>
+  void shift(int v, const ByVector& by_vector, const ByNumber& by_number);
   void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
   void choose_where(const Vector& to, const Vector& no, const Vector& yes, const Vector& a, const Xbyak::Operand& b,
                     uint8_t predicate);
@@ -113,7 +123,10 @@ class TileGenerator : private Xbyak::CodeGenerator {
 
   static constexpr int kTemporaries = 4;
 
-  const TileProgram& program_;
+  const int own_registers_;          ///< of the program that was given: only these have memory
+  const size_t given_instructions_;  ///< of that program
+  const ExpandedProgram expanded_;
+  const TileProgram& program_;  ///< with recipes as steps
   const TileCode::Options options_;
   const bool is_wide_;  ///< vectors of 64 bytes
   const int lanes_;     ///< of a vector

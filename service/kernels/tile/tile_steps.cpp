@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/kernels/elementwise/scalar/vector_functions.h"
+#include "service/kernels/tile/tile_recipes.h"
 
 namespace meshd::kernels {
 namespace {
@@ -105,6 +106,7 @@ bool find_order(ScalarKernel kernel, DType dtype, CpuLevel level, TileStep& step
 TileStep step_of(const TileProgram& program, const TileInstruction& instruction, CpuLevel level) {
   TileStep step;
   const ScalarOp op = instruction.op;
+  step.operand_count = operand_count(op);
   const DType in = program.registers[instruction.operands[op == ScalarOp::kSelect ? 1 : 0]];
   const DType out = program.registers[instruction.result];
   if (lane_form(in) == LaneForm::kNone || lane_form(out) == LaneForm::kNone) return step;
@@ -133,6 +135,9 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
     if (step.kind == StepKind::kKernel) {
       step.function = vector_function(op, level);
       if (step.function != nullptr) step.kind = StepKind::kFunction;
+      // Only where loops are compiled to the same: others may choose another one of several NaNs.
+      if (step.function != nullptr) step.recipe = find_recipe(op);
+      if (step.recipe != nullptr) step.kind = StepKind::kRecipe;
     }
     if (step.kind == StepKind::kMove || step.kind == StepKind::kSelect) step.rounds = false;
     if ((step.kind == StepKind::kAdd || step.kind == StepKind::kMultiply) &&

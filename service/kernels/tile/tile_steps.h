@@ -24,6 +24,7 @@ LaneForm lane_form(tensor::DType dtype);
 enum class StepKind : uint8_t {
   kKernel,    ///< none: the interpreter's kernel is called on a block of lanes in memory
   kFunction,  ///< a vector function of one or two operands
+  kRecipe,    ///< of one operand; becomes a run of the other steps (tile_recipes.h)
   kMove,
   kSelect,
   kToFloat,  ///< of an integer
@@ -52,13 +53,24 @@ enum class StepKind : uint8_t {
   kShiftLeft,
   kShiftRightLogical,
   kShiftRightArithmetic,
+  // Of recipes alone, by the names of their machine (float_recipes.h).
+  kMultiplyAdd,
+  kNegateMultiplyAdd,
+  kAtLeast,
+  kAtMost,
+  kChooseNegative,
 };
+
+/// A function of float_recipes.h (tile_recipes.h).
+struct Recipe;
 
 enum class LaneFamily : uint8_t { kFloat, kSigned, kUnsigned };
 
 struct TileStep {
   StepKind kind = StepKind::kKernel;
   LaneFamily family = LaneFamily::kFloat;
+  const Recipe* recipe = nullptr;  ///< of kRecipe
+  int operand_count = 0;
   ScalarOp comparison = ScalarOp::kCompareEq;  ///< kCompare: kCompareEq to kCompareGe
   const void* function = nullptr;
   bool rounds = false;  ///< the result is rounded to bfloat16

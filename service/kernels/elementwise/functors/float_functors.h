@@ -331,6 +331,11 @@ template <class T>
 struct Tanh {
   static T apply(T x) { return std::tanh(x); }
 };
+template <>
+struct Tanh<float> {
+  static float apply(float x) { return tanh_of<false>(x); }
+  static float apply_fma(float x) { return tanh_of<true>(x); }
+};
 template <class T>
 struct Erfc {
   static T apply(T x) { return std::erfc(x); }

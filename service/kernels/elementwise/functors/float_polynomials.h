@@ -1,9 +1,9 @@
 // Exponentials and logarithms as polynomials, for loops that the compiler vectorises: no branches, no tables. With FMA
-// (levels kV3 and kV4) a product and a sum are one rounding, else two; the bits of one level are the same in loops and
-// in generated code. Largest errors in units in the last place, over 2 million floats and 450,000 doubles:
-//   exp_of       float 0.95, 0.96 with FMA   double 0.97 with FMA, else the library's
+// (levels kV3 and kV4) a product and a sum are one rounding, else two. Those of floats that generated code computes
+// itself are float_recipes.h's. Largest errors in units in the last place, over 2 million floats and 450,000 doubles:
+//   exp_of       double 0.97 with FMA, else the library's
 //   log_of       float 0.77
-//   logistic_of  float 2.1, 1.4 with FMA     double 2.2, 1.4 with FMA
+//   logistic_of  double 2.2, 1.4 with FMA
 //   power_of     float 0.501
 //   erf_of       float 0.501
 // The last two compute in double, as far as a float needs it. Polynomials are minimax ones of the relative error
@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+
+#include "service/kernels/elementwise/functors/float_recipes.h"
 
 namespace meshd::kernels {
 
@@ -38,48 +40,37 @@ template <bool kFma, class T, class... Rest>
   return multiply_add<kFma>(polynomial<kFma>(x, rest...), x, first);
 }
 
-/// Adding it leaves a whole number, |x| below 2^22 (float) or 2^51 (double), in the low bits of the sum: numbers this
-/// large have no bits behind the point.
-template <class T>
-inline constexpr T kNoFraction = sizeof(T) == 4 ? T{0x1.8p23} : T{0x1.8p52};
+/// Adding it leaves a whole number, |x| below 2^51, in the low bits of the sum: numbers this large have no bits behind
+/// the point.
+inline constexpr double kNoFraction = 0x1.8p52;
 
 /// (1 + p) 2^k for the k that is in the low bits of `shifted`, in two steps, so that results below the normal range are
-/// rounded once and those above it are infinite: k has one exponent bit more than T.
-template <class T>
-[[gnu::always_inline]] inline T scaled_up(T p, T shifted) {
-  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  constexpr int kMantissaBits = std::numeric_limits<T>::digits - 1;
-  constexpr Bits kBias = std::numeric_limits<T>::max_exponent - 1;
-  constexpr Bits kStep = (kBias + 1) / 2;
-  const bool is_small = shifted < kNoFraction<T>;
-  const Bits bias = is_small ? kBias + kStep : kBias - kStep;
-  const T step = is_small ? std::bit_cast<T>((kBias - kStep) << kMantissaBits)
-                          : std::bit_cast<T>((kBias + kStep) << kMantissaBits);
-  return (1 + p) * std::bit_cast<T>((std::bit_cast<Bits>(shifted) + bias) << kMantissaBits) * step;
+/// rounded once and those above it are infinite: k has one exponent bit more than a double.
+[[gnu::always_inline]] inline double scaled_up(double p, double shifted) {
+  constexpr int kMantissaBits = std::numeric_limits<double>::digits - 1;
+  constexpr uint64_t kBias = std::numeric_limits<double>::max_exponent - 1;
+  constexpr uint64_t kStep = (kBias + 1) / 2;
+  const bool is_small = shifted < kNoFraction;
+  const uint64_t bias = is_small ? kBias + kStep : kBias - kStep;
+  const double step = is_small ? std::bit_cast<double>((kBias - kStep) << kMantissaBits)
+                               : std::bit_cast<double>((kBias + kStep) << kMantissaBits);
+  return (1 + p) * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + bias) << kMantissaBits) * step;
 }
 
-/// e^x = 2^k e^r with k whole and |r| at most log(2) / 2 (Cody and Waite: log 2 in two parts, so that r is nearly
-/// exact); e^r = 1 + r + r^2 q(r).
 template <bool kFma>
 [[gnu::always_inline]] inline float exp_of(float x) {
-  const float low = x < -104.0F ? -104.0F : x;  // NaN stays
-  const float in = low > 89.0F ? 89.0F : low;
-  const float shifted = multiply_add<kFma>(in, 0x1.715476p0F, kNoFraction<float>);
-  const float k = shifted - kNoFraction<float>;
-  const float r = multiply_add<kFma>(k, -0x1.7f7d1cp-20F, multiply_add<kFma>(k, -0x1.62e4p-1F, in));
-  const float q =
-      polynomial<kFma>(r, 0.5F, 0x1.555556p-3F, 0x1.55548p-5F, 0x1.11107ep-7F, 0x1.6d9656p-10F, 0x1.a1b7ep-13F);
-  const float p = multiply_add<kFma>(r * r, q, r);
-  return scaled_up(p, shifted);
+  FloatMachine<kFma> machine;
+  return exp_recipe(machine, x);
 }
 
+/// e^x as in float_recipes.h, with more terms.
 template <bool kFma>
 [[gnu::always_inline]] inline double exp_of(double x) {
   if constexpr (!kFma) return std::exp(x);
   const double low = x < -746.0 ? -746.0 : x;
   const double in = low > 710.0 ? 710.0 : low;
-  const double shifted = std::fma(in, 0x1.71547652b82fep0, kNoFraction<double>);
-  const double k = shifted - kNoFraction<double>;
+  const double shifted = std::fma(in, 0x1.71547652b82fep0, kNoFraction);
+  const double k = shifted - kNoFraction;
   const double r = std::fma(k, -0x1.abc9e3b39803fp-56, std::fma(k, -0x1.62e42fefa39efp-1, in));
   const double q =
       polynomial<true>(r, 0.5, 0x1.555555555555cp-3, 0x1.555555555555ep-5, 0x1.111111110ebc8p-7, 0x1.6c16c16c135bfp-10,
@@ -109,18 +100,29 @@ template <bool kFma>
   return x > 0 && x < kInfinity ? log : edge;
 }
 
-/// 1 / (1 + e^-x), through e^-|x| so that tails keep their precision. With FMA the quotient gets back what rounding the
-/// denominator and the division lost.
-template <bool kFma, class T>
-[[gnu::always_inline]] inline T logistic_of(T x) {
-  const T e = exp_of<kFma>(-std::fabs(x));
-  const T numerator = x < 0 ? e : T{1};
-  const T denominator = 1 + e;
-  const T quotient = numerator / denominator;
+template <bool kFma>
+[[gnu::always_inline]] inline float logistic_of(float x) {
+  FloatMachine<kFma> machine;
+  return logistic_recipe(machine, x);
+}
+
+/// As logistic_recipe().
+template <bool kFma>
+[[gnu::always_inline]] inline double logistic_of(double x) {
+  const double e = exp_of<kFma>(-std::fabs(x));
+  const double numerator = x < 0 ? e : 1.0;
+  const double denominator = 1 + e;
+  const double quotient = numerator / denominator;
   if constexpr (!kFma) return quotient;
-  const T lost = e - (denominator - 1);
-  const T rest = std::fma(-quotient, lost, std::fma(-quotient, denominator, numerator));
+  const double lost = e - (denominator - 1);
+  const double rest = std::fma(-quotient, lost, std::fma(-quotient, denominator, numerator));
   return std::fma(rest, x < 0 ? 1 - quotient : quotient, quotient);
+}
+
+template <bool kFma>
+[[gnu::always_inline]] inline float tanh_of(float x) {
+  FloatMachine<kFma> machine;
+  return tanh_recipe(machine, x);
 }
 
 /// All ones where `condition` holds: several conditions joined by bits are no branches to the compiler.
@@ -153,8 +155,8 @@ template <bool kFma>
 [[gnu::always_inline]] inline float exp2_of(double x) {
   const double low = x < -160 ? -160 : x;
   const double in = low > 160 ? 160 : low;
-  const double shifted = in + kNoFraction<double>;
-  const double r = in - (shifted - kNoFraction<double>);
+  const double shifted = in + kNoFraction;
+  const double r = in - (shifted - kNoFraction);
   const double e =
       polynomial<kFma>(r, 0x1.ffffffffabbb6p-1, 0x1.62e42ff116242p-1, 0x1.ebfbe0a4bf5b3p-3, 0x1.c6b08aaf31573p-5,
                        0x1.3b29dc404cc60p-7, 0x1.5d8a708532d62p-10, 0x1.446a2038552f2p-13, 0x1.fe1788f3cc4acp-17);

@@ -10,7 +10,6 @@
 extern "C" {
 __attribute__((simd("notinbranch"))) float expm1f(float) noexcept;
 __attribute__((simd("notinbranch"))) float log1pf(float) noexcept;
-__attribute__((simd("notinbranch"))) float tanhf(float) noexcept;
 __attribute__((simd("notinbranch"))) float erfcf(float) noexcept;
 __attribute__((simd("notinbranch"))) float sinhf(float) noexcept;
 __attribute__((simd("notinbranch"))) float coshf(float) noexcept;
