@@ -66,7 +66,8 @@ class Check {
   bool check_schema() {
     report_.schema_version = number("PRAGMA user_version");
     const auto newest = static_cast<int64_t>(migrations().size());
-    if (report_.schema_version == newest) return true;
+    report_.has_counts = report_.schema_version == newest;
+    if (report_.has_counts) return true;
     wrong(fmt::format("the schema is version {}, this build checks {}{}", report_.schema_version, newest,
                       report_.schema_version < newest ? "; start a server on a copy of the folder, which migrates it"
                                                       : "; use a newer build"));

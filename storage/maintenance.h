@@ -13,6 +13,7 @@ namespace meshd::storage {
 /// What a check found.
 struct CheckReport {
   int64_t schema_version = 0;
+  bool has_counts = false;  ///< the rows were read; else the numbers below say nothing of them
   int64_t arrays = 0;
   int64_t shards = 0;
   int64_t bytes = 0;    ///< of shards, read and compared with their checksums

@@ -14,9 +14,12 @@ namespace {
 constexpr double kMegabyte = 1e6;
 
 void print_counts(const storage::CheckReport& report) {
-  std::printf("schema: %lld, arrays: %lld, shards: %lld, %.1f MB\n", static_cast<long long>(report.schema_version),
-              static_cast<long long>(report.arrays), static_cast<long long>(report.shards),
-              static_cast<double>(report.bytes) / kMegabyte);
+  std::printf("schema: %lld", static_cast<long long>(report.schema_version));
+  if (report.has_counts) {
+    std::printf(", arrays: %lld, shards: %lld, %.1f MB", static_cast<long long>(report.arrays),
+                static_cast<long long>(report.shards), static_cast<double>(report.bytes) / kMegabyte);
+  }
+  std::printf("\n");
 }
 
 }  // namespace

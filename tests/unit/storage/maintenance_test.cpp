@@ -62,6 +62,7 @@ TEST_F(Maintenance, sound_folder_has_no_problems) {
   const CheckReport report = check(*files_, data_);
   EXPECT_EQ(report.problem_count, 0) << report.problems[0];
   EXPECT_EQ(report.schema_version, static_cast<int64_t>(migrations().size()));
+  EXPECT_TRUE(report.has_counts);
   EXPECT_EQ(report.arrays, 1);
   EXPECT_EQ(report.shards, 1);
   EXPECT_EQ(report.bytes, 6);
@@ -108,6 +109,7 @@ TEST_F(Maintenance, row_that_names_no_row_is_found) {
 TEST_F(Maintenance, other_schema_is_named_and_not_looked_into) {
   execute("PRAGMA user_version = 1");
   EXPECT_NE(problem().find("the schema is version 1, this build checks"), std::string::npos);
+  EXPECT_FALSE(check(*files_, data_).has_counts);
 }
 
 TEST_F(Maintenance, file_of_no_array_is_counted_and_no_problem) {
