@@ -89,7 +89,7 @@ def rendered(guide, guides):
 
     body = re.sub(r"<h([1-4])>(.*?)</h\1>", heading, body, flags=re.S)
     parts = re.split(r'(?=<h[23] id=")', body)
-    search.append(["guide", guide.title, guide.address, guide.about + " " + plain(parts[0])[:600]])
+    search.append(["guide", guide.title, guide.address, guide.about.replace("`", "") + " " + plain(parts[0])[:600]])
     for part in parts[1:]:
         name, title = re.match(r'<h[23] id="([^"]*)">(.*?)<a class="anchor"', part, re.S).groups()
         search.append(["guide", f"{plain(title)} · {guide.title}", f"{guide.address}#{name}", plain(re.sub(r"<h[23].*?</h[23]>", "", part, flags=re.S))[:600]])

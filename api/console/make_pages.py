@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import pathlib
+import re
 import sys
 
 import yaml
@@ -26,6 +27,10 @@ e = html.escape
 
 def links(items):
     return "<ul>" + "".join(f'<li><a href="{e(href)}">{e(text)}</a></li>' for href, text in items) + "</ul>"
+
+
+def with_code(text):
+    return re.sub("`([^`]+)`", r"<code>\1</code>", e(text))
 
 
 class Site:
@@ -59,14 +64,14 @@ class Site:
         return "".join(out) + "</ul>"
 
     def make(self):
-        cards = "".join(f'<li><a href="{g.address}"><strong>{e(g.title)}</strong><span>{e(g.about)}</span></a></li>' for g in self.guides)
+        cards = "".join(f'<li><a href="{g.address}"><strong>{e(g.title)}</strong><span>{with_code(g.about)}</span></a></li>' for g in self.guides)
         more = "<h2>Reference</h2>" + links((href, {"API": "API reference"}.get(name, name)) for name, href in AREAS[1:])
         self.page("/", "Guides", "Documentation", "Sharded arrays and array programs over HTTP", self.guide_list() + more,
                   (self.here / "home.html").read_text().replace("{{guides}}", cards))
         for guide in self.guides:
             contents, main, search = guides.rendered(guide, self.guides)
             self.search += search
-            self.page(guide.address, "Guides", guide.title, guide.about, self.guide_list(guide, contents) + more, main)
+            self.page(guide.address, "Guides", guide.title, guide.about.replace("`", ""), self.guide_list(guide, contents) + more, main)
         reference = Reference(self.contract)
         groups, main = reference.page()
         self.search += reference.search
