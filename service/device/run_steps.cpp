@@ -113,9 +113,9 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.begin = work_items.begin;
   call.end = work_items.end;
   call.checkpoint = &checkpoint;
-  if (step.kernel->scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
+  if (step.kernel->scratch_bytes > 0) call.scratch = scratch_ + lane * step.kernel->scratch_bytes;
   if (step.kernel->workspace_bytes > 0) {
-    call.workspace = scratch_ + plan().threads * plan().scratch_bytes + shard * step.kernel->workspace_bytes;
+    call.workspace = scratch_ + plan().shared_scratch_bytes + shard * step.kernel->workspace_bytes;
   }
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
   step.kernel->run(call);
@@ -210,12 +210,13 @@ RunImpl::Next RunImpl::shards_done(const compile::Step& step) {
 SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards,
                        int lanes, double estimated_ns)
     : run_(std::move(run)), step_(step) {
-  for (int lane = lanes; lane-- > 0;) free_lanes_.push_back(lane);
   int64_t all_work_items = 0;
   for (const int32_t shard : shards) {
     const RunImpl::WorkItems own = run_->work_items_of(step, shard);
     all_work_items += own.end - own.begin;
   }
+  // Each lane has scratch of its own; the plan has no more than this of it.
+  for (auto lane = static_cast<int>(std::min<int64_t>(lanes, all_work_items)); lane-- > 0;) free_lanes_.push_back(lane);
   const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
   const std::vector<int64_t>& barriers = step.kernel->barriers;
   for (size_t i = 0; i <= barriers.size(); ++i) {

@@ -58,7 +58,7 @@ class PlanMaker {
       // Nothing is known to be left; processes would compute with other bytes if something were.
       plan_->shares_between_devices = plan_->shares_between_devices || reads_other_shards(*plan_);
     }
-    if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
+    if (options_.small_whiles) add_scratch(core::round_up(find_small_whiles(*plan_), tensor::kBufferAlignment), 1);
     finish_memory();
     plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);
     return plan_;
@@ -163,7 +163,12 @@ class PlanMaker {
     ns_of_table_[from.table] += step.estimated_ns / count;
     step.flops = from.kernel.flops;
     step.bytes = from.kernel.bytes;
-    scratch_ = std::max(scratch_, from.kernel.scratch_bytes);
+    if (from.kernel.scratch_bytes > 0) {
+      int64_t& scratch = from.kernel.scratch_bytes;
+      scratch = core::round_up(scratch, tensor::kBufferAlignment);
+      const int64_t work_items = core::checked_mul(from.kernel.work_count, builder_.tables[from.table].count());
+      add_scratch(scratch, std::min<int64_t>(plan_->threads, work_items));
+    }
     if (from.kernel.workspace_bytes > 0) {
       int64_t& workspace = from.kernel.workspace_bytes;
       workspace = core::round_up(workspace, tensor::kBufferAlignment);
@@ -272,6 +277,11 @@ class PlanMaker {
     }
   }
 
+  void add_scratch(int64_t of_call, int64_t calls_at_once) {
+    scratch_ = std::max(scratch_, of_call);
+    shared_scratch_ = std::max(shared_scratch_, core::checked_mul(of_call, calls_at_once));
+  }
+
   void finish_memory() {
     // Constants begin at an address that is a multiple of the alignment, whatever the address of the vector's memory
     // is.
@@ -286,9 +296,10 @@ class PlanMaker {
     plan_->memory.constants = static_cast<int64_t>(size);
     plan_->memory.arena = assignment_.arena_bytes;
     plan_->memory.device_arena = assignment_.device_arena_bytes;
-    plan_->scratch_bytes = core::round_up(scratch_, tensor::kBufferAlignment);
+    plan_->scratch_bytes = scratch_;
+    plan_->shared_scratch_bytes = shared_scratch_;
     plan_->workspace_bytes = workspace_;
-    plan_->memory.scratch = sum({plan_->scratch_bytes * plan_->threads, workspaces_});
+    plan_->memory.scratch = sum({shared_scratch_, workspaces_});
     const PlanMemory& memory = plan_->memory;
     plan_->peak_bytes = sum({memory.arguments, memory.arena, memory.own, memory.scratch});
     // Asked for later, and then it fits.
@@ -312,6 +323,7 @@ class PlanMaker {
   std::map<int, std::shared_ptr<const sharding::MeshView>> shared_views_;
   std::map<TableId, double> ns_of_table_;  // of one shard
   int64_t scratch_ = 0;                    // of one call
+  int64_t shared_scratch_ = 0;             // of the calls of a step that run at once
   int64_t workspace_ = 0;                  // of one shard
   int64_t workspaces_ = 0;                 // of all shards of a step
 };

@@ -317,7 +317,9 @@ struct Plan {
   /// by flat device: its part of the estimated work; a shared shard is its first device's
   std::vector<double> device_share;
   int threads = 1;
-  int64_t scratch_bytes = 0;    ///< of one kernel call, a multiple of 64
+  int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
+  /// Of all calls of a step that run at once: as many as there are threads, or work items where these are fewer.
+  int64_t shared_scratch_bytes = 0;
   int64_t workspace_bytes = 0;  ///< of one execution of a kernel on one shard, a multiple of 64
   PlanMemory memory;
   /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that a run holds.

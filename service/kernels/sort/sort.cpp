@@ -16,21 +16,18 @@ namespace {
 
 constexpr int64_t kWorkItemElements = 16 << 10;
 constexpr int64_t kLinesAtOnce = 16;  // interleaved lines that are packed together: a cache line of four-byte elements
-constexpr int64_t kPackedBytes = 4 << 20;      // at most, unless one line is larger
-constexpr int64_t kOrderBytesPerElement = 32;  // see LineScratch
+constexpr int64_t kPackedBytes = 4 << 20;  // at most, unless one line is larger
 constexpr int kIndexBits = 32;
 
-// Memory for the order of one line, in three parts: 16, 8 and 8 bytes an element.
-struct LineScratch {
-  std::byte* wide;
-  uint64_t* keys;
-  int64_t* order;
+// Memory for the order of one line: what is sorted, and as much again for the sort, each of so many bytes an element.
+// The second half has the keys before that, and the order behind it.
+constexpr int64_t kNarrowBytes = 8;
+constexpr int64_t kWideBytes = 16;
 
-  LineScratch(std::byte* memory, int64_t length)
-      : wide(memory),
-        keys(reinterpret_cast<uint64_t*>(memory + 16 * length)),
-        order(reinterpret_cast<int64_t*>(memory + 24 * length)) {}
-};
+template <typename T>
+T* second_half(std::byte* memory, int64_t length) {
+  return reinterpret_cast<T*>(memory + static_cast<int64_t>(sizeof(T)) * length);
+}
 
 constexpr int64_t kElementsBetweenCheckpoints = int64_t{1} << 18;
 
@@ -87,25 +84,23 @@ class Sort::Lines {
 
   // `from` and `to`: a contiguous line of each operand.
   void sort_line(const std::byte* const* from, std::byte* const* to, std::byte* memory) {
-    const LineScratch scratch(memory, sort_.spec_.length);
     if (sort_.keys_ && sort_.elem_sizes_.size() == 1 && sort_.keys_->size() == 1) {
       const SortKey& key = sort_.keys_->front();
-      const bool done =
-          sort_.elem_sizes_[0] == 1 ? sort_elements(key, from[0], to[0], reinterpret_cast<uint8_t*>(scratch.wide),
-                                                    reinterpret_cast<uint8_t*>(scratch.keys))
-          : sort_.elem_sizes_[0] == 8
-              ? sort_elements(key, from[0], to[0], scratch.keys, reinterpret_cast<uint64_t*>(scratch.order))
-              : sort_elements(key, from[0], to[0], reinterpret_cast<uint32_t*>(scratch.wide),
-                              reinterpret_cast<uint32_t*>(scratch.keys));
+      const bool done = sort_.elem_sizes_[0] == 1   ? sort_elements<uint8_t>(key, from[0], to[0], memory)
+                        : sort_.elem_sizes_[0] == 8 ? sort_elements<uint64_t>(key, from[0], to[0], memory)
+                                                    : sort_elements<uint32_t>(key, from[0], to[0], memory);
       if (done) return;
     }
-    if (!sort_.keys_ || !order_by_keys(from, scratch)) {
+    const int64_t length = sort_.spec_.length;
+    // Keys and the order have 8 bytes an element, in the second half whatever is sorted.
+    auto* const order = reinterpret_cast<int64_t*>(memory + sort_.sorted_bytes() * length);
+    if (!sort_.keys_ || !order_by_keys(from, memory, order)) {
       comparator_.set_lines(from);
-      const auto count = static_cast<size_t>(sort_.spec_.length);
-      merge_sort(comparator_, {scratch.order, count}, {reinterpret_cast<int64_t*>(scratch.wide), count});
+      const auto count = static_cast<size_t>(length);
+      merge_sort(comparator_, {order, count}, {reinterpret_cast<int64_t*>(memory), count});
     }
     for (size_t k = 0; k < sort_.elem_sizes_.size(); ++k)
-      permute(from[k], to[k], scratch.order, sort_.spec_.length, sort_.elem_sizes_[k], checkpoint_);
+      permute(from[k], to[k], order, length, sort_.elem_sizes_[k], checkpoint_);
   }
 
  private:
@@ -117,8 +112,10 @@ class Sort::Lines {
 
   // One operand: sorting its keys is sorting it, where equal keys are equal elements.
   template <typename T>
-  bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, T* keys, T* spare) {
+  bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, std::byte* memory) {
     const int64_t count = sort_.spec_.length;
+    T* const keys = reinterpret_cast<T*>(memory);
+    T* const spare = second_half<T>(memory, count);
     const KeyFacts facts = build_keys(key, from, count, keys);
     if (!facts.is_exact || (facts.has_nan && key.nan_is_unordered)) return false;
     sort_integers(keys, spare, count);
@@ -128,26 +125,25 @@ class Sort::Lines {
 
   // The order of a line by its keys, the index last: so equal keys keep their order. False where the comparator is no
   // order of keys.
-  bool order_by_keys(const std::byte* const* from, const LineScratch& scratch) {
+  bool order_by_keys(const std::byte* const* from, std::byte* memory, int64_t* order) {
     const std::vector<SortKey>& keys = *sort_.keys_;
     const int64_t count = sort_.spec_.length;
-    int bits = kIndexBits;
-    for (const SortKey& key : keys) bits += bit_count(key);
-    if (bits > 128 || count > int64_t{UINT32_MAX}) return order_by_columns(from, scratch);
-    if (bits <= 64) {
-      auto* packed = reinterpret_cast<uint64_t*>(scratch.wide);
+    if (sort_.key_bits() > 128 || count > int64_t{UINT32_MAX}) return order_by_columns(from, order);
+    auto* const column = reinterpret_cast<uint64_t*>(order);
+    if (sort_.key_bits() <= 64) {
+      auto* packed = reinterpret_cast<uint64_t*>(memory);
       std::fill_n(packed, count, uint64_t{0});
       for (const SortKey& key : keys) {
-        if (!build_column(key, from, scratch.keys)) return false;
+        if (!build_column(key, from, column)) return false;
         const int shift = bit_count(key);
-        for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << shift | scratch.keys[i];
+        for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << shift | column[i];
       }
       for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << kIndexBits | static_cast<uint64_t>(i);
-      vector_sort(packed, packed + count, count, checkpoint_);
-      for (int64_t i = 0; i < count; ++i) scratch.order[i] = static_cast<int64_t>(packed[i] & UINT32_MAX);
+      vector_sort(packed, second_half<uint64_t>(memory, count), count, checkpoint_);
+      for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int64_t>(packed[i] & UINT32_MAX);
       return true;
     }
-    auto* packed = reinterpret_cast<Wide128*>(scratch.wide);
+    auto* packed = reinterpret_cast<Wide128*>(memory);
     std::fill_n(packed, count, Wide128{});
     const auto shift_in = [&](int64_t i, uint64_t value, int shift) {
       Wide128& wide = packed[i];
@@ -158,19 +154,18 @@ class Sort::Lines {
       }
     };
     for (const SortKey& key : keys) {
-      if (!build_column(key, from, scratch.keys)) return false;
+      if (!build_column(key, from, column)) return false;
       const int shift = bit_count(key);
-      for (int64_t i = 0; i < count; ++i) shift_in(i, scratch.keys[i], shift);
+      for (int64_t i = 0; i < count; ++i) shift_in(i, column[i], shift);
     }
     for (int64_t i = 0; i < count; ++i) shift_in(i, static_cast<uint64_t>(i), kIndexBits);
-    // Keys and order are next to each other, and not needed yet.
-    vector_sort(packed, reinterpret_cast<Wide128*>(scratch.keys), count, checkpoint_);
-    for (int64_t i = 0; i < count; ++i) scratch.order[i] = static_cast<int64_t>(packed[i].low & UINT32_MAX);
+    vector_sort(packed, second_half<Wide128>(memory, count), count, checkpoint_);
+    for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int64_t>(packed[i].low & UINT32_MAX);
     return true;
   }
 
   // More keys than fit beside an index.
-  bool order_by_columns(const std::byte* const* from, const LineScratch& scratch) {
+  bool order_by_columns(const std::byte* const* from, int64_t* order) {
     const std::vector<SortKey>& keys = *sort_.keys_;
     const int64_t count = sort_.spec_.length;
     columns_.resize(keys.size());
@@ -178,9 +173,9 @@ class Sort::Lines {
       columns_[k].resize(static_cast<size_t>(count));
       if (!build_column(keys[k], from, columns_[k].data())) return false;
     }
-    for (int64_t i = 0; i < count; ++i) scratch.order[i] = i;
+    for (int64_t i = 0; i < count; ++i) order[i] = i;
     int64_t comparisons = 0;
-    std::stable_sort(scratch.order, scratch.order + count, [&](int64_t a, int64_t b) {
+    std::stable_sort(order, order + count, [&](int64_t a, int64_t b) {
       if (++comparisons % kElementsBetweenCheckpoints == 0) core::pass(checkpoint_);
       for (const std::vector<uint64_t>& column : columns_) {
         const uint64_t left = column[static_cast<size_t>(a)];
@@ -215,7 +210,7 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
     line_elem_bytes += elem_sizes_.back();
   }
   if (spec_.outer == 0 || spec_.length == 0 || spec_.inner == 0) return;
-  order_bytes_ = core::round_up(core::checked_mul(spec_.length, kOrderBytesPerElement), 64);
+  order_bytes_ = core::round_up(core::checked_mul(spec_.length, 2 * sorted_bytes()), 64);
   if (spec_.inner == 1) {
     lines_per_work_item_ = std::max<int64_t>(1, kWorkItemElements / spec_.length);
     work_count_ = core::ceil_div(spec_.outer, lines_per_work_item_);
@@ -230,6 +225,14 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
   }
   scratch_bytes_ = order_bytes_ + packed_bytes_;
 }
+
+int Sort::key_bits() const {
+  int bits = kIndexBits;
+  for (const SortKey& key : *keys_) bits += bit_count(key);
+  return bits;
+}
+
+int64_t Sort::sorted_bytes() const { return keys_ && key_bits() > 64 ? kWideBytes : kNarrowBytes; }
 
 void Sort::run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
                int64_t end, core::Checkpoint* checkpoint) const {

@@ -40,6 +40,11 @@ class Sort {
  private:
   class Lines;
 
+  /// Of the keys of an element and its index.
+  [[nodiscard]] int key_bits() const;
+  /// Bytes of an element of what is sorted to get the order of a line.
+  [[nodiscard]] int64_t sorted_bytes() const;
+
   SortSpec spec_;
   std::optional<std::vector<SortKey>> keys_;
   std::vector<int64_t> elem_sizes_;

@@ -1,6 +1,12 @@
 // Liveness, sharing of memory, donation, and bytes that are known before the run.
-#include <functional>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include "service/compile/pipeline.h"
+#include "service/compile/stages.h"
 #include "tests/unit/device/engine_support.h"
 
 namespace meshd::test {
@@ -38,6 +44,47 @@ TEST(PlanStorage, peak_is_what_the_run_allocates) {
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out.stats.peak_bytes, plan->peak_bytes);
   EXPECT_EQ(out.stats.allocated_bytes, plan->memory.run_bytes());
+}
+
+/// Lines of 2^16 floats, sorted: each is a work item with scratch of its own.
+compile::PlanRef sort_plan(int lines, int threads) {
+  const std::string text = fmt::format(R"(func.func @main(%x: tensor<{0}x65536xf32>) -> tensor<{0}x65536xf32> {{
+  %0 = "stablehlo.sort"(%x) <{{dimension = 1 : i64, is_stable = true}}> ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }}) : (tensor<{0}x65536xf32>) -> tensor<{0}x65536xf32>
+  return %0 : tensor<{0}x65536xf32>
+}})",
+                                       lines);
+  const compile::LowerRequest request;
+  const auto parsed = compile::Compiler(1, 8).parse("stablehlo", text);
+  compile::PlanOptions options;
+  options.threads = threads;
+  return compile::make_plan(compile::partition_for(compile::propagate_for(*parsed, request), request), options);
+}
+
+TEST(PlanStorage, scratch_is_for_the_calls_that_run_at_once) {
+  constexpr int64_t kOfLine = 16 * 65536;  // eight bytes an element, and as much again
+  EXPECT_EQ(sort_plan(1, 1)->memory.scratch, kOfLine);
+  EXPECT_EQ(sort_plan(1, 8)->memory.scratch, kOfLine) << "one work item is one thread's";
+  EXPECT_EQ(sort_plan(3, 8)->memory.scratch, 3 * kOfLine);
+  EXPECT_EQ(sort_plan(64, 8)->memory.scratch, 8 * kOfLine);
+}
+
+TEST(PlanStorage, work_items_on_more_threads_than_there_are_items_have_their_own_scratch) {
+  std::mt19937 random(3);
+  for (const int lines : {1, 2, 3, 17}) {
+    const compile::PlanRef plan = sort_plan(lines, 4);
+    Floats in(static_cast<size_t>(lines) * 65536);
+    for (float& x : in) x = std::normal_distribution<float>()(random);
+    Floats sorted = in;
+    for (auto line = sorted.begin(); line != sorted.end(); line += 65536) std::sort(line, line + 65536);
+    Bench bench({.device_count = 8, .threads = 4});
+    const auto out = bench.run(plan, {bench.shards<float>({in})});
+    ASSERT_TRUE(out.ok());
+    EXPECT_EQ(output<float>(out)[0], sorted);
+  }
 }
 
 TEST(PlanStorage, donated_argument_becomes_the_result) {
