@@ -89,8 +89,8 @@ TEST(ScalarMath, float32_functions_are_within_four_ulp) {
 
 // Those that loops compute with polynomials of their own, or through double (float_functors.h).
 TEST(ScalarMath, most_float32_functions_are_the_nearest_float_or_its_neighbour) {
-  constexpr std::array kClose = {"exponential", "log", "sqrt", "rsqrt", "cbrt", "sine",
-                                 "cosine",      "tan", "tanh", "erf", "asin",  "acos", "atan"};
+  constexpr std::array kClose = {"exponential", "log",  "sqrt", "rsqrt", "cbrt", "sine", "cosine",
+                                 "tan",         "tanh", "erf",  "asin",  "acos", "atan"};
   std::vector<UnaryCase<float, double>> cases = unary_cases<float, double>();
   std::erase_if(
       cases, [&](const auto& each) { return std::find(kClose.begin(), kClose.end(), name(each.op)) == kClose.end(); });
