@@ -19,16 +19,6 @@
 
 namespace meshd::kernels {
 
-/// a * b + c
-template <bool kFma, class T>
-[[gnu::always_inline]] inline T multiply_add(T a, T b, T c) {
-  if constexpr (kFma) {
-    return std::fma(a, b, c);
-  } else {
-    return a * b + c;
-  }
-}
-
 /// first + rest[0] x + rest[1] x^2 + ... by Horner's rule. No loop: the loop around it must have none to be vectorised.
 template <bool kFma, class T>
 [[gnu::always_inline]] inline T polynomial(T /*x*/, T first) {

@@ -15,6 +15,16 @@
 
 namespace meshd::kernels {
 
+/// a * b + c
+template <bool kFma, class T>
+[[gnu::always_inline]] inline T multiply_add(T a, T b, T c) {
+  if constexpr (kFma) {
+    return std::fma(a, b, c);
+  } else {
+    return a * b + c;
+  }
+}
+
 /// Operations of a machine, on floats. Those whose names say bits take a value as an unsigned number of 32 bits.
 template <bool kFma>
 struct FloatMachine {
@@ -28,8 +38,7 @@ struct FloatMachine {
   [[gnu::always_inline]] static float divide(float a, float b) { return a / b; }
   /// a * b + c
   [[gnu::always_inline]] static float multiply_add(float a, float b, float c) {
-    if constexpr (kFma) return std::fma(a, b, c);
-    return a * b + c;
+    return kernels::multiply_add<kFma>(a, b, c);
   }
   /// c - a * b, with FMA
   [[gnu::always_inline]] static float negate_multiply_add(float a, float b, float c) { return std::fma(-a, b, c); }
