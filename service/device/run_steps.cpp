@@ -76,6 +76,7 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
 void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane,
                              core::Checkpoint& checkpoint) {
   const int64_t shard = work_items.shard;
+  std::byte* const scratch = step.kernel->scratch_bytes > 0 ? scratch_ + lane * step.kernel->scratch_bytes : nullptr;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.collective != nullptr) {
@@ -102,6 +103,7 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
     call.results = results.data();
     call.begin = work_items.begin;
     call.end = work_items.end;
+    call.scratch = scratch;
     call.checkpoint = &checkpoint;
     return collective.run(call);
   }
@@ -113,7 +115,7 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.begin = work_items.begin;
   call.end = work_items.end;
   call.checkpoint = &checkpoint;
-  if (step.kernel->scratch_bytes > 0) call.scratch = scratch_ + lane * step.kernel->scratch_bytes;
+  call.scratch = scratch;
   if (step.kernel->workspace_bytes > 0) {
     call.workspace = scratch_ + plan().shared_scratch_bytes + shard * step.kernel->workspace_bytes;
   }

@@ -181,6 +181,10 @@ struct Fuse {
   /// `reduction` of the result as one kernel that does not make it: operands are the op's own, then the initial value.
   /// Nothing where there is no such kernel.
   std::optional<PreparedKernel> (*reduced)(const OpView& op, const OpView& reduction) = nullptr;
+  /// The sum of `parts` results of the op, each of operands of its own, added in order, as one kernel that does not
+  /// keep the parts: operands are those of the first part, then of the second, and so on. Same bits as op after op and
+  /// the additions behind them. Nothing where there is no such kernel.
+  std::optional<PreparedKernel> (*summed)(const OpView& op, int64_t parts) = nullptr;
   IndexingMap (*read)(const OpView&) = nullptr;               ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
   std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits

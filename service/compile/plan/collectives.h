@@ -29,6 +29,9 @@ CollectiveMaker halo_maker(const LocalOp& op);
 /// Reduction over the positions that differ in op.reduced, in ascending order. Throws when the reducer cannot be
 /// compiled.
 CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& op);
+/// The sum over shards (`op`, a kReduceShards) of what `kernel` computes of the shards of `operands`: its operands are
+/// those of the first position, then of the second, and so on (Fuse::summed).
+CollectiveMaker sum_maker(const LocalOp& op, std::vector<LocalId> operands, ops::PreparedKernel kernel);
 /// A collective of the text over groups of device numbers.
 CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op);
 

@@ -99,6 +99,7 @@ struct CollectiveCall {
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of work items
   int64_t end = 0;
+  std::byte* scratch = nullptr;            ///< as ops::KernelCall's
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
@@ -255,6 +256,8 @@ struct PlanSettings {
   bool fuse = true;
   /// False: fused loops over the same rows stay steps of their own.
   bool fuse_rows = true;
+  /// False: matrix products that are summed over shards are made for each shard, and then added.
+  bool fuse_sums = true;
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
   /// False: transposes next to matrix products are steps of their own. Products that a library makes (f64, matrix times
@@ -276,8 +279,9 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 6> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
+inline constexpr std::array<PlanPass, 7> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
                                                          {"row_fusion", &PlanSettings::fuse_rows},
+                                                         {"sum_fusion", &PlanSettings::fuse_sums},
                                                          {"small_whiles", &PlanSettings::small_whiles},
                                                          {"fold_transposes", &PlanSettings::fold_transposes},
                                                          {"hoist_products", &PlanSettings::hoist_products},

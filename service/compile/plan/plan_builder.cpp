@@ -65,7 +65,7 @@ class BlockBuilder {
     out.results = results;
     const std::vector<LocalId> live = live_out(ops, results);
     std::vector<BuilderStep> steps = fuse_block(builder_, ops, live, options_.fuse);
-    if (options_.fuse) fuse_gathers(builder_, live, steps);
+    if (options_.fuse) fuse_producers(builder_, live, options_.fuse_sums && options_.shares_memory, steps);
     if (options_.fuse && options_.fuse_rows) fuse_rows(builder_, live, steps);
     for (BuilderStep& step : steps) {
       if (step.op != nullptr && step.op->kind == LocalKind::kWhile) {

@@ -4,7 +4,7 @@
 // 1. divergence         values assigned under divergent control flow vary at least as the condition does
 // 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
 // 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each;
-//    gather_fusion      and gathers with the reduction that alone reads them;
+//    producer_fusion    and gathers and products with the reduction that alone reads them;
 //    row_fusion         fuses such loops over the same rows into steps that pass over the rows once
 // 4. liveness           computes when each value is live
 // 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
@@ -151,9 +151,10 @@ PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOption
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                     const std::vector<LocalId>& live_out, bool fuse);
 
-/// Part of pass 3: reductions of what a step of `steps` only copies, a gather, read it where it is. `live_out` as
-/// fuse_block() takes it.
-void fuse_gathers(const PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps);
+/// Part of pass 3: reductions compute what they alone read, a gather or (`fuses_sums`) a product that is summed over
+/// shards. `live_out` as fuse_block() takes it.
+void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live_out, bool fuses_sums,
+                    std::vector<BuilderStep>& steps);
 /// Part of pass 3: loops over the same rows become one step that runs them block of rows by block of rows
 /// (kernels/fused/row_loop.h), so that what passes between them stays in the cache. `steps` are in an order in which
 /// they can run, before and after.

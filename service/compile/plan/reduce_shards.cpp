@@ -82,6 +82,32 @@ struct ShardReducer {
   }
 };
 
+// For each result shard, the operands' shards of every position, in ascending order; returns how many positions those
+// are.
+int64_t set_sources(const Plan& plan, const std::vector<LocalId>& operands, LocalId result,
+                    sharding::SubAxisSet reduced, Collective& collective) {
+  const PlanValue& value = plan.values[static_cast<size_t>(result)];
+  const MeshView& view = plan.views[static_cast<size_t>(value.type.layout.view)];
+  const int64_t members = view.distinct_count(reduced);
+  for (int64_t shard = 0; shard < plan.table(value.table).count(); ++shard) {
+    std::vector<CollectiveSource> sources;
+    const tensor::Dims base = view.coordinates(value.type.varies, shard);
+    for (int64_t member = 0; member < members; ++member) {
+      tensor::Dims coords = view.coordinates(reduced, member);
+      for (size_t i = 0; i < coords.size(); ++i) {
+        if ((reduced >> i & 1) == 0) coords[i] = base[i];
+      }
+      for (size_t k = 0; k < operands.size(); ++k) {
+        const PlanValue& operand = plan.values[static_cast<size_t>(operands[k])];
+        const int64_t source = view.distinct_index(operand.type.varies, coords);
+        sources.push_back(source_of(plan, static_cast<int32_t>(k), operands[k], source));
+      }
+    }
+    collective.sources.push_back(std::move(sources));
+  }
+  return members;
+}
+
 }  // namespace
 
 CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& op) {
@@ -100,30 +126,32 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
   }
   return [reducer = std::move(reducer), operands = op.operands, result = op.results[0],
           reduced = op.reduced](const Plan& plan) {
-    const PlanValue& value = plan.values[static_cast<size_t>(result)];
-    const MeshView& view = plan.views[static_cast<size_t>(value.type.layout.view)];
-    const int64_t members = view.distinct_count(reduced);
     Collective collective;
     if (operands.size() == 1) collective.item_bytes = kReduceWorkItemElements * reducer.element_bytes[0];
-    for (int64_t shard = 0; shard < plan.table(value.table).count(); ++shard) {
-      std::vector<CollectiveSource> sources;
-      const tensor::Dims base = view.coordinates(value.type.varies, shard);
-      for (int64_t member = 0; member < members; ++member) {
-        tensor::Dims coords = view.coordinates(reduced, member);
-        for (size_t i = 0; i < coords.size(); ++i) {
-          if ((reduced >> i & 1) == 0) coords[i] = base[i];
-        }
-        for (size_t k = 0; k < operands.size(); ++k) {
-          const PlanValue& operand = plan.values[static_cast<size_t>(operands[k])];
-          const int64_t source = view.distinct_index(operand.type.varies, coords);
-          sources.push_back(source_of(plan, static_cast<int32_t>(k), operands[k], source));
-        }
-      }
-      collective.sources.push_back(std::move(sources));
-      collective.work_items.push_back(core::ceil_div(reducer.count, kReduceWorkItemElements));
-    }
+    const int64_t members = set_sources(plan, operands, result, reduced, collective);
+    collective.work_items.assign(collective.sources.size(), core::ceil_div(reducer.count, kReduceWorkItemElements));
     collective.run = [reducer, members](const CollectiveCall& call) {
       reducer.run(call, static_cast<size_t>(members));
+    };
+    return collective;
+  };
+}
+
+CollectiveMaker sum_maker(const LocalOp& op, std::vector<LocalId> operands, ops::PreparedKernel kernel) {
+  return [kernel = std::move(kernel), operands = std::move(operands), result = op.results[0],
+          reduced = op.reduced](const Plan& plan) {
+    Collective collective;
+    set_sources(plan, operands, result, reduced, collective);
+    collective.work_items.assign(collective.sources.size(), kernel.work_count);
+    collective.run = [run = kernel.run](const CollectiveCall& call) {
+      ops::KernelCall one;
+      one.operands = call.sources;
+      one.results = call.results;
+      one.begin = call.begin;
+      one.end = call.end;
+      one.scratch = call.scratch;
+      one.checkpoint = call.checkpoint;
+      run(one);
     };
     return collective;
   };

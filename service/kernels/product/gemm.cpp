@@ -10,6 +10,7 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/lapack/blas_core.h"
 #include "service/kernels/product/gemm_plans.h"
+#include "service/kernels/product/tile_kernel.h"
 
 namespace meshd::kernels {
 namespace {
@@ -137,6 +138,8 @@ std::string_view gemm_choice(const GemmSpec& spec) {
 }
 
 bool gemm_takes_blocks(const GemmSpec& spec) { return choose(spec) == Loops::kPacked; }
+
+bool gemm_adds(const GemmSpec& spec) { return choose(spec) == Loops::kPacked && spec.k > 0 && spec.k <= kTileDepth; }
 
 bool gemm_takes_a(DType in, int64_t rows, int64_t columns, MatrixLayout layout) {
   return (is_loop_integer(in) && in != DType::kInt8) || is_blas_layout(rows, columns, layout);

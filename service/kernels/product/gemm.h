@@ -35,6 +35,7 @@ struct GemmSpec {
   MatrixLayout a;
   MatrixLayout b;
   int64_t c_stride = 0;  ///< between rows of c, where c is a block of a wider matrix; 0: n
+  bool adds = false;     ///< c += a b, where gemm_adds() is true
   [[nodiscard]] int64_t c_row_stride() const { return c_stride > 0 ? c_stride : n; }
 };
 
@@ -53,6 +54,10 @@ std::string_view gemm_choice(const GemmSpec& spec);
 /// True when the bits of an element of c do not depend on the block of c that is computed with it.
 bool gemm_takes_blocks(const GemmSpec& spec);
 
+/// True when a product can be added to c while it is made (GemmSpec::adds), with the bits of one that is made apart and
+/// then added.
+bool gemm_adds(const GemmSpec& spec);
+
 /// True when a product of this type can read a rows x columns matrix in this layout. Integers need contiguous columns
 /// of b.
 bool gemm_takes_a(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
@@ -66,8 +71,8 @@ class Gemm {
 
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
-  /// c is overwritten. Sums are made in f32 for narrower floats, and wrap around for integers. Products that take long
-  /// are made in parts, with a checkpoint behind each.
+  /// c is overwritten, or added to. Sums are made in f32 for narrower floats, and wrap around for integers. Products
+  /// that take long are made in parts, with a checkpoint behind each.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
            core::Checkpoint* checkpoint = nullptr) const;
 

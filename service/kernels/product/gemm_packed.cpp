@@ -146,7 +146,7 @@ class PackedGemm final : public Gemm::Plan {
         tile.c = call.c + row * spec_.c_row_stride() + column + at;
         tile.depth = depth;
         tile.c_pitch = spec_.c_row_stride();
-        tile.adds = term != 0;
+        tile.adds = spec_.adds || term != 0;
         if (is_direct_ && is_whole) {
           tile.b = reinterpret_cast<const float*>(b_.at(call.b, term, column + at));
           tile.b_pitch = b_.line_stride;

@@ -1,5 +1,5 @@
 // The innermost loops of f32 products: a tile of c whose sums stay in registers while both operands pass by. Private to
-// gemm_packed.cpp.
+// gemm*.cpp.
 //
 // Example: AVX2, 16 registers of 8 lanes: a tile has 6 rows of two vectors (12 registers of sums); each step of the
 // sum loads two vectors of b, and multiplies them by one element of each row of a.

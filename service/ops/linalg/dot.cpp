@@ -121,7 +121,10 @@ std::vector<OpDef> make_dot_rows() {
        .combine = combine_sums,
        .derivative = {vjp_dot_general},
        .batch = batch_dot_general,
-       .fuse = {.is_product = true, .of_transposed = dot_of_transposed, .as_transposed = dot_as_transposed}});
+       .fuse = {.is_product = true,
+                .of_transposed = dot_of_transposed,
+                .as_transposed = dot_as_transposed,
+                .summed = prepare_dot_sum}});
   rows.push_back({.name = "stablehlo.dot",
                   .summary = "product of matrices and vectors",
                   .example = R"(module @jit_f {

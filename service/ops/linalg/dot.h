@@ -31,6 +31,8 @@ sharding::FactorRule dot_general_rule(const OpView& view);
 sharding::FactorRule dot_rule(const OpView& view);
 PreparedKernel prepare_dot_general(const OpView& local);
 PreparedKernel prepare_dot(const OpView& local);
+/// Fuse::summed of dot_general.
+std::optional<PreparedKernel> prepare_dot_sum(const OpView& local, int64_t parts);
 
 /// Fuse::of_transposed and Fuse::as_transposed of dot_general.
 std::optional<ir::AttributeList> dot_of_transposed(const OpView& op, size_t operand,

@@ -1,7 +1,8 @@
 // The kernel of dot_general: operands become batches of matrices. A matrix whose strides a product can read is used in
 // place, transposed or not; another one, or one of a type that no product takes, is first packed into scratch. Work is
 // split into work items of batches, and large products into blocks of rows and columns, by shapes alone: so the bits of
-// a result do not depend on which thread computes which work item.
+// a result do not depend on which thread computes which work item. Sums of several products, each of operands of its
+// own, are made block by block: a block is added to the result while it is in the cache.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -216,7 +217,12 @@ struct Product {
   Side lhs;
   Side rhs;
   // [the last block of rows][of columns], where those have fewer
-  std::array<std::array<std::optional<Gemm>, 2>, 2> blocks;
+  using Blocks = std::array<std::array<std::optional<Gemm>, 2>, 2>;
+  Blocks blocks;
+  int64_t parts = 1;           // products that are added, in order
+  Blocks later;                // those of parts behind the first one, where no result is converted
+  bool adds_in_place = false;  // `later` add to the result; else their blocks are made apart
+  ScalarKernel add = nullptr;  // of results, where there are several parts
   int64_t batch_count = 1;
   int64_t m = 0;
   int64_t n = 0;
@@ -231,14 +237,17 @@ struct Product {
   int64_t out_elem = 4;
   int64_t result_elem = 4;
   ScalarKernel convert_result = nullptr;
-  int64_t converted_bytes = 0;  // scratch for a block in the product's type
+  // Scratch for a block in the product's type, where it is not made in place, and for a part in the result's.
+  int64_t made_bytes = 0;
+  int64_t part_bytes = 0;
   int64_t scratch_bytes = 0;
 
   void run(const KernelCall& call) const {
     std::byte* lhs_scratch = call.scratch;
     std::byte* rhs_scratch = lhs_scratch + lhs.scratch_bytes();
     std::byte* out_scratch = rhs_scratch + rhs.scratch_bytes();
-    std::byte* gemm_scratch = out_scratch + converted_bytes;
+    std::byte* part_scratch = out_scratch + made_bytes;
+    std::byte* gemm_scratch = part_scratch + part_bytes;
     const std::byte* a = nullptr;
     const std::byte* b = nullptr;
     int64_t current = -1;
@@ -246,28 +255,46 @@ struct Product {
     const int64_t last_block = std::min(call.end * products_per_work_item, batch_count * block_count);
     for (int64_t block = first; block < last_block; ++block) {
       const int64_t index = block / block_count;
-      if (index != current) {
-        a = lhs.matrix(call.operands[0], index, lhs_scratch, call.checkpoint);
-        b = rhs.matrix(call.operands[1], index, rhs_scratch, call.checkpoint);
-        current = index;
-      }
       // Blocks that read the same columns of rhs follow each other.
       const int64_t row_blocks = block_count / column_blocks;
       const int64_t row = block % row_blocks * block_rows;
       const int64_t column = block % block_count / row_blocks * block_columns;
       const int64_t rows = std::min(block_rows, m - row);
       const int64_t columns = std::min(block_columns, n - column);
-      const Gemm& gemm = *blocks[rows < block_rows ? 1 : 0][columns < block_columns ? 1 : 0];
       std::byte* const c = call.results[0] + ((index * m + row) * n + column) * result_elem;
-      gemm.run(a + row * a_row_bytes, b + column * b_column_bytes, convert_result != nullptr ? out_scratch : c,
-               gemm_scratch, call.checkpoint);
-      core::pass(call.checkpoint);
-      if (convert_result == nullptr) continue;
-      const bool is_dense = columns == n;
-      for (int64_t line = 0; line < (is_dense ? 1 : rows); ++line) {
-        const std::byte* made = out_scratch + line * columns * out_elem;
-        convert_result(&made, c + line * n * result_elem, is_dense ? rows * n : columns);
+      for (int64_t part = 0; part < parts; ++part) {
+        if (index * parts + part != current) {
+          a = lhs.matrix(call.operands[2 * part], index, lhs_scratch, call.checkpoint);
+          b = rhs.matrix(call.operands[2 * part + 1], index, rhs_scratch, call.checkpoint);
+          current = index * parts + part;
+        }
+        const bool is_in_place = convert_result == nullptr && (part == 0 || adds_in_place);
+        const Blocks& of_part = part > 0 && convert_result == nullptr ? later : blocks;
+        const Gemm& gemm = *of_part[rows < block_rows ? 1 : 0][columns < block_columns ? 1 : 0];
+        gemm.run(a + row * a_row_bytes, b + column * b_column_bytes, is_in_place ? c : out_scratch, gemm_scratch,
+                 call.checkpoint);
+        core::pass(call.checkpoint);
+        if (!is_in_place) store(out_scratch, rows, columns, c, part > 0 ? part_scratch : nullptr);
       }
+    }
+  }
+
+ private:
+  // A block that was made apart becomes part of the result; with scratch for a part, it is added to what is there.
+  void store(const std::byte* made, int64_t rows, int64_t columns, std::byte* c, std::byte* part) const {
+    const bool is_dense = columns == n;
+    const int64_t length = is_dense ? rows * n : columns;
+    for (int64_t line = 0; line < (is_dense ? 1 : rows); ++line) {
+      const std::byte* from = made + line * columns * out_elem;
+      std::byte* const to = c + line * n * result_elem;
+      if (convert_result != nullptr) {
+        std::byte* const converted = part != nullptr ? part : to;
+        convert_result(&from, converted, length);
+        from = converted;
+      }
+      if (part == nullptr) continue;
+      const std::byte* const pair[] = {to, from};
+      add(pair, to, length);
     }
   }
 };
@@ -293,6 +320,32 @@ void set_blocks(Product& product, double flops, bool may_cut_columns) {
   product.block_count = core::ceil_div(product.m, product.block_rows) * product.column_blocks;
 }
 
+// The products of blocks; returns the scratch that one of them needs.
+int64_t set_products(Product& product, GemmSpec spec) {
+  int64_t scratch = 0;
+  const auto for_each_block = [&](const auto& f) {
+    for (const size_t last_row : {0, 1}) {
+      for (const size_t last_column : {0, 1}) {
+        spec.m = last_row == 1 ? product.m % product.block_rows : product.block_rows;
+        spec.n = last_column == 1 ? product.n % product.block_columns : product.block_columns;
+        if (spec.m != 0 && spec.n != 0) f(last_row, last_column);
+      }
+    }
+  };
+  const auto make = [&](std::optional<Gemm>& gemm, bool is_in_place) {
+    spec.c_stride = is_in_place ? product.n : spec.n;
+    scratch = std::max(scratch, gemm.emplace(spec).scratch_bytes());
+  };
+  const bool converts = product.convert_result != nullptr;
+  for_each_block([&](size_t row, size_t column) { make(product.blocks[row][column], !converts); });
+  if (product.parts == 1 || converts) return scratch;
+  product.adds_in_place = true;
+  for_each_block([&](size_t, size_t) { product.adds_in_place = product.adds_in_place && kernels::gemm_adds(spec); });
+  spec.adds = product.adds_in_place;
+  for_each_block([&](size_t row, size_t column) { make(product.later[row][column], product.adds_in_place); });
+  return scratch;
+}
+
 Side side_of(const OpView& view, size_t operand, const DotDims& dims, DType in) {
   const ir::Type& type = view.operands[operand];
   const std::vector<int64_t>& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
@@ -302,7 +355,7 @@ Side side_of(const OpView& view, size_t operand, const DotDims& dims, DType in) 
   return make_side(view, operand, loops_of(type, batch), operand == 0 ? free : sum, operand == 0 ? sum : free, in);
 }
 
-PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
+PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t parts = 1) {
   const ir::Type& lhs = view.operands[0];
   const ir::Type& rhs = view.operands[1];
   const ir::Type& result = view.results[0];
@@ -328,14 +381,17 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   product->a_row_bytes = product->lhs.layout.row_stride * tensor::size_bytes(types.in);
   product->b_column_bytes = product->rhs.layout.column_stride * tensor::size_bytes(types.in);
   if (types.out != result.dtype()) product->convert_result = conversion(view, types.out, result.dtype());
+  product->parts = parts;
+  if (parts > 1) product->add = kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, result.dtype(), result.dtype());
 
   PreparedKernel kernel;
   const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
-  kernel.flops = flops_of_one * static_cast<double>(product->batch_count);
+  const auto all_parts = static_cast<double>(parts);
+  kernel.flops = flops_of_one * static_cast<double>(product->batch_count) * all_parts;
   if (kernels::gemm_takes_blocks(GemmSpec{2, 2, k, types.in, types.out, product->lhs.layout, product->rhs.layout}))
     kernel.flops_per_ns = kF32PerNs;
-  kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
-                 static_cast<double>(tensor::byte_count(rhs.tensor)) +
+  kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) * all_parts +
+                 static_cast<double>(tensor::byte_count(rhs.tensor)) * all_parts +
                  static_cast<double>(tensor::byte_count(result.tensor));
   kernel.work_count = 0;
   if (tensor::element_count(result.dims()) == 0) return kernel;
@@ -344,26 +400,18 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
   GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
   set_blocks(*product, may_cut ? flops_of_one : 0, kernels::gemm_takes_blocks(spec));
-  int64_t gemm_scratch = 0;
-  for (const bool is_last_row : {false, true}) {
-    for (const bool is_last_column : {false, true}) {
-      spec.m = is_last_row ? product->m % product->block_rows : product->block_rows;
-      spec.n = is_last_column ? product->n % product->block_columns : product->block_columns;
-      spec.c_stride = product->convert_result != nullptr ? spec.n : product->n;
-      if (spec.m == 0 || spec.n == 0) continue;
-      const Gemm& gemm = product->blocks[is_last_row ? 1 : 0][is_last_column ? 1 : 0].emplace(spec);
-      gemm_scratch = std::max(gemm_scratch, gemm.scratch_bytes());
-    }
-  }
+  const int64_t gemm_scratch = set_products(*product, spec);
   if (product->block_count == 1) {
     product->products_per_work_item =
-        std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
+        std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one * all_parts)));
   }
-  if (product->convert_result != nullptr) {
-    product->converted_bytes = core::round_up(product->block_rows * product->block_columns * product->out_elem, 64);
-  }
-  product->scratch_bytes = product->lhs.scratch_bytes() + product->rhs.scratch_bytes() + product->converted_bytes +
-                           core::round_up(gemm_scratch, 64);
+  const int64_t block_elements = product->block_rows * product->block_columns;
+  if (product->convert_result != nullptr || (parts > 1 && !product->adds_in_place))
+    product->made_bytes = core::round_up(block_elements * product->out_elem, 64);
+  if (product->convert_result != nullptr && parts > 1)
+    product->part_bytes = core::round_up(block_elements * product->result_elem, 64);
+  product->scratch_bytes = product->lhs.scratch_bytes() + product->rhs.scratch_bytes() + product->made_bytes +
+                           product->part_bytes + core::round_up(gemm_scratch, 64);
   kernel.work_count = core::ceil_div(product->batch_count * product->block_count, product->products_per_work_item);
   kernel.scratch_bytes = product->scratch_bytes;
   kernel.passes_checkpoints = true;
@@ -381,5 +429,11 @@ bool dot_reads_in_place(const OpView& local, const DotDims& dims, size_t operand
 
 PreparedKernel prepare_dot_general(const OpView& local) { return prepare_product(local, dot_general_dims(local)); }
 PreparedKernel prepare_dot(const OpView& local) { return prepare_product(local, dot_dims(local)); }
+
+std::optional<PreparedKernel> prepare_dot_sum(const OpView& local, int64_t parts) {
+  const DType dtype = local.results[0].dtype();
+  if (kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, dtype, dtype) == nullptr) return std::nullopt;
+  return prepare_product(local, dot_general_dims(local), parts);
+}
 
 }  // namespace meshd::ops

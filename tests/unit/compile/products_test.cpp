@@ -1,5 +1,5 @@
-// Rewrites of matrix products: transposes that become part of them, and products that leave loops. Results have the
-// bits that they have without.
+// Rewrites of matrix products: transposes that become part of them, products that leave loops, and sums over shards
+// that are made with them. Results have the bits that they have without.
 #include <cmath>
 #include <random>
 
@@ -25,6 +25,7 @@ PlanRef plan_of(const std::string& text, bool rewrites) {
   options.donate = compile::donated_of(local);
   options.fold_transposes = rewrites;
   options.hoist_products = rewrites;
+  options.fuse_sums = rewrites;
   return compile::make_plan(local, options);
 }
 
@@ -47,11 +48,17 @@ std::vector<std::vector<std::byte>> results_of(const PlanRef& plan) {
     for (int64_t shard = 0; shard < argument.shard_count(); ++shard) {
       const int64_t size = tensor::size_bytes(argument.type.local.dtype);
       std::vector<std::byte> bytes(static_cast<size_t>(argument.shard_bytes));
-      if (argument.type.local.dtype == tensor::DType::kFloat32) {
+      const tensor::DType dtype = argument.type.local.dtype;
+      if (tensor::is_float(dtype)) {
+        const auto narrow = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, tensor::DType::kFloat32, dtype);
         std::normal_distribution<float> normal;
-        for (size_t at = 0; at < bytes.size(); at += 4) {
+        for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(size)) {
           const float value = random() % 97 == 0 ? -0.0F : normal(random);
-          std::memcpy(bytes.data() + at, &value, 4);
+          const auto* const from = reinterpret_cast<const std::byte*>(&value);
+          if (narrow != nullptr)
+            narrow(&from, bytes.data() + at, 1);
+          else
+            std::memcpy(bytes.data() + at, from, sizeof(value));
         }
       } else {
         for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(size)) bytes[at] = std::byte(random() % 5);
@@ -134,6 +141,53 @@ func.func @main(%a: tensor<$Kx$Mxf32>, %b: tensor<$Nx$Kxf32>) -> tensor<$Mx$Nxf3
     EXPECT_EQ(count_steps(plan, "stablehlo.transpose"), 0) << to_text(*plan);
     EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
   }
+}
+
+// The contracted dimension is sharded over x, the rows over y.
+std::string summed_product(const std::string& dtype) {
+  std::string text = R"(
+sdy.mesh @mesh = <["x"=4, "y"=2]>
+func.func @main(%a: tensor<$Mx$Kx$T> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}, %b: tensor<$Kx$Nx$T> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<$Mx$Nx$T> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}) {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<$Mx$Kx$T>, tensor<$Kx$Nx$T>) -> tensor<$Mx$Nx$T>
+  return %0 : tensor<$Mx$Nx$T>
+})";
+  for (size_t at = text.find("$T"); at != std::string::npos; at = text.find("$T")) text.replace(at, 2, dtype);
+  return text;
+}
+
+TEST(Products, sums_over_shards_are_made_with_the_product) {
+  for (const char* dtype : {"f32", "f64", "bf16", "f16", "i32", "i8"}) {
+    for (const auto& [m, n, k] : std::vector<std::array<std::string, 3>>{{"14", "5", "12"},
+                                                                         {"60", "33", "100"},
+                                                                         {"260", "140", "3000"},
+                                                                         {"600", "1040", "256"},
+                                                                         {"2", "20", "32"}}) {
+      const PlanRef plan = expect_same_results(of_sizes(summed_product(dtype), m, n, k));
+      EXPECT_EQ(count_steps(plan, "fused dot_general all_reduce (2 ops)"), 1) << to_text(*plan);
+      EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
+      EXPECT_EQ(plan->memory.arena, 0);
+    }
+  }
+}
+
+TEST(Products, a_partial_sum_that_something_else_reads_is_made) {
+  const PlanRef plan = expect_same_results(R"(
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %b: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x4xf32>, tensor<32x4xf32>) {
+  %0:2 = sdy.manual_computation(%a, %b) in_shardings=[<@mesh, [{}, {"x"}]>, <@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{}, {}]>, <@mesh, [{"x"}, {}]>] manual_axes={"x"} (%l: tensor<8x4xf32>, %r: tensor<4x4xf32>) {
+    %1 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %3 = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %3 : tensor<f32>
+    }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    sdy.return %2, %1 : tensor<8x4xf32>, tensor<8x4xf32>
+  } : (tensor<8x16xf32>, tensor<16x4xf32>) -> (tensor<8x4xf32>, tensor<32x4xf32>)
+  return %0#0, %0#1 : tensor<8x4xf32>, tensor<32x4xf32>
+})");
+  EXPECT_EQ(count_steps(plan, "stablehlo.dot_general"), 1) << to_text(*plan);
 }
 
 TEST(Products, a_transposed_product_is_made_in_the_other_order) {
