@@ -191,11 +191,15 @@ void bench_convolution() {
     for (size_t which = 0; which < 3; ++which) {
       const kernels::Convolution convolution(specs[which]);
       Bytes scratch(static_cast<size_t>(convolution.scratch_bytes()) + 64);
-      print(
-          layer.text() + ", " + convolution.way(), layer.flops(), "GFLOP/s",
-          compare([&] { convolution.run(a.data(), b.data(), c.data(), 0, convolution.work_count(), aligned(scratch)); },
-                  [&] { direct.run(which); }),
-          "oneDNN");
+      Bytes workspace(static_cast<size_t>(convolution.workspace_bytes()) + 64);
+      print(layer.text() + ", " + convolution.way(), layer.flops(), "GFLOP/s",
+            compare(
+                [&] {
+                  convolution.run({a.data(), b.data(), c.data(), 0, convolution.work_count(), aligned(scratch),
+                                   aligned(workspace)});
+                },
+                [&] { direct.run(which); }),
+            "oneDNN");
     }
   }
 }

@@ -32,17 +32,6 @@ ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
   return spec;
 }
 
-/// Begins to read the lhs behind its first element.
-struct OffsetPlan : Convolution::Plan {
-  std::shared_ptr<const Convolution::Plan> inner;
-  int64_t offset_bytes = 0;
-
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
-           core::Checkpoint* checkpoint) const override {
-    inner->run(lhs + offset_bytes, rhs, out, begin, end, scratch, checkpoint);
-  }
-};
-
 }  // namespace
 
 DType convolution_type(DType lhs, DType rhs, DType out) {
@@ -76,23 +65,17 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
   prepare_thread();
   plan_ = plan_convolution_onednn(plain);
   if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
-  work_count_ = plan_->work_count;
-  scratch_bytes_ = plan_->scratch_bytes;
-  if (lhs_offset == 0) return;
-  auto moved = std::make_shared<OffsetPlan>();
-  moved->inner = plan_;
-  moved->offset_bytes = lhs_offset * tensor::size_bytes(spec.lhs_dtype);
-  moved->way = plan_->way;
-  plan_ = std::move(moved);
+  lhs_offset_bytes_ = lhs_offset * tensor::size_bytes(spec.lhs_dtype);
 }
 
 const char* Convolution::way() const { return plan_ == nullptr ? "nothing" : plan_->way; }
 
-void Convolution::run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-                      std::byte* scratch, core::Checkpoint* checkpoint) const {
+void Convolution::run(const Call& call) const {
   if (plan_ == nullptr) return;
   prepare_thread();
-  plan_->run(lhs, rhs, out, begin, end, scratch, checkpoint);
+  Call moved = call;
+  moved.lhs += lhs_offset_bytes_;
+  plan_->run(moved);
 }
 
 }  // namespace meshd::kernels

@@ -56,28 +56,44 @@ class Convolution {
   /// Throws unsupported_dtype when the types cannot be multiplied.
   explicit Convolution(const ConvolutionSpec& spec);
 
-  [[nodiscard]] int64_t work_count() const { return work_count_; }
-  [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
+  [[nodiscard]] int64_t work_count() const { return plan_ == nullptr ? 0 : plan_->work_count; }
+  /// Work items from each of these on need the results of all before it.
+  [[nodiscard]] std::vector<int64_t> barriers() const {
+    return plan_ == nullptr ? std::vector<int64_t>{} : plan_->barriers;
+  }
+  /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
+  [[nodiscard]] int64_t scratch_bytes() const { return plan_ == nullptr ? 0 : plan_->scratch_bytes; }
+  /// Bytes, aligned to 64, that all calls of one execution share.
+  [[nodiscard]] int64_t workspace_bytes() const { return plan_ == nullptr ? 0 : plan_->workspace_bytes; }
   [[nodiscard]] double flops() const { return flops_; }
   /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "columns". For tests and benchmarks.
   [[nodiscard]] const char* way() const;
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
-           core::Checkpoint* checkpoint = nullptr) const;
+  struct Call {
+    const std::byte* lhs = nullptr;
+    const std::byte* rhs = nullptr;
+    std::byte* out = nullptr;
+    int64_t begin = 0;  ///< range of work items
+    int64_t end = 0;
+    std::byte* scratch = nullptr;
+    std::byte* workspace = nullptr;
+    core::Checkpoint* checkpoint = nullptr;
+  };
+  void run(const Call& call) const;
 
   /// One implementation.
   struct Plan {
     int64_t work_count = 1;
+    std::vector<int64_t> barriers;
     int64_t scratch_bytes = 0;
+    int64_t workspace_bytes = 0;
     const char* way = "";
     virtual ~Plan() = default;
-    virtual void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-                     std::byte* scratch, core::Checkpoint* checkpoint) const = 0;
+    virtual void run(const Call& call) const = 0;
   };
 
  private:
   std::shared_ptr<const Plan> plan_;
-  int64_t work_count_ = 0;
-  int64_t scratch_bytes_ = 0;
+  int64_t lhs_offset_bytes_ = 0;  ///< where the lhs begins to be read
   double flops_ = 0;
 };
 

@@ -118,8 +118,8 @@ struct ColumnsPlan : Convolution::Plan {
   int64_t result_at = 0;
   int64_t gemm_at = 0;
 
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
-           core::Checkpoint* checkpoint) const override {
+  void run(const Convolution::Call& call) const override {
+    const auto& [lhs, rhs, out, begin, end, scratch, workspace, checkpoint] = call;
     const int64_t images = spec.groups * spec.batch;
     const std::byte* matrix = nullptr;
     int64_t current = -1;

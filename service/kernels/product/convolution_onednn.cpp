@@ -2,6 +2,7 @@
 // one whose kernel is larger than its result a gradient by weights: so StableHLO expresses gradients, and oneDNN has
 // fast loops for them. Images are channels last, which its loops read in place; the kernel is reordered for them.
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/movement/strided_side.h"
 #include "service/kernels/product/convolution.h"
 
@@ -20,7 +22,10 @@ using dnnl::memory;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kWorkItemFlops = 1e8;
+constexpr double kWorkItemFlops = 1e8;  // at most, where there are several images
+// Where one work item is not enough there are a multiple of so many, which 2, 4 and 8 threads share evenly; by weights
+// so many at most.
+constexpr int64_t kEvenWorkItems = 8;
 // A call that long is none that others wait for; one that would be longer than some seconds is left to columns, which
 // pass checkpoints.
 constexpr double kUncheckedFlops = 1e9;
@@ -63,6 +68,7 @@ struct Step {
   memory::desc result;  ///< images; by weights: the kernel made
   memory::desc scratchpad;
   StridedSide first_side;
+  StridedSide second_side;  ///< by weights
   StridedSide result_side;  ///< by weights not used
 };
 
@@ -77,7 +83,11 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t work_items_per_group = 1;
   double call_flops = 0;
   std::unordered_map<int64_t, Step> steps;  ///< by number of images
-  // The kernel (by weights: the other images), packed where it is turned around or of another type.
+  // By weights, a sum over images: in parts of `images_per_work_item`, which are added in order behind a barrier.
+  int64_t parts = 1;
+  int64_t made_bytes = 0;  ///< of one part, in the workspace
+  ScalarKernel add = nullptr;
+  // The kernel, packed where it is turned around or of another type.
   StridedSide second_side;
   int64_t second_offset = 0;
   bool second_is_packed = false;
@@ -95,22 +105,29 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t rhs_elem = 4;
   int64_t out_elem = 4;
 
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
-           core::Checkpoint* checkpoint) const override {
+  void run(const Convolution::Call& call) const override {
     try {
-      for (int64_t work_item = begin; work_item < end; ++work_item) {
-        const int64_t group = work_item / work_items_per_group;
-        const std::byte* const from = lhs + group * spec.lhs.group * lhs_elem;
-        const std::byte* const kernel = rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
-        std::byte* const to = out + group * spec.out.group * out_elem;
-        core::pass(checkpoint);
-        core::UncheckedCall call(call_flops > kUncheckedFlops ? checkpoint : nullptr);
-        if (kind == Way::kWeights) {
-          run_weights(from, kernel, to, scratch);
-        } else {
-          run_images(from, kernel, to, work_item % work_items_per_group * images_per_work_item, scratch);
+      for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
+        core::pass(call.checkpoint);
+        if (work_item >= outer_groups * work_items_per_group) {
+          add_parts(call, work_item - outer_groups * work_items_per_group);
+          continue;
         }
-        call.end();
+        const int64_t group = work_item / work_items_per_group;
+        const int64_t image = work_item % work_items_per_group * images_per_work_item;
+        const std::byte* const from = call.lhs + group * spec.lhs.group * lhs_elem;
+        const std::byte* const kernel = call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
+        std::byte* const to = call.out + group * spec.out.group * out_elem;
+        core::UncheckedCall unchecked(call_flops > kUncheckedFlops ? call.checkpoint : nullptr);
+        if (kind != Way::kWeights) {
+          run_images(from, kernel, to, image, call.scratch);
+        } else if (parts > 1) {
+          run_weights(from, kernel, image, call.workspace + work_item * made_bytes, call.scratch);
+        } else {
+          run_weights(from, kernel, image, call.scratch + made_at, call.scratch);
+          write_weights(call.scratch + made_at, to, call.scratch);
+        }
+        unchecked.end();
       }
     } catch (const dnnl::error& error) {
       throw core::Error("internal", "a convolution failed").with_internal(error.what());
@@ -146,20 +163,35 @@ struct OneDnnPlan : Convolution::Plan {
     step.result_side.write(home, scratch + result_at);
   }
 
-  void run_weights(const std::byte* lhs, const std::byte* rhs, std::byte* out, std::byte* scratch) const {
-    const Step& step = steps.begin()->second;
+  /// The gradient by images from `image` on, in the primitive's layout.
+  void run_weights(const std::byte* lhs, const std::byte* rhs, int64_t image, std::byte* made,
+                   std::byte* scratch) const {
+    const Step& step = steps.at(std::min(images_per_work_item, spec.in_features - image));
     dnnl::stream stream(cpu_engine());
-    const std::byte* const images = step.first_side.read(lhs, scratch);
-    const std::byte* const others = second_side.read(rhs, scratch + second_at);
-    memory made = at(step.result, scratch + made_at);
+    const std::byte* const images = step.first_side.read(lhs + image * spec.lhs.minor * lhs_elem, scratch);
+    const std::byte* const others = step.second_side.read(rhs + image * spec.rhs.minor * rhs_elem, scratch + second_at);
     step.primitive.execute(stream, {{DNNL_ARG_SRC, at(step.first, images)},
                                     {DNNL_ARG_DIFF_DST, at(step.second, others)},
-                                    {DNNL_ARG_DIFF_WEIGHTS, made},
+                                    {DNNL_ARG_DIFF_WEIGHTS, at(step.result, made)},
                                     {DNNL_ARG_SCRATCHPAD, at(step.scratchpad, scratch + pad_at)}});
+  }
+
+  void write_weights(const std::byte* made, std::byte* out, std::byte* scratch) const {
+    dnnl::stream stream(cpu_engine());
+    memory from = at(steps.begin()->second.result, made);
     const bool is_f32 = spec.out_dtype == DType::kFloat32;
     memory home = at(result_given, is_f32 ? out : result_home.place(out, scratch + result_at));
-    dnnl::reorder(made, home).execute(stream, made, home);
+    dnnl::reorder(from, home).execute(stream, from, home);
     if (!is_f32) result_home.write(out, scratch + result_at);
+  }
+
+  void add_parts(const Convolution::Call& call, int64_t group) const {
+    std::byte* const sum = call.workspace + group * parts * made_bytes;
+    for (int64_t part = 1; part < parts; ++part) {
+      const std::byte* const pair[] = {sum, sum + part * made_bytes};
+      add(pair, sum, made_bytes / static_cast<int64_t>(sizeof(float)));
+    }
+    write_weights(sum, call.out + group * spec.out.group * out_elem, call.scratch);
   }
 };
 
@@ -253,8 +285,8 @@ class Builder {
     const double flops_of_one = 2.0 * static_cast<double>(groups * spec_.out_features * spec_.in_features) *
                                 static_cast<double>(product(kernel_)) *
                                 static_cast<double>(product(forward ? out_ : in_));
-    plan.images_per_work_item =
-        std::clamp<int64_t>(static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)), 1, spec_.batch);
+    const int64_t work_items = work_items_of(flops_of_one * static_cast<double>(spec_.batch));
+    plan.images_per_work_item = std::max<int64_t>(1, core::ceil_div(spec_.batch, work_items));
     plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_work_item);
     if (plan.call_flops > kMostFlops) return false;
     plan.work_items_per_group = core::ceil_div(spec_.batch, plan.images_per_work_item);
@@ -345,13 +377,63 @@ class Builder {
     OneDnnPlan& plan = *plan_;
     plan.way = "oneDNN by weights";
     const int64_t groups = plan.prim_groups;
-    plan.call_flops = 2.0 * static_cast<double>(groups * spec_.batch * spec_.out_features * spec_.in_features) *
-                      static_cast<double>(product(kernel_)) * static_cast<double>(product(out_));
+    const double kernel_elements =
+        static_cast<double>(groups * spec_.batch * spec_.out_features) * static_cast<double>(product(out_));
+    const double flops =
+        2.0 * kernel_elements * static_cast<double>(spec_.in_features) * static_cast<double>(product(kernel_));
+    // Parts are worth their sum where all of them are no larger than the images.
+    const double image_elements =
+        static_cast<double>(spec_.in_features * groups) *
+        static_cast<double>(spec_.batch * product(in_) + spec_.out_features * product(kernel_));
+    const auto most_parts = static_cast<int64_t>(std::min(image_elements / kernel_elements, 1e6));
+    const int64_t parts = std::clamp<int64_t>(std::min(work_items_of(flops), most_parts), 1, kEvenWorkItems);
+    plan.images_per_work_item = core::ceil_div(spec_.in_features, parts);
+    plan.parts = core::ceil_div(spec_.in_features, plan.images_per_work_item);
+    plan.call_flops = flops / static_cast<double>(plan.parts);
     if (plan.call_flops > kMostFlops) return false;
-    Step step;
-    step.first = images(spec_.in_features, groups * spec_.batch, in_);
-    step.second = images(spec_.in_features, groups * spec_.out_features, kernel_);
-    const memory::desc made = any_kernel(spec_.out_features, spec_.batch, out_);
+    memory::desc made = any_kernel(spec_.out_features, spec_.batch, out_);
+    for (const int64_t count : {plan.images_per_work_item, spec_.in_features % plan.images_per_work_item}) {
+      if (count == 0 || plan.steps.contains(count)) continue;
+      Step step;
+      if (!weights_step(count, made, step)) return false;
+      made = step.result;  // in one layout, to be added
+      plan.steps.emplace(count, std::move(step));
+    }
+    const Dims extent = joined({groups, spec_.out_features, spec_.batch}, out_);
+    const Dims strides_home = joined({spec_.out.group, spec_.out.minor, spec_.out.major}, spec_.out.spatial);
+    if (spec_.out_dtype == DType::kFloat32) {
+      plan.result_given = given_kernel(spec_.out_features, spec_.batch, out_, strides_home[0], strides_home[1],
+                                       strides_home[2], spec_.out.spatial);
+    } else {
+      plan.result_home = StridedSide(extent, strides_home, spec_.out_dtype, DType::kFloat32);
+      const Dims dense = tensor::row_major_strides(extent);
+      plan.result_given = given_kernel(spec_.out_features, spec_.batch, out_, dense[0], dense[1], dense[2],
+                                       Dims(dense.begin() + 3, dense.end()));
+    }
+    for (size_t d = 0; d < spec_.dims.size(); ++d) {
+      if (spec_.dims[d].is_reversed) plan.second_offset += (kernel_[d] - 1) * spec_.rhs.spatial[d];
+    }
+    plan.work_items_per_group = plan.parts;
+    plan.work_count = plan.outer_groups * plan.parts;
+    if (plan.parts == 1) return true;
+    plan.made_bytes = core::round_up(static_cast<int64_t>(made.get_size()), 64);
+    plan.add = find_scalar_kernel(ScalarOp::kAdd, DType::kFloat32, DType::kFloat32);
+    plan.barriers = {plan.work_count};
+    plan.workspace_bytes = plan.work_count * plan.made_bytes;
+    plan.work_count += plan.outer_groups;
+    return true;
+  }
+
+  /// Calls of about kWorkItemFlops.
+  static int64_t work_items_of(double flops) {
+    const auto least = static_cast<int64_t>(std::ceil(flops / kWorkItemFlops));
+    return least <= 1 ? 1 : core::round_up(least, kEvenWorkItems);
+  }
+
+  bool weights_step(int64_t count, const memory::desc& made, Step& step) const {
+    const int64_t groups = plan_->prim_groups;
+    step.first = images(count, groups * spec_.batch, in_);
+    step.second = images(count, groups * spec_.out_features, kernel_);
     const memory::dims strides = numbers(spec_, [](const ConvolutionDim& dim) { return dim.rhs_dilation; });
     const memory::dims dilations = numbers(spec_, [](const ConvolutionDim& dim) { return dim.stride - 1; });
     const memory::dims low = numbers(spec_, [](const ConvolutionDim& dim) { return dim.pad_low; });
@@ -366,29 +448,14 @@ class Builder {
     step.result = desc.diff_weights_desc();
     step.scratchpad = desc.scratchpad_desc();
     step.primitive = dnnl::convolution_backward_weights(desc);
-    step.first_side = image_side(spec_.in_features, in_, groups * spec_.batch, spec_.lhs.minor, spec_.lhs.spatial,
-                                 spec_.lhs.major, spec_.lhs_dtype);
+    step.first_side = image_side(count, in_, groups * spec_.batch, spec_.lhs.minor, spec_.lhs.spatial, spec_.lhs.major,
+                                 spec_.lhs_dtype);
     Dims turned = spec_.rhs.spatial;
     for (size_t d = 0; d < turned.size(); ++d) {
-      if (!spec_.dims[d].is_reversed) continue;
-      plan.second_offset += (kernel_[d] - 1) * turned[d];
-      turned[d] = -turned[d];
+      if (spec_.dims[d].is_reversed) turned[d] = -turned[d];
     }
-    plan.second_side = image_side(spec_.in_features, kernel_, groups * spec_.out_features, spec_.rhs.minor, turned,
-                                  spec_.rhs.major, spec_.rhs_dtype);
-    const Dims extent = joined({groups, spec_.out_features, spec_.batch}, out_);
-    const Dims strides_home = joined({spec_.out.group, spec_.out.minor, spec_.out.major}, spec_.out.spatial);
-    if (spec_.out_dtype == DType::kFloat32) {
-      plan.result_given = given_kernel(spec_.out_features, spec_.batch, out_, strides_home[0], strides_home[1],
-                                       strides_home[2], spec_.out.spatial);
-    } else {
-      plan.result_home = StridedSide(extent, strides_home, spec_.out_dtype, DType::kFloat32);
-      const Dims dense = tensor::row_major_strides(extent);
-      plan.result_given = given_kernel(spec_.out_features, spec_.batch, out_, dense[0], dense[1], dense[2],
-                                       Dims(dense.begin() + 3, dense.end()));
-    }
-    plan.work_count = plan.outer_groups;
-    plan.steps.emplace(spec_.in_features, std::move(step));
+    step.second_side = image_side(count, kernel_, groups * spec_.out_features, spec_.rhs.minor, turned, spec_.rhs.major,
+                                  spec_.rhs_dtype);
     return true;
   }
 
@@ -401,7 +468,8 @@ class Builder {
       return core::round_up(bytes, 64);
     };
     plan.second_at = largest([](const Step& step) { return step.first_side.scratch_bytes(); });
-    plan.reordered_at = plan.second_at + plan.second_side.scratch_bytes();
+    plan.reordered_at = plan.second_at + plan.second_side.scratch_bytes() +
+                        largest([](const Step& step) { return step.second_side.scratch_bytes(); });
     plan.result_at =
         plan.reordered_at + largest([](const Step& step) { return static_cast<int64_t>(step.second.get_size()); });
     plan.made_at = plan.result_at + plan.result_home.scratch_bytes() +

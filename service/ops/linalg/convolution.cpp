@@ -298,15 +298,17 @@ PreparedKernel prepare_convolution(const OpView& local) {
   const auto convolution = std::make_shared<const kernels::Convolution>(spec);
   PreparedKernel kernel;
   kernel.work_count = convolution->work_count();
+  kernel.barriers = convolution->barriers();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = convolution->scratch_bytes();
+  kernel.workspace_bytes = convolution->workspace_bytes();
   kernel.flops = convolution->flops();
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) +
                  static_cast<double>(tensor::byte_count(out.tensor));
   kernel.run = [convolution](const KernelCall& call) {
-    convolution->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end, call.scratch,
-                     call.checkpoint);
+    convolution->run({call.operands[0], call.operands[1], call.results[0], call.begin, call.end, call.scratch,
+                      call.workspace, call.checkpoint});
   };
   return kernel;
 }

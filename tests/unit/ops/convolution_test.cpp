@@ -243,28 +243,66 @@ TEST(Convolution, gradients_find_their_loops) {
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 7, .out = 3, .rhs_dilation = 2})), "oneDNN by weights");
 }
 
+/// A gradient of 3 x 3 taps by `count` images of 28 x 28, and its operands.
+struct LargeGradient {
+  explicit LargeGradient(int64_t count) {
+    spec = images(32, count, 64, {.in = 28, .kernel = 28, .out = 3, .pad_low = 1});
+    lhs.resize(static_cast<size_t>(32 * count * 28 * 28));
+    rhs.resize(static_cast<size_t>(64 * count * 28 * 28));
+    std::mt19937 random(8);
+    std::normal_distribution<float> normal;
+    for (float& value : lhs) value = normal(random);
+    for (float& value : rhs) value = normal(random);
+  }
+
+  /// `work_items` at a time.
+  template <class Convolution>
+  std::vector<float> of(const Convolution& made, int64_t work_count, int64_t scratch_bytes, int64_t workspace_bytes,
+                        int64_t work_items) const {
+    std::vector<float> out(static_cast<size_t>(32 * 64 * 3 * 3));
+    const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
+    const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, scratch_bytes));
+    const tensor::BufferRef workspace = pool->allocate(std::max<int64_t>(64, workspace_bytes));
+    for (int64_t at = 0; at < work_count; at += work_items) {
+      made.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+                reinterpret_cast<std::byte*>(out.data()), at, std::min(work_count, at + work_items), scratch->data(),
+                workspace->data()});
+    }
+    return out;
+  }
+  [[nodiscard]] std::vector<float> value(int64_t work_items = 1000) const {
+    const kernels::Convolution made(spec);
+    return of(made, made.work_count(), made.scratch_bytes(), made.workspace_bytes(), work_items);
+  }
+
+  kernels::ConvolutionSpec spec;
+  std::vector<float> lhs;
+  std::vector<float> rhs;
+};
+
 // A new thread sees all processors, one that has computed a product only itself; sums are split alike for both.
 TEST(Convolution, bits_of_a_gradient_do_not_depend_on_the_thread_that_made_it) {
-  const kernels::ConvolutionSpec spec = images(32, 64, 64, {.in = 28, .kernel = 28, .out = 3, .pad_low = 1});
-  std::mt19937 random(8);
-  std::normal_distribution<float> normal;
-  std::vector<float> lhs(static_cast<size_t>(32 * 64 * 28 * 28));
-  std::vector<float> rhs(static_cast<size_t>(64 * 64 * 28 * 28));
-  for (float& value : lhs) value = normal(random);
-  for (float& value : rhs) value = normal(random);
-  const auto gradient = [&] {
-    const kernels::Convolution made(spec);
-    std::vector<float> out(static_cast<size_t>(32 * 64 * 3 * 3));
-    const tensor::BufferRef scratch =
-        tensor::BufferPool::create(int64_t{1} << 30)->allocate(std::max<int64_t>(64, made.scratch_bytes()));
-    made.run(reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
-             reinterpret_cast<std::byte*>(out.data()), 0, made.work_count(), scratch->data());
-    return out;
-  };
+  const LargeGradient gradient(64);
   std::vector<float> of_new_thread;
-  std::thread([&] { of_new_thread = gradient(); }).join();
+  std::thread([&] { of_new_thread = gradient.value(); }).join();
   kernels::prepare_thread();
-  EXPECT_EQ(gradient(), of_new_thread);
+  EXPECT_EQ(gradient.value(), of_new_thread);
+}
+
+// So that several threads make it: each some images, and their parts are added in order.
+TEST(Convolution, a_large_gradient_by_weights_is_a_sum_of_parts) {
+  for (const int64_t count : {64, 61, 17, 9}) {
+    const LargeGradient gradient(count);
+    const kernels::Convolution made(gradient.spec);
+    EXPECT_EQ(made.way(), std::string("oneDNN by weights"));
+    ASSERT_EQ(made.barriers().size(), 1U) << count;
+    EXPECT_GT(made.barriers()[0], 1) << count;
+    const std::vector<float> got = gradient.value();
+    EXPECT_EQ(gradient.value(1), got) << count;
+    const auto columns = kernels::plan_convolution_columns(gradient.spec);
+    const std::vector<float> expected = gradient.of(*columns, columns->work_count, columns->scratch_bytes, 0, 1000);
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 0.02) << count << " " << i;
+  }
 }
 
 TEST(Convolution, wrong_numbers_are_refused_with_the_rule) {
