@@ -171,6 +171,39 @@ TEST(Products, sums_over_shards_are_made_with_the_product) {
   }
 }
 
+TEST(Products, batches_of_products_are_summed_over_shards) {
+  for (const auto& [m, n, k] : std::vector<std::array<std::string, 3>>{{"3", "5", "8"}, {"70", "40", "260"}}) {
+    const PlanRef plan = expect_same_results(of_sizes(R"(
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<9x$Mx$Kxf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"x"}]>}, %b: tensor<9x$Kx$Nxf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>})
+    -> (tensor<9x$Mx$Nxf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) {
+  %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<9x$Mx$Kxf32>, tensor<9x$Kx$Nxf32>) -> tensor<9x$Mx$Nxf32>
+  return %0 : tensor<9x$Mx$Nxf32>
+})",
+                                                      m, n, k));
+    EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
+  }
+}
+
+// psum(x @ w), where all devices have the same w.
+TEST(Products, a_summed_product_may_have_an_operand_that_all_devices_share) {
+  const PlanRef plan = expect_same_results(R"(
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<32x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<16x4xf32>) -> tensor<8x4xf32> {
+  %0 = sdy.manual_computation(%a, %b) in_shardings=[<@mesh, [{"x"}, {}]>, <@mesh, [{}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x"} (%l: tensor<8x16xf32>, %r: tensor<16x4xf32>) {
+    %1 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+    %2 = "stablehlo.all_reduce"(%1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %3 = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %3 : tensor<f32>
+    }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    sdy.return %2 : tensor<8x4xf32>
+  } : (tensor<32x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+})");
+  EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
+}
+
 TEST(Products, a_partial_sum_that_something_else_reads_is_made) {
   const PlanRef plan = expect_same_results(R"(
 sdy.mesh @mesh = <["x"=4]>
