@@ -66,7 +66,8 @@ class FileSystem {
   /// Makes a folder (not its parents); one that is already there is right.
   virtual void make_folder(const std::string& path) = 0;
   /// Removes the permissions of group and others from a file or folder. No effect on a missing one or a symbolic link.
-  /// False when it has another owner, so that only they (or root) can.
+  /// False when it has another owner, so that only they (or root) can. A file of root's in a folder of another user
+  /// becomes that user's, as what root makes through this interface is from the start.
   [[nodiscard]] virtual bool make_private(const std::string& path) = 0;
   /// Gives a file a second name, which must not exist; false when this file system (or two of them) cannot.
   [[nodiscard]] virtual bool link(const std::string& from, const std::string& to) = 0;

@@ -9,6 +9,7 @@
 
 #include "service/core/error.h"
 #include "storage/blobs/blob_store.h"
+#include "storage/data_copy.h"
 #include "storage/database/connection.h"
 #include "storage/database/migrations.h"
 #include "storage/rows/recovery_rows.h"

@@ -41,6 +41,35 @@ class Descriptor {
   int number_;
 };
 
+/// What root makes belongs to the owner of the folder that it is in, as SQLite's logs do: else a server of that user
+/// could not use a folder that root has restored, backed up or served. No effect for other users, and where a file
+/// system has no owners.
+class Inheritance {
+ public:
+  explicit Inheritance(const std::string& path) {
+    if (::geteuid() != 0) return;
+    const size_t end = path.rfind('/');
+    const std::string folder = end == std::string::npos ? "." : path.substr(0, end + 1);
+    struct stat info {};
+    if (::stat(folder.c_str(), &info) != 0 || info.st_uid == 0) return;
+    is_given_ = true;
+    user_ = info.st_uid;
+    group_ = info.st_gid;
+  }
+  void give(int number) const {
+    if (is_given_ && ::fchown(number, user_, group_) != 0) return;
+  }
+  /// Of a file that root owns, by its name; not through a symbolic link.
+  void give(const std::string& path) const {
+    if (is_given_ && ::lchown(path.c_str(), user_, group_) != 0) return;
+  }
+
+ private:
+  bool is_given_ = false;
+  uid_t user_ = 0;
+  gid_t group_ = 0;
+};
+
 class RealFile final : public File {
  public:
   RealFile(int number, std::string path) : descriptor_(number), path_(std::move(path)) {}
@@ -114,6 +143,7 @@ class RealFileSystem final : public FileSystem {
   std::unique_ptr<File> create(const std::string& path) override {
     const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (number < 0) throw_errno(errno, "create", path);
+    Inheritance(path).give(number);
     return std::make_unique<RealFile>(number, path);
   }
 
@@ -166,7 +196,11 @@ class RealFileSystem final : public FileSystem {
   }
 
   void make_folder(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw_errno(errno, "make folder", path);
+    if (::mkdir(path.c_str(), 0700) == 0) {
+      Inheritance(path).give(path);
+    } else if (errno != EEXIST) {
+      throw_errno(errno, "make folder", path);
+    }
   }
 
   bool make_private(const std::string& path) override {
@@ -177,6 +211,7 @@ class RealFileSystem final : public FileSystem {
       if (errno == ENOENT) return true;
       throw_errno(errno, "stat", path);
     }
+    if (info.st_uid == 0 && info.st_nlink == 1 && S_ISREG(info.st_mode)) Inheritance(path).give(path);
     if (S_ISLNK(info.st_mode) || (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return true;
     if (::chmod(path.c_str(), info.st_mode & kOwner) == 0) return true;
     // A file system without permissions cannot either.
@@ -200,6 +235,7 @@ class RealFileSystem final : public FileSystem {
     const int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (number < 0) throw_errno(errno, "open lock", path);
     auto lock = std::make_unique<RealFileLock>(number);
+    Inheritance(path).give(number);
     while (::flock(number, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return nullptr;

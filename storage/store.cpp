@@ -6,35 +6,15 @@
 #include <vector>
 
 #include "service/core/error.h"
+#include "storage/data_copy.h"
 #include "storage/database/connection.h"
 
 namespace meshd::storage {
-namespace {
-
-/// Makes private: the data folder, the database's files, and the folders of blobs. Blobs themselves are created
-/// private. Returns the paths with another owner.
-std::vector<std::string> make_private(FileSystem& files, const std::string& folder) {
-  std::vector<std::string> open;
-  const auto close = [&](const std::string& path) {
-    if (!files.make_private(path)) open.push_back(path);
-  };
-  close(folder + "/.");  // the folder itself may be reached through a link
-  for (const FolderEntry& entry : files.list(folder)) {
-    // There may be other entries, such as a disk's lost+found.
-    const bool is_blobs = entry.is_folder && entry.name == "blobs";
-    const std::string path = folder + "/" + entry.name;
-    if (is_blobs || entry.name == "lock" || entry.name.starts_with("meshd.db")) close(path);
-    if (!is_blobs) continue;
-    for (const FolderEntry& bucket : files.list(path)) close(path + "/" + bucket.name);
-  }
-  return open;
-}
-
-}  // namespace
 
 Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
     : files_(files), folder_(std::move(options.folder)), reserve_(files, folder_, options.reserve_bytes) {
-  files_.make_folder(folder_);
+  make_durable_folder(files_, folder_);
+  require_whole(folder_);
   lock_ = files_.try_lock(folder_ + "/lock");
   if (!lock_) {
     throw core::Error("storage_failed", "the data folder is in use by another meshd; one folder serves one process")
@@ -42,7 +22,7 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   }
   // SQLite gives its log and its index the database's permissions, so these come first for an old database, and the
   // second time for what is new.
-  make_private(files_, folder_);
+  make_data_private(files_, folder_);
   database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
   catalog_ = std::make_unique<Catalog>(*database_, [this] { return reserve_.release(); });
   Database& database = *database_;
@@ -51,7 +31,7 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   files_.sync_folder(folder_);
   recovery_ = recover(*catalog_, *blobs_, clock.wall());
   recovery_.was_clean = database_->was_clean();
-  recovery_.open_paths = make_private(files_, folder_);
+  recovery_.open_paths = make_data_private(files_, folder_);
   reserve_.keep();
 }
 
@@ -87,23 +67,17 @@ void Store::backup_to(const std::string& folder) {
   copy_data(files_, *rows, *blobs_, folder, BlobCopy::kLinkOrBytes);
 }
 
-void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, const std::string& folder, BlobCopy how) {
-  files.make_folder(folder);
-  if (!files.list(folder).empty())
-    throw core::Error("conflict", "the folder '" + folder + "' has something in it already; name a new one");
-  copy_database(rows, database_path(folder));
-  BlobStore target(files, folder + "/blobs", [](const std::string&) {});
-  target.copy_from(blobs, how);
-  make_private(files, folder);
-  files.sync_folder(folder);
-}
-
 std::string database_path(const std::string& folder) { return folder + "/meshd.db"; }
 
 void require_data(const std::string& folder) {
   std::error_code unreadable;
-  if (!std::filesystem::exists(database_path(folder), unreadable))
-    throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+  const bool has_database = std::filesystem::exists(database_path(folder), unreadable);
+  if (unreadable) {
+    throw core::Error("storage_failed", "the folder '" + folder + "' cannot be looked into")
+        .with_internal(unreadable.message());
+  }
+  require_whole(folder);
+  if (!has_database) throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
 }
 
 }  // namespace meshd::storage

@@ -55,7 +55,7 @@ class Store {
   void abandon(std::vector<std::string> blobs);
   /// A copy of everything that is committed now, into a new folder that a Store can open. Blobs are hard links where
   /// the file system allows it, else copies. The store stays writable meanwhile. Throws conflict where the folder is
-  /// not empty, disk_full.
+  /// not empty, disk_full; then nothing of the copy is left.
   void backup_to(const std::string& folder);
 
  private:
@@ -71,12 +71,10 @@ class Store {
   RecoveryReport recovery_;
 };
 
-/// Rows as they are now and blobs, as a new folder. No blob may be removed meanwhile. Throws as Store::backup_to.
-void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, const std::string& folder, BlobCopy how);
-
 /// The database of a data folder.
 std::string database_path(const std::string& folder);
-/// Throws not_found where the folder has no database, whose file is not opened (README.md).
+/// Throws not_found where the folder has no database, whose file is not opened (README.md); storage_failed where it
+/// cannot be looked into, or holds a copy that was cut off.
 void require_data(const std::string& folder);
 
 }  // namespace meshd::storage

@@ -1,8 +1,11 @@
 """meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long) judges how long jobs take
 beside a backup."""
+import contextlib
+import http.client
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,7 +84,86 @@ class Backup(unittest.TestCase):
         self.assertIn("there is no data in the folder", mistake)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "needs root, which is another user")
+class ByRoot(unittest.TestCase):
+    NOBODY = 65534
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="meshd-root-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chown(self.folder, self.NOBODY, self.NOBODY)
+        self.data = self.folder / "data"
+
+    def use_by_root(self):
+        with Meshd(BINARY, data=str(self.folder)) as server:
+            return ok(server.ask("POST", "/v1/arrays", {"dtype": "float32", "shape": [2, 3], "data": VALUES}), 201)["id"]
+
+    def test_what_root_makes_belongs_to_the_owner_of_the_folder(self):
+        array = self.use_by_root()
+        self.assertEqual(meshd("backup", "--data", self.data, self.folder / "copy")[0], 0)
+        shutil.rmtree(self.data)
+        self.assertEqual(meshd("restore", self.folder / "copy", "--data", self.data)[0], 0)
+        self.use_by_root()
+        made = [self.data, *self.data.rglob("*"), *(self.folder / "copy").rglob("*")]
+        self.assertGreater(len(made), 60)
+        self.assertEqual([str(path) for path in made if path.lstat().st_uid != self.NOBODY], [])
+        # Its owner goes on with it.
+        with Meshd(BINARY, data=str(self.folder), launcher=["setpriv", f"--reuid={self.NOBODY}", f"--regid={self.NOBODY}", "--clear-groups"]) as server:
+            self.assertEqual(ok(server.ask("GET", f"/v1/arrays/{array}/data", headers={"Accept": "application/json"}))["data"], VALUES)
+
+    def test_a_folder_of_others_is_not_said_to_be_empty(self):
+        os.chown(self.folder, 0, 0)
+        self.use_by_root()
+        for command in ("fsck", "backup"):
+            done = subprocess.run([BINARY, command, "--data", str(self.data), *([str(self.folder / "no")] if command == "backup" else [])], user=self.NOBODY,
+                                  group=self.NOBODY, extra_groups=[], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("cannot be looked into", done.stderr)
+            self.assertIn("Permission denied", done.stderr)
+
+
 class WhileServing(unittest.TestCase):
+    def test_backup_that_a_kill_cut_off_is_taken_for_none(self):
+        rounds = 40 if "MESHD_LONG" in os.environ else 6
+        with Shared("root one admin\n") as shared:
+            for _ in range(30):
+                ok(shared.ask("one", "POST", "/v1/arrays", {"dtype": "float32", "shape": [2, 3], "data": VALUES}), 201)
+            cut_off = 0
+            for number in range(60):
+                if number >= rounds and cut_off > 0:
+                    break
+                folder = pathlib.Path(shared.server.folder, "data", "backups", f"b{number}")
+
+                def back_up(name=folder.name):
+                    with contextlib.suppress(OSError, http.client.HTTPException):
+                        shared.ask("one", "POST", f"/v1/admin/backup?name={name}")
+
+                asking = threading.Thread(target=back_up)
+                asking.start()
+                # At another file of the copy each time, as soon as it is there.
+                seen = ["incomplete", "meshd.db", "blobs", "blobs/tmp"][number % 4]
+                while asking.is_alive() and not (folder / seen).exists():
+                    pass
+                shared.server.stop(signal.SIGKILL)
+                asking.join()
+                code, said, mistake = meshd("fsck", "--data", folder)
+                if code == 0:
+                    self.assertIn("arrays: 30, shards: 30", said)
+                elif folder.exists() and any(folder.iterdir()):
+                    cut_off += 1
+                    self.assertIn("holds a copy that was cut off", mistake)
+                    for command in (["restore", folder, "--data", folder.parent / "again"], ["serve", "--listen", "127.0.0.1:0", "--data", folder]):
+                        code, said, mistake = meshd(*command)
+                        self.assertEqual(code, 1)
+                        self.assertIn("holds a copy that was cut off", said + mistake)
+                    self.assertFalse((folder.parent / "again").exists())
+                shared.server.start()
+                if folder.exists() and any(folder.iterdir()):
+                    refused(shared.ask("one", "POST", f"/v1/admin/backup?name={folder.name}"), 409, "conflict")
+            self.assertGreater(cut_off, 0, "no kill came in the middle of a backup")
+            name = ok(shared.ask("one", "POST", "/v1/admin/backup?name=whole"), 201)["folder"]
+            self.assertEqual(meshd("fsck", "--data", name)[0], 0)
+
     def test_backup_is_one_moment_of_a_server_that_goes_on(self):
         program = ('func.func @main(%t: !stablehlo.token, %a: tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>) { '
                    '%0 = "stablehlo.outfeed"(%a, %t) <{outfeed_config = "q"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token '

@@ -8,7 +8,9 @@
 #include <fstream>
 
 #include "storage/database/migrations.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::testing {
 namespace {
@@ -142,6 +144,35 @@ TEST_F(Maintenance, damaged_backup_is_not_restored) {
   std::filesystem::remove(blob_file_in(data_));
   EXPECT_EQ(error_word([&] { restore(*files_, data_, copy_); }), "storage_failed");
   EXPECT_FALSE(std::filesystem::exists(copy_));
+}
+
+TEST_F(Maintenance, copy_that_fails_at_any_call_leaves_nothing_behind) {
+  FaultPlan plan;
+  WatchedFileSystem files(plan);
+  const core::SystemClock clock;
+  Store store({data_, {}, [](const std::string&) {}}, files, clock);
+  int64_t nth = 1;
+  for (;; ++nth) {
+    plan.arm(nth, FaultReach::kOnce, FaultKind::kNoSpace);
+    const std::string word = error_word([&] { store.backup_to(copy_); });
+    const bool fired = plan.fired();
+    plan.disarm();
+    ASSERT_EQ(word, fired ? "disk_full" : "") << "call " << nth;
+    if (!fired) break;
+    ASSERT_TRUE(!std::filesystem::exists(copy_) || std::filesystem::is_empty(copy_)) << "call " << nth;
+  }
+  EXPECT_GT(nth, 5);
+  EXPECT_EQ(check(*files_, copy_).problem_count, 0);
+}
+
+TEST_F(Maintenance, copy_that_was_cut_off_is_no_data) {
+  OpenStore(data_)->backup_to(copy_);
+  EXPECT_FALSE(std::filesystem::exists(copy_ + "/incomplete"));
+  const std::ofstream mark(copy_ + "/incomplete");
+  EXPECT_EQ(error_word([&] { static_cast<void>(check(*files_, copy_)); }), "storage_failed");
+  EXPECT_EQ(error_word([&] { restore(*files_, copy_, folder_.path() + "/restored"); }), "storage_failed");
+  EXPECT_EQ(error_word([&] { const OpenStore store(copy_); }), "storage_failed");
+  EXPECT_EQ(error_word([&] { OpenStore(data_)->backup_to(copy_); }), "conflict");
 }
 
 TEST_F(Maintenance, folder_with_something_in_it_is_left_alone) {
