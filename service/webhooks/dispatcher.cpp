@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "service/core/error.h"
@@ -21,6 +22,13 @@ constexpr std::chrono::milliseconds kMemoryWait{1'000};
 constexpr std::chrono::seconds kLongestRetryAfter{3'600};
 constexpr std::chrono::seconds kIdle{60};
 constexpr size_t kLongestError = 500;
+
+/// Example: https://example.org:8443/hook?x=1 -> https://example.org:8443
+std::string receiver_of(const std::string& url) {
+  constexpr std::string_view kSlashes = "://";
+  const size_t scheme = url.find(kSlashes);
+  return scheme == std::string::npos ? url : url.substr(0, url.find_first_of("/?", scheme + kSlashes.size()));
+}
 
 }  // namespace
 
@@ -84,6 +92,7 @@ void Dispatcher::enter(const storage::WebhookRow& row) {
   const std::lock_guard held(mutex_);
   Entry& entry = entries_[row.id];
   entry.principal = row.principal;
+  entry.receiver = receiver_of(row.url);
   entry.subscription.swap(subscription);
   entry.has_news = entry.is_renewed = true;
   entry.due = {};
@@ -119,11 +128,19 @@ DispatcherCounters Dispatcher::counters() const {
 
 std::string Dispatcher::due_now(Time now, Time& next) {
   if (counters_.under_way >= options_.most_under_way) return {};
-  std::map<std::string_view, int64_t> under_way;  // by principal
+  std::map<std::string_view, int64_t> of_principal;
+  std::map<std::pair<std::string_view, std::string_view>, int64_t> of_receiver;
   for (const auto& [id, entry] : entries_) {
-    if (entry.is_under_way) ++under_way[entry.principal];
+    if (!entry.is_under_way) continue;
+    ++of_principal[entry.principal];
+    ++of_receiver[{entry.principal, entry.receiver}];
   }
+  const auto count_in = [](const auto& counts, const auto& key) {
+    const auto at = counts.find(key);
+    return at == counts.end() ? 0 : at->second;
+  };
   auto found = entries_.end();
+  int64_t least = 0;  // under way, of the principal of `found`
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
     const Entry& entry = at->second;
     if (!entry.has_news || entry.is_under_way) continue;
@@ -131,9 +148,14 @@ std::string Dispatcher::due_now(Time now, Time& next) {
       next = std::min(next, entry.due);
       continue;
     }
-    const auto own = under_way.find(entry.principal);
-    if (own != under_way.end() && own->second >= options_.most_of_principal) continue;
-    if (found == entries_.end() || entry.looked_at < found->second.looked_at) found = at;
+    const int64_t own = count_in(of_principal, std::string_view(entry.principal));
+    if (own >= options_.most_of_principal) continue;
+    const std::pair<std::string_view, std::string_view> receiver(entry.principal, entry.receiver);
+    if (count_in(of_receiver, receiver) >= options_.most_of_receiver) continue;
+    if (found == entries_.end() || std::tie(own, entry.looked_at) < std::tie(least, found->second.looked_at)) {
+      found = at;
+      least = own;
+    }
   }
   if (found == entries_.end()) return {};
   Entry& entry = found->second;

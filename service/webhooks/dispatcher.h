@@ -48,6 +48,7 @@ struct DispatcherOptions {
   std::chrono::seconds gives_up_after = std::chrono::hours(72);  ///< of failing: the webhook is disabled
   int64_t most_under_way = 32;
   int64_t most_of_principal = 8;  ///< under way: receivers that take their time do not keep those of others waiting
+  int64_t most_of_receiver = 4;   ///< the same, of one principal to one host and port
   int64_t text_bytes_per_stored_byte = 6;  ///< of what the encoder makes, at most
 };
 
@@ -84,6 +85,7 @@ class Dispatcher {
   /// A webhook as the dispatcher knows it.
   struct Entry {
     std::string principal;
+    std::string receiver;  ///< scheme, host and port of its URL
     effects::EffectLog::Subscription subscription;
     bool has_news = true;  ///< something may have to be delivered
     bool is_under_way = false;
@@ -110,8 +112,8 @@ class Dispatcher {
   void wake(const std::string& id);
   void enter(const storage::WebhookRow& row);
   void load();
-  /// The webhook that is to be looked at now, of those that may be the one that was not looked at for the longest time;
-  /// empty: none is, until `next`.
+  /// The webhook that is to be looked at now; empty: none is, until `next`. Of those that may be, one whose principal
+  /// has the fewest under way; of these the one that was not looked at for the longest time.
   std::string due_now(Time now, Time& next);
   void look_at(const std::string& id);
   std::optional<Delivery> next_delivery(const std::string& id);

@@ -62,7 +62,7 @@ class Dispatcher : public ::testing::Test {
   OpenStore store_{folder_.path()};
   core::SystemClock clock_;
   effects::EffectLog log_{store_->catalog()};
-  SilentReceiver silent_, other_;
+  SilentReceiver silent_, other_, third_;
   outbound::PostPool posts_{outbound::AddressGuard({*outbound::parse_network("127.0.0.0/8")}),
                             {std::chrono::minutes(10), std::chrono::minutes(10)}};
   webhooks::Dispatcher deliveries_{store_->catalog(),
@@ -81,12 +81,23 @@ class Dispatcher : public ::testing::Test {
 // Receivers that take their time, as many as may be under way at all, leave room for one of another principal.
 TEST_F(Dispatcher, slow_receivers_of_one_principal_do_not_keep_those_of_others_waiting) {
   const std::string mine = session_of("ann"), theirs = session_of("ben");
-  for (int i = 0; i < 40; ++i) add("ann", mine, silent_.url());
+  for (int i = 0; i < 40; ++i) add("ann", mine, (i % 2 == 0 ? silent_ : third_).url());
   ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 8; }));
   add("ben", theirs, other_.url());
   ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 9; }));
   ASSERT_EQ(deliveries_.counters().under_way, 9);
   other_.wait_for_connection();
+}
+
+// As many webhooks to one receiver as a principal may have under way leave room for another receiver of theirs.
+TEST_F(Dispatcher, slow_receiver_does_not_keep_others_of_its_principal_waiting) {
+  const std::string session = session_of("ann");
+  for (int i = 0; i < 40; ++i) add("ann", session, silent_.url() + "?hook=" + std::to_string(i));
+  ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 4; }));
+  add("ann", session, other_.url() + "hook");
+  other_.wait_for_connection();
+  ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 5; }));
+  ASSERT_EQ(deliveries_.counters().under_way, 5);
 }
 
 TEST_F(Dispatcher, deleted_webhooks_are_forgotten) {
