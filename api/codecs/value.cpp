@@ -459,6 +459,8 @@ const Schema<ArgumentInput>& schema() {
   static const Schema<ArgumentInput> kSchema = [] {
     std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
     fields.emplace_back("array", &ArgumentInput::array);
+    fields.emplace_back("job", &ArgumentInput::job);
+    fields.push_back({"result", &ArgumentInput::result, {.low = 0, .high = INT32_MAX}});
     fields.emplace_back("slice", &ArgumentInput::slice);
     fields.emplace_back("part", &ArgumentInput::part);
     fields.emplace_back("member", &ArgumentInput::member);
@@ -535,26 +537,31 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   const size_t before = wrong.list().size();
   auto in = read_json<ArgumentInput>(json, pointer, wrong);
   if (wrong.list().size() != before) return {};
-  const bool is_stored = json.find("array") != nullptr, is_part = !is_stored && json.find("part") != nullptr;
   const auto has = [&](std::string_view name) { return json.find(name) != nullptr; };
+  const std::string_view stored = has("array") ? "array" : has("job") ? "job" : "";
+  const bool is_stored = !stored.empty(), is_part = !is_stored && has("part");
   const auto refuse = [&](std::string_view name, const std::string& why) {
     if (has(name)) wrong.add(fmt::format("{}/{}", pointer, name), why);
   };
   // Raw bytes of a part may say what they are.
   const bool needs_type = is_part ? has("dtype") || has("shape") : !is_stored;
   for (const std::string_view name : {"dtype", "shape"}) {
-    if (is_stored) refuse(name, "is not a field that goes with array");
+    if (is_stored) refuse(name, fmt::format("is not a field that goes with {}", stored));
     if (needs_type && !has(name)) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
   }
   for (const std::string_view name : {"data", "base64"}) {
-    if (is_stored || is_part) refuse(name, fmt::format("is not a field that goes with {}", is_part ? "part" : "array"));
+    if (is_stored || is_part) refuse(name, fmt::format("is not a field that goes with {}", is_part ? "part" : stored));
   }
-  if (is_stored) refuse("part", "is not a field that goes with array");
+  if (is_stored) refuse("part", fmt::format("is not a field that goes with {}", stored));
   if (!is_stored) refuse("slice", "is not a field of a value: it is beside array only");
+  if (stored == "array") refuse("job", "is not a field that goes with array");
+  if (stored != "job") refuse("result", "is beside job only");
+  if (stored == "job" && !has("result")) wrong.add(pointer + "/result", "is missing");
   if (!is_part) refuse("member", "is beside part only");
   if (!is_stored && !is_part) out.value = value_of(in, pool, pointer, wrong);
   if (wrong.list().size() != before) return {};
   out.array = std::move(in.array);
+  if (in.job) out.of_job = {std::move(*in.job), *in.result};
   out.slice = std::move(in.slice);
   if (in.part) {
     out.part.emplace(PartRef{std::move(*in.part), in.member.value_or(""), std::nullopt});

@@ -29,8 +29,14 @@ struct JsonCodec<tensor::DType> {
   static bool read(const Json& json, const Place& place, tensor::DType& out);
 };
 
-/// A VALUE of a request. An Argument may be a stored array, or a slice of one, or an array in a file of the request's
-/// form, in its place.
+/// How a request names an array that a job makes, or has made.
+struct JobResultRef {
+  std::string job;
+  int64_t result = 0;
+};
+
+/// A VALUE of a request. An Argument may be a stored array, by its own name or as a job's result, or a slice of one, or
+/// an array in a file of the request's form, in its place.
 struct ValueInput {
   std::optional<tensor::DType> dtype;
   std::optional<std::vector<int64_t>> shape;
@@ -38,7 +44,8 @@ struct ValueInput {
   const Json* base64 = nullptr;
 };
 struct ArgumentInput : ValueInput {
-  std::optional<std::string> array, slice, part, member;
+  std::optional<std::string> array, job, slice, part, member;
+  std::optional<int64_t> result;
 };
 template <>
 const Schema<ValueInput>& schema();
@@ -59,12 +66,13 @@ std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::Ten
 std::optional<tensor::DenseValue> read_elements(const Json& data, const tensor::TensorType& type,
                                                 tensor::BufferPool& pool, const std::string& pointer,
                                                 core::Diagnostics& wrong);
-/// Reads an Argument: of a stored array the caller takes `array` and `slice`, of an array in a file `part`, and there
-/// is no value. Notes mistakes; none of them is there then.
+/// Reads an Argument: of a stored array the caller takes `array` or `of_job`, and `slice`, of an array in a file
+/// `part`, and there is no value. Notes mistakes; none of them is there then.
 struct Argument {
   std::optional<tensor::DenseValue> value;
   std::optional<std::string> array, slice;
   std::optional<PartRef> part;
+  std::optional<JobResultRef> of_job;
 };
 Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
                        const std::string& pointer, core::Diagnostics& wrong);

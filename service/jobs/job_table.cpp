@@ -38,6 +38,22 @@ JobView JobRunner::view(const std::string& id, std::string_view principal, core:
   return view;
 }
 
+std::string JobRunner::result_array(const std::string& id, int64_t result, std::string_view principal) {
+  const auto arrays =
+      store_.catalog().read([&](storage::Reader& reader) { return reader.result_arrays_of_job(id, principal); });
+  if (!arrays) throw no_job(id);
+  const auto count = static_cast<int64_t>(arrays->size());
+  if (result < count) return (*arrays)[static_cast<size_t>(result)];
+  if (count > 0) {
+    throw core::Error("invalid_request",
+                      "job '" + id + "' has no result " + std::to_string(result) + ", only " + std::to_string(count));
+  }
+  throw core::Error("invalid_request",
+                    "job '" + id +
+                        "' stores no results that are known before it has run: those are of background "
+                        "jobs in a session, with results as arrays");
+}
+
 void JobRunner::show_run(const Job& job, JobView& view) {
   if (job.run != nullptr && !job.over) view.progress = job.run->progress();
   view.waits = job.waits;

@@ -21,6 +21,7 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
   std::vector<tensor::DenseValue> out;
   each_entry(list, pointer, wrong, [&](size_t, const Json& item, const std::string& place) {
     Argument read = read_argument(item, nullptr, source.pool, place, wrong);
+    if (read.of_job) return wrong.add(place + "/job", "is for arguments of jobs; name the array by its id here");
     if (read.part) read.value = read_part(*read.part, nullptr, source.files, place, wrong);
     if (read.value) out.push_back(std::move(*read.value));
     if (!read.array) return;

@@ -210,8 +210,8 @@ std::optional<jobs::Argument> resolve(const DecodedRun::Source& source, const te
     return value ? std::optional<jobs::Argument>(std::move(*value)) : std::nullopt;
   }
   return at_pointer(source.pointer, [&] {
-    return jobs::ArrayArgument{context.arrays.find_argument(*source.array, principal, context.was_accepted),
-                               source.slices};
+    const std::string array = source.of_job ? context.result_array(*source.of_job) : *source.array;
+    return jobs::ArrayArgument{context.arrays.find_argument(array, principal, context.was_accepted), source.slices};
   });
 }
 
@@ -224,8 +224,10 @@ void read_argument_of(const Json& json, const tensor::TensorType* expected, cons
                       const JobContext& context, jobs::JobRequest& out, std::vector<DecodedRun::Source>& sources,
                       core::Diagnostics& wrong) {
   Argument read = read_argument(json, expected, context.pool, pointer, wrong);
-  if (!read.value && !read.part && !read.array) return;
-  DecodedRun::Source source{pointer, std::move(read.value), std::move(read.part), std::move(read.array), std::nullopt};
+  if (!read.value && !read.part && !read.array && !read.of_job) return;
+  if (read.of_job && context.result_array == nullptr) return wrong.add(pointer + "/job", "is for jobs of a session");
+  DecodedRun::Source source{pointer,      std::move(read.value), std::move(read.part), std::move(read.array),
+                            std::nullopt, std::move(read.of_job)};
   auto argument = resolve(source, expected, context, out.principal, wrong);
   if (!argument) return;
   if (read.slice) {

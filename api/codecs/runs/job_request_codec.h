@@ -2,6 +2,7 @@
 // it was then (DecodedRun).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "api/codecs/files/form_files.h"
 #include "api/codecs/mesh_choice.h"
+#include "api/codecs/value.h"
 #include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/jobs/job_request.h"
@@ -42,6 +44,8 @@ struct JobContext {
   bool was_accepted = false;
   FormFiles* files = nullptr;                 ///< of the form that the request is; null: it is none
   core::MemoryReservation* memory = nullptr;  ///< of the request, for a program that is an artifact; null: not counted
+  /// The id of the array that a job makes; empty: arguments do not name jobs.
+  std::function<std::string(const JobResultRef&)> result_array = {};
 };
 
 /// A body that was decoded: all that its bytes alone say. Immutable.
@@ -53,6 +57,7 @@ struct DecodedRun {
     std::optional<PartRef> part;
     std::optional<std::string> array;
     std::optional<std::vector<arrays::Slice>> slices;
+    std::optional<JobResultRef> of_job = {};
   };
   jobs::JobRequest request;                             ///< without program and arguments
   std::weak_ptr<const compile::ParsedProgram> program;  ///< the compiler's cache keeps it

@@ -88,7 +88,8 @@ bool is_value_object(const JsonObject& object) {
   const auto has = [&](std::string_view name) {
     return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
   };
-  return has("data") || has("base64") || has("array") || has("part") || (has("dtype") && has("shape"));
+  return has("data") || has("base64") || has("array") || has("part") || (has("dtype") && has("shape")) ||
+         (has("job") && has("result") && object.size() <= 3);
 }
 
 class InputReader {

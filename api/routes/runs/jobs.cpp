@@ -26,8 +26,14 @@ using storage::JobState;
 
 constexpr size_t kJobIdSize = 40;  // job_ and a UUID
 
-JobContext context_of(Services& services, MeshFinder& meshes) {
-  return {services.arrays, services.programs, services.compiler, services.pool, meshes, nullptr, services.processes};
+// `principal` outlives the context.
+JobContext context_of(Services& services, MeshFinder& meshes, const std::string& principal) {
+  JobContext out{services.arrays, services.programs, services.compiler, services.pool,
+                 meshes,          nullptr,           services.processes};
+  out.result_array = [&services, &principal](const JobResultRef& ref) {
+    return services.jobs.result_array(ref.job, ref.result, principal);
+  };
+  return out;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -95,7 +101,7 @@ Submission read_submission(const Request& request, Services& services, DecodedRu
                            const std::string& path_session) {
   const auto start = services.clock.steady();
   MeshFinder meshes(services.meshes, request.principal);
-  JobContext context = context_of(services, meshes);
+  JobContext context = context_of(services, meshes, request.principal);
   context.files = body.files ? &*body.files : nullptr;
   Submission out;
   const auto take = [&](jobs::JobRequest read) {

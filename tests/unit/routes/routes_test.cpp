@@ -737,6 +737,38 @@ TEST_F(PromisedResults, are_arguments_of_later_jobs_of_their_session) {
   }
 }
 
+TEST_F(PromisedResults, are_named_by_their_jobs_too) {
+  const auto result_of = [](const std::string& job, int result) {
+    return R"([{"job": ")" + job + R"(", "result": )" + std::to_string(result) + "}]";
+  };
+  const std::string first = first_.at("id"), chosen = "job_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41";
+  auto request = nlohmann::json::parse(run_of(kDoubles, result_of(first, 0)));
+  request["results"] = {{"encoding", "array"}};
+  request["session"] = session_;
+  ASSERT_EQ(server_.ask("PUT", "/v1/jobs/" + chosen, request.dump(), {"If-None-Match: *"}).status, 201);
+  const nlohmann::json last = post(kDoubles, result_of(chosen, 0), session_).json();
+  feed();
+  EXPECT_EQ(ended(last.at("id")).at("state"), "done");
+  const std::string array = last.at("arrays").at(0);
+  EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + array + "/data", {}, {"Accept: application/json"}).json().at("data"),
+            16);
+  // Once the job is over, in any session and in a run.
+  EXPECT_EQ(server_.ask("POST", "/v1/run", run_of(kDoubles, result_of(first, 0))).json().at("results").at(0).at("data"),
+            8);
+
+  EXPECT_EQ(post(kDoubles, result_of(first, 1), session_).problem(), "422 invalid_request /arguments/0");
+  EXPECT_EQ(post(kDoubles, result_of("job_none", 0), session_).problem(), "404 not_found /arguments/0");
+  const std::string as_text =
+      made("/v1/sessions/" + session_ + "/jobs", run_of(kDoubles, "[1]"), {"Prefer: respond-async"});
+  EXPECT_EQ(post(kDoubles, result_of(as_text, 0), session_).problem(), "422 invalid_request /arguments/0");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", run_of(kDoubles, result_of(first, 0)), {"X-Principal: bob"}).problem(),
+            "404 not_found /arguments/0");
+  EXPECT_EQ(post(kDoubles, R"([{"job": ")" + first + R"("}])", session_).problem(),
+            "422 invalid_request /arguments/0/result");
+  EXPECT_EQ(post(kDoubles, R"([{"array": ")" + array_ + R"(", "result": 0}])", session_).problem(),
+            "422 invalid_request /arguments/0/result");
+}
+
 TEST_F(PromisedResults, are_refused_elsewhere) {
   EXPECT_EQ(post(kDoubles, argument_, made("/v1/sessions")).problem(), "409 conflict");
   EXPECT_EQ(server_.ask("POST", "/v1/run", run_of(kDoubles, argument_)).problem(), "409 conflict");
