@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """fuzz_test.py TARGET: damages the seeds of a fuzz target for 3 seconds, 60 under MESHD_LONG=1 (./dev check-long), 8 hours with LONG=1. The
-input that ended it is kept as /tmp/meshd-fuzz-TARGET; FUZZ_SEED draws other damage. To look at it again: TARGET 1 0 FILE, in a folder of its own."""
+input that ended it is kept as /tmp/meshd-fuzz-TARGET; FUZZ_SEED draws other damage. To look at it again: TARGET 1 0 FILE, in a folder of its own.
+Once it is mended the input goes to kept/TARGET beside this file: what is there is run first in each run, and damaged like the seeds."""
 import base64
 import io
 import json
@@ -71,6 +72,8 @@ def documents():
 def main():
     seeds = {"parser_fuzz": parser, "front_fuzz": front, "files_fuzz": files, "documents_fuzz": documents}[TARGET.name]()
     assert seeds, "there are no seeds"
+    kept = HERE / "kept" / TARGET.name
+    seeds += [path.read_bytes() for path in sorted(kept.glob("*"))]
     with tempfile.TemporaryDirectory() as folder:
         names = []
         for number, seed in enumerate(seeds):
@@ -78,9 +81,9 @@ def main():
             pathlib.Path(names[-1]).write_bytes(seed)
         done = subprocess.run([TARGET, str(SECONDS), os.environ.get("FUZZ_SEED", "1"), *names], cwd=folder, check=False)
         if done.returncode:
-            kept = f"/tmp/meshd-{TARGET.name}"
-            shutil.copy(f"{folder}/fuzz_last_input", kept)
-            print(f"ended with {done.returncode}; the input is {kept}")
+            found = f"/tmp/meshd-{TARGET.name}"
+            shutil.copy(f"{folder}/fuzz_last_input", found)
+            print(f"ended with {done.returncode}; the input is {found}")
     return done.returncode and 1
 
 

@@ -1,5 +1,5 @@
-// Runs a libFuzzer target without libFuzzer: mutates seed files for so many seconds. For compilers that have no
-// -fsanitize=fuzzer.
+// Runs a libFuzzer target without libFuzzer: the seed files as they are, then mutated for so many seconds. For compilers
+// that have no -fsanitize=fuzzer.
 //   parser_fuzz SECONDS SEED FILE...        a failing input is left in fuzz_last_input
 #include <chrono>
 #include <cstdlib>
@@ -27,9 +27,11 @@ int main(int argc, char** argv) {
   meshd::testing::Mutator mutator(seed, meshd::testing::stablehlo_words());
   std::mt19937_64 choose(seed);
   const auto stop = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
-  int64_t runs = 0;
-  for (; std::chrono::steady_clock::now() < stop; ++runs) {
-    const std::string input = mutator.mutate(seeds[choose() % seeds.size()], seeds[choose() % seeds.size()]);
+  size_t runs = 0;
+  for (; runs < seeds.size() || std::chrono::steady_clock::now() < stop; ++runs) {
+    const std::string input = runs < seeds.size()
+                                  ? seeds[runs]
+                                  : mutator.mutate(seeds[choose() % seeds.size()], seeds[choose() % seeds.size()]);
     std::ofstream("fuzz_last_input", std::ios::binary) << input;
     // Processor time: a busy machine is no hang.
     const std::clock_t begin = std::clock();

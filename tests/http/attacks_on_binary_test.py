@@ -1,6 +1,6 @@
 """attacks_on_binary_test.py BINARY ATTACK_LIST: the attack list of the front's own tests (attack_cases.cpp) against the binary and its routes, each on
 a fresh connection, after a good request and behind one in the same bytes: an answer below 500 or an end of the connection, in time; no
-hidden request runs; the server lives, and its memory stays. What each attack is answered with is judged by http_attacks_test."""
+hidden request runs; the server lives, and its memory stays; in a control group of 1 GiB, where one can be made, the kernel ends nothing. What each attack is answered with is judged by http_attacks_test."""
 import os
 import pathlib
 import re
@@ -11,6 +11,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+from control_group import Group  # noqa: E402
 from server import Meshd, memory_of, ok  # noqa: E402
 
 # Targets of the list, and routes that take the same methods.
@@ -96,14 +97,20 @@ def run_all(server, cases, position):
 def main():
     cases = list(attacks(sys.argv[2]))
     assert len(cases) >= 150, len(cases)
+    # A sanitizer has memory of its own.
+    group = None if "HAS_SANITIZER" in os.environ else Group()
+    limits, launcher = ([], []) if group is None else (group.options(), group.launcher())
     with tempfile.NamedTemporaryFile() as log:
-        with Meshd(sys.argv[1], "--allowed-host", "t", "--log-level", "info", log=log) as server:
+        with Meshd(sys.argv[1], "--allowed-host", "t", "--log-level", "info", *limits, log=log, launcher=launcher) as server:
             wrong, sizes = [], []
             for position in ("fresh", "after a good request", "behind one", "fresh"):
                 wrong += run_all(server, cases, position)
                 sizes.append(memory_of(server, "VmRSS"))
+            assert group is None or group.kills() == 0, "the kernel has killed the server"
             assert server.stop() == 0
         lines = pathlib.Path(log.name).read_text(errors="replace").splitlines()
+    if group is not None:
+        group.remove()
     hidden = [line for line in lines if f" {HIDDEN}" in line or f'"{HIDDEN}"' in line]
     print(f"{len(cases)} attacks in three positions; {sizes[-1] - sizes[0]:+d} bytes resident from the first round of them to the last")
     assert not wrong, f"{len(wrong)} are wrong:\n" + "\n".join(wrong[:20])
