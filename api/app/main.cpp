@@ -1,4 +1,5 @@
 // The binary: meshd serve and its other commands, meshd --help.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "api/app/command_line/command_line.h"
@@ -84,7 +86,6 @@ int serve(const meshd::api::AppOptions& options) {
   std::unique_ptr<meshd::hosts::Network> hosts;  // null: one process
   try {
     raise_descriptor_limit();
-    meshd::api::catch_signals();
     hosts = meshd::api::open_hosts(options);
     if (hosts != nullptr && hosts->rank() > 0) {
       meshd::api::serve_rank(*hosts, options, log);
@@ -100,6 +101,21 @@ int serve(const meshd::api::AppOptions& options) {
   return 0;
 }
 
+// Whoever starts us may have closed these. What is opened then would have their numbers: a shard, say, whose file the
+// lines of the log are written into. Writing to them still fails.
+void open_standard_streams() {
+  int number = 0;
+  do {
+    number = ::open("/dev/null", O_RDONLY);
+  } while (number >= 0 && number <= STDERR_FILENO);
+  if (number > STDERR_FILENO) ::close(number);
+}
+
 }  // namespace
 
-int main(int argc, char** argv) { return meshd::api::run_command_line(argc, argv, serve); }
+int main(int argc, char** argv) {
+  open_standard_streams();
+  // Before the command line is read: who ends a server that is just starting sees it end as any other.
+  if (argc > 1 && std::string_view(argv[1]) == "serve") meshd::api::catch_signals();
+  return meshd::api::run_command_line(argc, argv, serve);
+}

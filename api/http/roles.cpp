@@ -30,7 +30,8 @@ void require_role(const Request& request) {
   if (!needed || request.role >= *needed) return;
   throw core::Error(
       "forbidden",
-      fmt::format("{} needs the role {}, this token has the role {}; the server's file of tokens says who has which",
+      fmt::format("{} needs the role {}, this token has the role {}; the server's file of tokens says who has which "
+                  "(meshd serve --tokens FILE; without one, nobody is an admin)",
                   request.route->operation_id, to_string(*needed), to_string(request.role)));
 }
 

@@ -1,10 +1,12 @@
 """What the command line and the environment may not say: command_line_test.py BINARY. A server that is misconfigured says so and
 ends; it never starts as something else than what was asked for."""
+import fcntl
 import http.client
 import json
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from server import Meshd
+from server import Meshd, until
 
 BINARY = sys.argv[1]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MESHD_")}
@@ -89,6 +91,49 @@ class CommandLine(unittest.TestCase):
         self.assertIsInstance(request["ms"], float)
         self.assertIs(lines["recovered"]["clean"], True)
         self.assertEqual(lines["listening"]["port"], server.port)
+
+    def test_memory_that_serves_nobody_is_refused(self):
+        for given in ("-5", "1", "15MB"):
+            made = self.refused("--memory", given, says=["--memory: expected 0 or at least 16777216 bytes, got "])
+            self.assertFalse(made, "the data folder was touched")
+        self.refused(MESHD_MEMORY="1kb", says=["--memory: expected 0 or at least 16777216 bytes, got 1024"])
+        self.refused("--memory-limit", "-1", says=["--memory-limit: expected 0 or at least 1 bytes, got -1"])
+        self.refused("--array-memory", "-1", says=["--array-memory: expected 0 or at least 1 bytes"])
+
+    def test_signal_that_comes_while_a_server_starts_ends_it_in_good_order(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.Popen([BINARY, "serve", "--listen", "127.0.0.1:0", "--data", folder + "/data"], env=CLEAN, stderr=subprocess.PIPE)
+            caught = pathlib.Path(f"/proc/{process.pid}/status")
+            bit = 1 << (signal.SIGTERM - 1)
+            until(lambda: int(re.search(r"SigCgt:\s+(\w+)", caught.read_text())[1], 16) & bit, "it catches SIGTERM")
+            process.terminate()
+            said = process.communicate(timeout=60)[1].decode()
+            self.assertEqual(process.returncode, 0, said)
+            self.assertIn("stopped clean=true", said)
+
+    def test_log_that_nobody_reads_keeps_no_server_from_its_end(self):
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        try:
+            with Meshd(BINARY, "--log-level", "info", log=writing) as server:
+                for _ in range(100):
+                    server.ask("GET", "/v1/arrays")
+                self.assertEqual(server.stop(), 0)
+        finally:
+            os.close(writing)
+            os.close(reading)
+
+    def test_lines_that_cannot_be_written_are_counted(self):
+        with open("/dev/full", "wb") as full, Meshd(BINARY, "--log-level", "info", log=full) as server:
+            def lost():
+                text = server.ask("GET", "/metrics")[2].decode()
+                return int(re.search(r"^meshd_log_lines_dropped_total (\d+)$", text, re.MULTILINE)[1])
+            until(lost, "the lines of the start are lost")
+
+    def test_streams_that_were_closed_are_no_files_of_the_server(self):
+        with Meshd(BINARY, launcher=["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]) as server:
+            for number in (0, 1, 2):
+                self.assertEqual(os.readlink(f"/proc/{server.process.pid}/fd/{number}"), "/dev/null")
 
     def test_unknown_level_of_the_log_is_refused(self):
         self.refused("--log-level", "loud", says=["--log-level", "loud", "warn"])

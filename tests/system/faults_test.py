@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Faults of the system around the real binary, each with a server of its own: no descriptors or threads left, a clock that jumps, a server
-that is told to end under load or is stopped for a while, a disk that stalls, a second server, a newer schema. Under MESHD_LONG=1
+that is told to end under load or is stopped for a while, a disk that stalls or is full, a second server, a newer schema. Under MESHD_LONG=1
 (./dev check-long) as long and as often as docs/durability.md has it, else in short."""
 import email.utils
 import http.client
@@ -334,6 +334,66 @@ def stalled_disk():
         print(f"  {shim.hits()} stalls, {len(done)} jobs; p99 of /livez {percentile(alive, 0.99) * 1000:.1f} ms, of a run {percentile(runs, 0.99) * 1000:.1f} ms")
 
 
+def full_disk():
+    """A real disk that is full: writes are 507, reads and runs go on, probes say why the server is not ready, DELETE works, and what it frees is
+    there for the next write. What was stored is whole after a restart."""
+    folder = tempfile.mkdtemp(prefix="meshd-test-")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", folder], capture_output=True).returncode:
+        os.rmdir(folder)
+        print("  mounting is not allowed here")
+        return
+    binary, admin = {"Content-Type": "application/octet-stream"}, {"Authorization": "Bearer one"}
+    tokens = tempfile.NamedTemporaryFile("w", prefix="meshd-tokens-")
+    tokens.write("root one admin\n")
+    tokens.flush()
+    try:
+        with Meshd(BINARY, "--devices", "2", "--tokens", tokens.name, "--principal-bytes", str(1 << 30), data=folder) as server:
+            def ask(method, path, body=None, headers=None):
+                return server.ask(method, path, body, {**admin, **(headers or {})})
+
+            def full(answer):
+                assert (answer[0], answer[2]["code"]) == (507, "disk_full"), answer
+                assert server.process.poll() is None
+
+            stored = {}
+            for size in (1 << 20, 1 << 16, 1 << 12, 1 << 10, 1 << 2):  # the last ones find no room for a row
+                for _ in range(10_000):
+                    data = os.urandom(size)
+                    answer = ask("POST", f"/v1/arrays?dtype=uint8&shape={size}", data, binary)
+                    if answer[0] != 201:
+                        break
+                    stored[answer[2]["id"]] = data
+                full(answer)
+            one = next(iter(stored))
+            full(ask("PUT", f"/v1/arrays/{one}/data", os.urandom(1 << 20), binary))
+            # A row may find room in the log of the database, whose file is there.
+            for answer, status in ((ask("POST", "/v1/sessions", {}), 201), (ask("POST", "/v1/run", SMALL, ASYNC), 202)):
+                assert answer[0] == status or full(answer) is None
+            full(ask("POST", "/v1/run", {**SMALL, "results": {"encoding": "array"}}))
+            full(ask("POST", "/v1/admin/backup?name=one"))
+            backup = pathlib.Path(folder, "data", "backups", "one")
+            assert not backup.exists() or not list(backup.iterdir()), "a backup that found no room has left something"
+            assert ok(ask("POST", "/v1/run", SMALL))["results"][0]["data"] == [2.0, 4.0]
+            assert ask("GET", f"/v1/arrays/{one}/data")[2] == stored[one]
+            said = until(lambda: (lambda answer: answer[0] == 503 and answer[2])(ask("GET", "/readyz")), "it is not ready").decode()
+            assert "bytes are free on the data folder's disk" in said, said
+            (check,) = [each for each in server.ask("GET", "/health")[2]["checks"] if not each["ok"]]
+            assert check["name"] == "disk" and check["reason"] in said, check
+            for array in list(stored)[:-20]:
+                assert ask("DELETE", f"/v1/arrays/{array}")[0] == 204
+                del stored[array]
+            until(lambda: ask("POST", f"/v1/arrays?dtype=uint8&shape={1 << 20}", bytes(1 << 20), binary)[0] == 201, "there is room again")
+            until(lambda: ask("GET", "/readyz")[0] == 200, "it is ready again")
+            ok(ask("POST", "/v1/admin/backup?name=one"), 201)
+            server.stop()
+            server.start()
+            for array, data in stored.items():
+                assert ask("GET", f"/v1/arrays/{array}/data")[2] == data, array
+    finally:
+        subprocess.run(["umount", folder], check=True)
+        os.rmdir(folder)
+
+
 def second_server():
     """On the same data or port: refused with a line that says why, and the first goes on. A newer schema is refused and left alone."""
     with Meshd(BINARY, "--devices", "2") as server:
@@ -375,7 +435,7 @@ def _schema(path, version=None):
         database.close()
 
 
-FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, second_server]
+FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, full_disk, second_server]
 
 
 def main():

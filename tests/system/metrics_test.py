@@ -1,6 +1,7 @@
 """What /metrics says: metrics_test.py BINARY. The text is parsed line by line as the Prometheus text format 0.0.4 has it, with promtool too
 where it is installed; jobs appear in it, and in the log, with how long they took."""
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -118,6 +119,21 @@ class Metrics(unittest.TestCase):
         self.assertGreaterEqual(after["meshd_memory_peak_bytes", label], 256 << 10)
         for sample in history:
             self.assertIn("files", sample["memory"])
+
+    def test_background_job_that_fails_by_the_servers_fault_is_an_error_that_says_what_happened(self):
+        with Meshd(BINARY, "--log-format", "json", "--log-level", "warn", log=self.log) as server:
+            array = ok(server.ask("POST", "/v1/arrays", {"dtype": "float32", "shape": [2], "data": [1, 2]}), 201)["id"]
+            server.stop()
+            (blob,) = [path for path in pathlib.Path(server.folder, "data", "blobs").rglob("arr_*") if path.is_file()]
+            blob.write_bytes(b"X" + blob.read_bytes()[1:])
+            server.start()
+            run = {"program": {"text": DOUBLE}, "arguments": [{"array": array}]}
+            job = ok(server.ask("POST", "/v1/run", run, {"Prefer": "respond-async"}), 202)["id"]
+            self.assertEqual(ok(server.ask("GET", f"/v1/jobs/{job}?wait=60"))["state"], "failed")
+        self.log.seek(0)
+        (line,) = [line for line in map(json.loads, self.log) if line["event"] == "job"]
+        self.assertEqual((line["level"], line["job"], line["outcome"]), ("error", job, "storage_failed"))
+        self.assertIn(f"{array}.v1", line["reason"])
 
     def test_lines_of_the_log_have_ids_and_numbers_as_fields(self):
         with Meshd(BINARY, "--log-format", "json", "--log-level", "info", log=self.log) as server:

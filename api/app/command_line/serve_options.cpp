@@ -1,6 +1,10 @@
 #include "api/app/command_line/serve_options.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +18,8 @@ namespace {
 constexpr int kMostDevices = 4096;
 constexpr int kMostThreads = 1024;
 constexpr int kSecondsOfADay = 86'400;
+// Less does not hold the text of a small request.
+constexpr int64_t kLeastMemory = int64_t{16} << 20;
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
@@ -46,22 +52,36 @@ void declare_devices(CLI::App& serve, AppOptions& options) {
       ->capture_default_str();
 }
 
+/// A size of 0, which stands for a share of what there is, or one that a server can work with.
+CLI::Validator size_or_zero(int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const int64_t bytes = std::strtoll(text.c_str(), nullptr, 10);
+        if (bytes == 0 || bytes >= least) return std::string();
+        return fmt::format("expected 0 or at least {} bytes, got {}", least, bytes);
+      },
+      "");
+}
+
 void declare_limits(CLI::App& serve, AppOptions& options) {
   serve
       .add_option("--memory", options.memory_bytes,
                   "bytes of memory for the server, such as 2GB (0: what its cgroup or the machine has)")
       ->envname("MESHD_MEMORY")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(size_or_zero(kLeastMemory));
   serve
       .add_option("--memory-limit", options.memory_limit_bytes,
                   "bytes that running jobs may plan together (0: three quarters of --memory; arrays leave it to them)")
       ->envname("MESHD_MEMORY_LIMIT")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(size_or_zero(1));
   serve
       .add_option("--array-memory", options.array_memory_bytes,
                   "bytes of durable arrays kept in memory (0: a quarter of --memory)")
       ->envname("MESHD_ARRAY_MEMORY")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(size_or_zero(1));
   serve
       .add_option(
           "--warmup-bytes", options.warmup_bytes,

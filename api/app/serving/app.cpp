@@ -20,6 +20,7 @@
 #include "api/codecs/runs/job_request_codec.h"
 #include "api/codecs/runs/old_job_row.h"
 #include "api/codecs/webhook_codec.h"
+#include "api/http/problem.h"
 #include "api/json/json.h"
 #include "api/routes/documents/history.h"
 #include "api/routes/routes.h"
@@ -30,11 +31,13 @@
 #include "service/core/memory_ledger.h"
 #include "service/jobs/commit/retention.h"
 #include "service/quotas/rate_limiter.h"
+#include "storage/data_copy.h"
 
 namespace meshd::api {
 namespace {
 
 constexpr std::chrono::seconds kLongestEnd{1};  // of taking the server down once everything is drained
+constexpr std::chrono::seconds kCollectFilesEvery{1};
 constexpr std::chrono::seconds kCollectEvery{10};
 constexpr std::chrono::minutes kRetainEvery{1};
 constexpr std::chrono::seconds kExportEvery{1};
@@ -164,15 +167,26 @@ void note_rate(const Request& request, Response& response, const quotas::RateLim
   add("RateLimit", fmt::format(R"("requests";r={};t=1)", rates.left(request.principal)));
 }
 
+/// What an operator has to look into, as a request with that status: a defect, damaged data, a full disk.
+bool is_ours(int status) { return status >= 500 && status != 501 && status != 503; }
+bool is_ours(const core::Error& error) { return is_ours(problem(error, "").status); }
+
+/// For the log: of a failure of ours all that is known, of others what their clients are not told.
+std::string reason_of(const core::Error* error) {
+  if (error == nullptr) return "";
+  if (!is_ours(*error)) return error->internal();
+  return error->internal().empty() ? error->detail() : error->detail() + ": " + error->internal();
+}
+
 // Jobs of requests that wait for them are on the request's line as well: here they are for debugging.
 void log_job(const jobs::JobEnd& end, Log& log) {
-  const bool is_ours = end.in_background && end.error != nullptr && end.error->code() == core::ErrorCode("internal");
-  const auto write = is_ours ? &Log::error : end.in_background ? &Log::info : &Log::debug;
+  const bool is_error = end.in_background && end.error != nullptr && is_ours(*end.error);
+  const auto write = is_error ? &Log::error : end.in_background ? &Log::info : &Log::debug;
   (log.*write)("job", {{"job", end.row.id},
                        {"session", end.row.session},
                        {"principal", end.row.principal},
                        {"outcome", end.error == nullptr ? "done" : std::string(end.error->code().word())},
-                       {"reason", end.error == nullptr ? "" : end.error->internal()},
+                       {"reason", reason_of(end.error)},
                        {"queue_ms", end.timings.queue_ms},
                        {"run_ms", end.timings.run_ms},
                        {"commit_ms", end.timings.commit_ms},
@@ -294,12 +308,16 @@ struct App::Parts {
                  webhooks,
                  deliveries,
                  zarr},
-        // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over;
-        // donated arrays leave memory.
+        // Removes files that rows stopped naming: on a full disk, who deletes waits for their room.
+        file_collector(
+            kCollectFilesEvery, [this] { store.collect_garbage(); },
+            [this](const std::string& reason) {
+              log.error("not_collected", {{"reason", reason}});
+            }),
+        // Removes rows of deleted sessions, and pending arrays whose time is over; donated arrays leave memory.
         collector(
             kCollectEvery,
             [this] {
-              store.collect_garbage();
               arrays.expire_pending();
               arrays.forget_donated();
               uploads.expire();
@@ -361,7 +379,7 @@ struct App::Parts {
     principals.names = [this] { return authenticate.principals(); };
     principals.reload_tokens = [this] { return authenticate.reload(); };
     principals.back_up = [this](const std::string& name) {
-      files->make_folder(backups);
+      storage::make_durable_folder(*files, backups);
       const std::string folder = backups + "/" + name;
       store.backup_to(folder);
       return folder;
@@ -404,7 +422,7 @@ struct App::Parts {
   void note(const AccessRecord& record) {
     const double milliseconds = static_cast<double>(record.duration.count()) / 1000.0;
     const bool is_cut_off = record.status == 0 && !record.error_internal.empty();
-    const bool ours = is_cut_off || (record.status >= 500 && record.status != 501 && record.status != 503);
+    const bool ours = is_cut_off || is_ours(record.status);
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
                             {"trace_id", record.trace_id},
@@ -518,6 +536,7 @@ struct App::Parts {
   webhooks::Dispatcher deliveries;
   webhooks::WebhookStore webhooks;
   Services services;
+  Periodic file_collector;
   Periodic collector;
   jobs::RetentionTime retention_time;
   Periodic retention;

@@ -1,10 +1,20 @@
 #include "api/app/serving/log.h"
 
 #include <spdlog/async.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "service/core/clock.h"
 
@@ -14,6 +24,7 @@ namespace {
 using Fields = std::initializer_list<Log::Field>;
 
 constexpr size_t kQueuedLines = 8192;
+constexpr std::chrono::seconds kFarewell{2};
 
 /// With \u00e9 and U+FFFD where a byte is no UTF-8: whatever a client sent, a line is one line.
 std::string dump(const nlohmann::ordered_json& json) {
@@ -53,10 +64,38 @@ std::string as_text(const std::string& time, std::string_view level, std::string
   return line;
 }
 
+/// Writes to standard error past stdio, whose lock everybody would wait for at the end of the process while nobody
+/// reads. Of the one thread of the queue.
+class StandardError final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  /// Counts in `lost` the lines that cannot be written.
+  explicit StandardError(std::shared_ptr<std::atomic<int64_t>> lost) : lost_(std::move(lost)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    std::string_view left(line.data(), line.size());
+    while (!left.empty()) {
+      const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) {  // a disk that is full, a reader that is gone
+        ++*lost_;
+        return;
+      }
+      left.remove_prefix(static_cast<size_t>(done));
+    }
+  }
+  void flush_() override {}
+
+  const std::shared_ptr<std::atomic<int64_t>> lost_;
+};
+
 }  // namespace
 
 struct Log::Impl {
   LogFormat format = LogFormat::kText;
+  std::shared_ptr<std::atomic<int64_t>> lost = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<spdlog::async_logger> logger;
   // Destroyed before the logger: its thread has the last lines, which hold the logger, and has ended when the logger is
   // destroyed.
@@ -76,15 +115,29 @@ struct Log::Impl {
 Log::Log(LogFormat format, const std::string& level) : impl_(std::make_unique<Impl>()) {
   impl_->format = format;
   impl_->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
-  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  impl_->logger =
-      std::make_shared<spdlog::async_logger>("meshd", sink, impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
+  impl_->logger = std::make_shared<spdlog::async_logger>("meshd", std::make_shared<StandardError>(impl_->lost),
+                                                         impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
   impl_->logger->set_pattern("%v");
   impl_->logger->set_level(spdlog::level::from_str(level));
   impl_->logger->flush_on(spdlog::level::warn);
 }
 
-Log::~Log() { impl_->logger->flush(); }
+Log::~Log() {
+  impl_->logger->flush();
+  // Its thread writes the lines that are left. Where nobody reads them any more, as when a pipe is full, they are given
+  // up, so that the process ends.
+  auto written = std::make_shared<std::promise<void>>();
+  std::future<void> done = written->get_future();
+  try {
+    std::thread([left = std::shared_ptr<Impl>(std::move(impl_)), written = std::move(written)]() mutable {
+      left.reset();
+      written->set_value();
+    }).detach();
+  } catch (const std::system_error&) {
+    return;  // no thread: what it was to hold is written by now
+  }
+  done.wait_for(kFarewell);
+}
 
 void Log::debug(std::string_view event, std::initializer_list<Field> fields) {
   impl_->write(spdlog::level::debug, event, fields);
@@ -104,6 +157,6 @@ void Log::error(std::string_view event, std::initializer_list<Field> fields) {
 
 void Log::flush() { impl_->logger->flush(); }
 
-int64_t Log::dropped() const { return static_cast<int64_t>(impl_->pool->overrun_counter()); }
+int64_t Log::dropped() const { return static_cast<int64_t>(impl_->pool->overrun_counter()) + *impl_->lost; }
 
 }  // namespace meshd::api

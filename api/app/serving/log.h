@@ -40,6 +40,7 @@ class Log {
   void error(std::string_view event, std::initializer_list<Field> fields);
   /// Writes out what is queued.
   void flush();
+  /// Lines that did not fit the queue, or could not be written.
   [[nodiscard]] int64_t dropped() const;
 
  private:

@@ -7,8 +7,8 @@
 
 #include <array>
 #include <cerrno>
-
-#include "service/core/error.h"
+#include <cstdio>
+#include <cstdlib>
 
 namespace meshd::api {
 
@@ -50,7 +50,10 @@ extern "C" void note_signal(int number) {
 }  // namespace
 
 void catch_signals() {
-  if (::pipe2(caught.data(), O_CLOEXEC) != 0) throw core::Error("internal", "no pipe can be had for signals");
+  if (::pipe2(caught.data(), O_CLOEXEC) != 0) {
+    std::perror("meshd: no pipe can be had for signals");
+    std::_Exit(1);
+  }
   ::fcntl(caught[1], F_SETFL, O_NONBLOCK);
   struct sigaction action {};
   action.sa_handler = note_signal;

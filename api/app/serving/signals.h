@@ -7,7 +7,7 @@
 namespace meshd::api {
 
 /// From now on SIGTERM, SIGINT and SIGHUP are kept for wait_for_end(), whichever thread gets them, and SIGPIPE is
-/// ignored. Once, before anything else. Throws core::Error internal.
+/// ignored. Once, before anything else. Ends the process where no pipe can be had.
 void catch_signals();
 
 /// Waits for a signal that ends the server and returns it; calls `reload` at each SIGHUP. One thread at a time.

@@ -1,5 +1,6 @@
 // Liveness, readiness, health and metrics: without credentials, on the reactor, from cached state: a busy thread, disk
 // or database does not block a probe.
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 namespace meshd::api {
 namespace {
 
-// Below this much room on the disk nothing new is taken.
+// With less room on the disk a balancer sends new data elsewhere; what comes all the same is taken as far as it fits.
 constexpr int64_t kDiskFloorBytes = int64_t{64} << 20;
 
 struct Check {
@@ -21,14 +22,24 @@ struct Check {
   std::optional<std::string> reason = {};
 };
 
+/// What is wrong with the disk.
+std::optional<std::string> disk_problem(const StorageSample& storage) {
+  if (!storage.is_fresh) return "the disk has not answered for seconds";
+  if (storage.health.disk_free_bytes > kDiskFloorBytes) return std::nullopt;
+  return fmt::format("{} bytes are free on the data folder's disk, ready is a server with more than {}",
+                     storage.health.disk_free_bytes, kDiskFloorBytes);
+}
+
 std::vector<Check> checks(const ProcessFacts& facts) {
   const StorageSample storage = facts.storage();
-  std::vector<Check> out{{"database", storage.health.writable},
-                         {"disk", storage.is_fresh && storage.health.disk_free_bytes > kDiskFloorBytes},
-                         {"recovery", true},
-                         {"draining", !facts.is_draining()}};
+  std::vector<Check> out{{"database", storage.health.writable}};
+  if (!out.back().ok) out.back().reason = "a write has failed, and nothing is written any more";
+  std::optional<std::string> problem = disk_problem(storage);
+  out.push_back({"disk", !problem, std::move(problem)});
+  out.push_back({"recovery", true});
+  out.push_back({"draining", !facts.is_draining()});
   if (facts.ranks) {
-    std::optional<std::string> problem = facts.ranks().problem;
+    problem = facts.ranks().problem;
     out.push_back({"ranks", !problem, std::move(problem)});
   }
   return out;
@@ -40,7 +51,7 @@ Response readiness(Request& request, const ProcessFacts& facts) {
   std::string verbose, reason;
   for (const Check& check : list) {
     ready = ready && check.ok;
-    if (check.reason) reason = ": " + *check.reason;
+    if (check.reason) reason += (reason.empty() ? ": " : "; ") + *check.reason;
     verbose += std::string(check.ok ? "[+]" : "[-]") + check.name + (check.ok ? " ok\n" : " failed\n");
   }
   const bool is_verbose = request.query.has("verbose");
