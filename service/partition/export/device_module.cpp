@@ -9,6 +9,7 @@
 #include "service/ops/op_def.h"
 #include "service/partition/export/device_steps.h"
 #include "service/partition/export/module_meshes.h"
+#include "service/partition/local_walk.h"
 
 namespace meshd::partition {
 namespace {
@@ -17,7 +18,15 @@ namespace {
 // the exchanges are part of their composites.
 class ReplicatedReaders {
  public:
-  explicit ReplicatedReaders(const LocalProgram& local) : local_(local) { find(local.body); }
+  explicit ReplicatedReaders(const LocalProgram& local) {
+    walk(local.body, [&](const LocalOp& op) {
+      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
+      if (!runs_replicated(local, op)) return;
+      for (const LocalId id : op.operands) {
+        if (exchanges_.contains(id)) inside_.insert(id);
+      }
+    });
+  }
 
   /// Whether the exchange with this result is part of its reader's composite.
   [[nodiscard]] bool has_exchange(LocalId result) const { return inside_.contains(result); }
@@ -31,17 +40,6 @@ class ReplicatedReaders {
   }
 
  private:
-  void find(const LocalBlock& block) {
-    for (const LocalOp& op : block.ops) {
-      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
-      for (const LocalId id : runs_replicated(local_, op) ? op.operands : std::vector<LocalId>{}) {
-        if (exchanges_.contains(id)) inside_.insert(id);
-      }
-      for (const LocalBlock& inner : op.blocks) find(inner);
-    }
-  }
-
-  const LocalProgram& local_;
   std::map<LocalId, const LocalOp*> exchanges_;  // by result
   std::set<LocalId> inside_;
 };
