@@ -83,7 +83,7 @@ ir::AttributeList localize_bits(const OpView& global, const OpView& /*local*/) {
   const ir::Type& output = global.results[1];
   attributes.emplace_back(std::string(kGlobalDims), ir::int_array_attr(output.dims()));
   attributes.emplace_back(std::string(kBits), ir::integer_attr(8 * tensor::size_bytes(output.dtype())));
-  attributes.emplace_back(std::string(kResultsApart), ir::Attribute{ir::Unit{}});
+  attributes.emplace_back(std::string(kResultsApart), ir::integer_attr(2));
   return attributes;
 }
 

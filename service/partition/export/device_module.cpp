@@ -167,19 +167,27 @@ class DeviceModule {
     return out;
   }
 
+  // Of the op whose results separate steps compute; -1 of others.
+  static LocalId first_result(const LocalOp& op) {
+    const int64_t only = ir::int_or(op.attributes, ops::kOnlyResult, -1);
+    return only < 0 ? -1 : op.results[0] - static_cast<LocalId>(only);
+  }
+
   void write(const LocalBlock& block) {
     for (size_t i = 0; i < block.ops.size(); ++i) {
       const LocalOp& op = block.ops[i];
-      if (ir::find(op.attributes, ops::kOnlyResult) == nullptr) {
+      const LocalId first = first_result(op);
+      if (first < 0) {
         write(op);
         continue;
       }
-      // Results that separate steps compute (kOnlyResult) are one op of the text: those behind the first are its other
-      // results.
+      // Results that separate steps compute (kOnlyResult) are one op of the text, with those whose steps were dead.
       LocalOp all = op;
       std::erase_if(all.attributes, [](const auto& entry) { return entry.name == ops::kOnlyResult; });
-      while (i + 1 < block.ops.size() && ir::int_or(block.ops[i + 1].attributes, ops::kOnlyResult, 0) != 0)
-        all.results.push_back(block.ops[++i].results[0]);
+      all.results.clear();
+      for (LocalId id = first; id < first + ir::int_or(op.attributes, ops::kResultsApart, 0); ++id)
+        all.results.push_back(id);
+      while (i + 1 < block.ops.size() && first_result(block.ops[i + 1]) == first) ++i;
       write(all);
     }
   }
