@@ -29,9 +29,8 @@ inline constexpr double kCommitBounds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.002
 
 /// How the writer has been doing, for /metrics. Counters only grow.
 struct CatalogCounters {
-  int64_t transactions = 0;         ///< callables that became durable
-  int64_t failed_transactions = 0;  ///< callables that threw, or were in a commit that failed
-  int64_t commits = 0;              ///< groups that became durable
+  int64_t transactions = 0;  ///< callables that became durable
+  int64_t commits = 0;       ///< groups that became durable
   int64_t checkpoints = 0;
   int64_t queued = 0;              ///< waiting now
   int64_t wal_bytes = 0;           ///< now

@@ -122,7 +122,7 @@ void Writer::loop() {
     {
       const std::lock_guard<std::mutex> held(mutex_);
       for (Member& member : group) {
-        ++(member.error ? shared_.counters.failed_transactions : shared_.counters.transactions);
+        if (!member.error) ++shared_.counters.transactions;
         std::move(member.dropped_blobs.begin(), member.dropped_blobs.end(), std::back_inserter(shared_.dropped_blobs));
       }
     }

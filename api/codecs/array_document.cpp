@@ -45,49 +45,46 @@ ArrayDocument::ArrayDocument(arrays::Array& shown) : array(shown) {
 }
 
 template <>
-const Schema<PendingDocument>& schema() {
+Schema<PendingDocument> make_schema() {
   using Doc = PendingDocument;
-  static const Schema<Doc> kSchema{"PendingParts",
-                                   {{"parts", &Doc::parts, {.low = 0}},
-                                    {"missing", &Doc::missing, {.low = 0}},
-                                    {"missing_devices", &Doc::missing_devices, {.low = 0}},
-                                    {"bytes", &Doc::bytes, {.low = 0}},
-                                    {"expires", &Doc::expires}}};
-  return kSchema;
+  return {"PendingParts",
+          {{"parts", &Doc::parts, {.low = 0}},
+           {"missing", &Doc::missing, {.low = 0}},
+           {"missing_devices", &Doc::missing_devices, {.low = 0}},
+           {"bytes", &Doc::bytes, {.low = 0}},
+           {"expires", &Doc::expires}}};
 }
 
 template <>
-const Schema<ArrayDocument>& schema() {
+Schema<ArrayDocument> make_schema() {
   using Doc = ArrayDocument;
   using Sizes = std::span<const int64_t>;
   const Rules sizes{.low = 0, .high = kLargestExact - 1};
-  static const Schema<Doc> kSchema{
-      "StoredArray",
-      {{"id", [](const Doc& doc) -> std::string_view { return doc.array.info().id; }},
-       {"name", [](const Doc& doc) -> std::string_view { return doc.array.info().name; }},
-       {"unique", &Doc::is_unique},
-       {"dtype", [](const Doc& doc) { return doc.array.info().type.dtype; }},
-       {"shape", [](const Doc& doc) -> Sizes { return doc.array.info().type.dims; }, sizes},
-       {"ndim", [](const Doc& doc) { return doc.array.info().type.rank(); }, {.low = 0}},
-       {"size", [](const Doc& doc) { return tensor::element_count(doc.array.info().type); }, {.low = 0}},
-       {"bytes", [](const Doc& doc) { return doc.array.byte_count(); }, {.low = 0}},
-       {"mesh", [](const Doc& doc) { return or_null(doc.array.info().mesh_id); }},
-       {"sharding",
-        [](const Doc& doc) { return sharding_document(doc.array.info().sharding, doc.array.info().type.rank()); }},
-       {"shard_shape", [](const Doc& doc) -> Sizes { return doc.array.layout().shard_dims; }, sizes},
-       {"shard_count", [](const Doc& doc) { return doc.array.layout().shard_count; }, {.low = 0}},
-       {"is_fully_replicated", [](const Doc& doc) { return doc.array.info().sharding.is_fully_replicated(); }},
-       {"committed", [](const Doc& doc) { return doc.array.info().committed; }},
-       {"durability",
-        [](const Doc& doc) { return storage::to_string(doc.array.info().durability); },
-        {.words = kDurabilities}},
-       {"state", &Doc::state, {.words = {"pending", "ready", "donated", "lost"}}},
-       {"version", &Doc::version, {.low = 0}},
-       {"session", [](const Doc& doc) { return or_null(doc.array.info().session); }},
-       {"created", [](const Doc& doc) { return doc.array.info().created; }},
-       {"pending", &Doc::pending},
-       {"reason", [](const Doc& doc) { return unless_empty(doc.reason); }}}};
-  return kSchema;
+  return {"StoredArray",
+          {{"id", [](const Doc& doc) -> std::string_view { return doc.array.info().id; }},
+           {"name", [](const Doc& doc) -> std::string_view { return doc.array.info().name; }},
+           {"unique", &Doc::is_unique},
+           {"dtype", [](const Doc& doc) { return doc.array.info().type.dtype; }},
+           {"shape", [](const Doc& doc) -> Sizes { return doc.array.info().type.dims; }, sizes},
+           {"ndim", [](const Doc& doc) { return doc.array.info().type.rank(); }, {.low = 0}},
+           {"size", [](const Doc& doc) { return tensor::element_count(doc.array.info().type); }, {.low = 0}},
+           {"bytes", [](const Doc& doc) { return doc.array.byte_count(); }, {.low = 0}},
+           {"mesh", [](const Doc& doc) { return or_null(doc.array.info().mesh_id); }},
+           {"sharding",
+            [](const Doc& doc) { return sharding_document(doc.array.info().sharding, doc.array.info().type.rank()); }},
+           {"shard_shape", [](const Doc& doc) -> Sizes { return doc.array.layout().shard_dims; }, sizes},
+           {"shard_count", [](const Doc& doc) { return doc.array.layout().shard_count; }, {.low = 0}},
+           {"is_fully_replicated", [](const Doc& doc) { return doc.array.info().sharding.is_fully_replicated(); }},
+           {"committed", [](const Doc& doc) { return doc.array.info().committed; }},
+           {"durability",
+            [](const Doc& doc) { return storage::to_string(doc.array.info().durability); },
+            {.words = kDurabilities}},
+           {"state", &Doc::state, {.words = {"pending", "ready", "donated", "lost"}}},
+           {"version", &Doc::version, {.low = 0}},
+           {"session", [](const Doc& doc) { return or_null(doc.array.info().session); }},
+           {"created", [](const Doc& doc) { return doc.array.info().created; }},
+           {"pending", &Doc::pending},
+           {"reason", [](const Doc& doc) { return unless_empty(doc.reason); }}}};
 }
 
 std::string ArrayDocument::etag() const { return array_etag(array.info().id, version); }
@@ -95,33 +92,30 @@ std::string ArrayDocument::etag() const { return array_etag(array.info().id, ver
 std::string array_etag(std::string_view id, int64_t version) { return fmt::format("\"{}.{}\"", id, version); }
 
 template <>
-const Schema<ShardDocument>& schema() {
+Schema<ShardDocument> make_schema() {
   using Doc = ShardDocument;
-  static const Schema<Doc> kSchema{"Shard",
-                                   {{"position", [](const Doc& doc) { return doc.shard.position; }, {.low = 0}},
-                                    {"device", [](const Doc& doc) { return doc.shard.device; }, {.low = 0}},
-                                    {"process", &Doc::process, {.low = 0}},
-                                    {"index",
-                                     [](const Doc& doc) {
-                                       std::vector<std::vector<int64_t>> out;
-                                       for (const sharding::IndexRange& range : doc.shard.index)
-                                         out.push_back({range.start, range.stop});
-                                       return out;
-                                     },
-                                     {.low = 0, .high = kLargestExact - 1}},
-                                    {"replica_id", [](const Doc& doc) { return doc.shard.replica_id; }, {.low = 0}},
-                                    {"shard", [](const Doc& doc) { return doc.shard.shard; }, {.low = 0}},
-                                    {"shape",
-                                     [](const Doc& doc) {
-                                       std::vector<int64_t> out;
-                                       for (const sharding::IndexRange& range : doc.shard.index)
-                                         out.push_back(range.stop - range.start);
-                                       return out;
-                                     },
-                                     {.low = 0, .high = kLargestExact - 1}},
-                                    {"data", &Doc::data},
-                                    {"received", &Doc::received}}};
-  return kSchema;
+  return {"Shard",
+          {{"position", [](const Doc& doc) { return doc.shard.position; }, {.low = 0}},
+           {"device", [](const Doc& doc) { return doc.shard.device; }, {.low = 0}},
+           {"process", &Doc::process, {.low = 0}},
+           {"index",
+            [](const Doc& doc) {
+              std::vector<std::vector<int64_t>> out;
+              for (const sharding::IndexRange& range : doc.shard.index) out.push_back({range.start, range.stop});
+              return out;
+            },
+            {.low = 0, .high = kLargestExact - 1}},
+           {"replica_id", [](const Doc& doc) { return doc.shard.replica_id; }, {.low = 0}},
+           {"shard", [](const Doc& doc) { return doc.shard.shard; }, {.low = 0}},
+           {"shape",
+            [](const Doc& doc) {
+              std::vector<int64_t> out;
+              for (const sharding::IndexRange& range : doc.shard.index) out.push_back(range.stop - range.start);
+              return out;
+            },
+            {.low = 0, .high = kLargestExact - 1}},
+           {"data", &Doc::data},
+           {"received", &Doc::received}}};
 }
 
 std::vector<ShardDocument> shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,

@@ -43,7 +43,7 @@ struct ArrayDocument {
   [[nodiscard]] std::string etag() const;
 };
 template <>
-const Schema<ArrayDocument>& schema();
+Schema<ArrayDocument> make_schema();
 
 /// Strong ETag of the bytes of a version.
 std::string array_etag(std::string_view id, int64_t version);
@@ -56,7 +56,7 @@ struct ShardDocument {
   std::optional<bool> received;               ///< of a pending array
 };
 template <>
-const Schema<ShardDocument>& schema();
+Schema<ShardDocument> make_schema();
 
 /// Which devices' shards are listed, for which process.
 struct ShardScope {

@@ -99,80 +99,77 @@ struct MeshInput {
 };
 
 template <>
-const Schema<mesh::Axis>& schema() {
-  static const Schema<mesh::Axis> kSchema{
-      "MeshAxis", {{"name", &mesh::Axis::name}, {"size", &mesh::Axis::size, {.low = 0, .high = mesh::kMaxPositions}}}};
-  return kSchema;
+Schema<mesh::Axis> make_schema() {
+  return {"MeshAxis",
+          {{"name", &mesh::Axis::name}, {"size", &mesh::Axis::size, {.low = 0, .high = mesh::kMaxPositions}}}};
 }
 
 template <>
-const Schema<MeshInput>& schema() {
+Schema<MeshInput> make_schema() {
   static const Rules kDevices{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<int64_t>>};
-  static const Schema<MeshInput> kSchema{"MeshInput",
-                                         {{"axes", &MeshInput::axes},
-                                          {"axis_names", &MeshInput::axis_names},
-                                          {"shape", &MeshInput::shape, {.low = 0, .high = mesh::kMaxPositions}},
-                                          {"devices", &MeshInput::devices, kDevices},
-                                          {"device_ids", &MeshInput::device_ids, kDevices},
-                                          {"axis_types", &MeshInput::axis_types, {.words = kTypeNames}},
-                                          {"id", &MeshInput::id, {.like = json_type<std::string>}},
-                                          {"abstract", &MeshInput::abstract, {.like = json_type<std::string>}},
-                                          {"created", &MeshInput::created, {.like = json_type<std::string>}},
-                                          {"size", &MeshInput::size, {.low = 0}},
-                                          {"empty", &MeshInput::empty},
-                                          {"is_abstract", &MeshInput::is_abstract}}};
-  return kSchema;
+  return {"MeshInput",
+          {{"axes", &MeshInput::axes},
+           {"axis_names", &MeshInput::axis_names},
+           {"shape", &MeshInput::shape, {.low = 0, .high = mesh::kMaxPositions}},
+           {"devices", &MeshInput::devices, kDevices},
+           {"device_ids", &MeshInput::device_ids, kDevices},
+           {"axis_types", &MeshInput::axis_types, {.words = kTypeNames}},
+           {"id", &MeshInput::id, {.like = json_type<std::string>}},
+           {"abstract", &MeshInput::abstract, {.like = json_type<std::string>}},
+           {"created", &MeshInput::created, {.like = json_type<std::string>}},
+           {"size", &MeshInput::size, {.low = 0}},
+           {"empty", &MeshInput::empty},
+           {"is_abstract", &MeshInput::is_abstract}}};
 }
 
 template <>
-const Schema<MeshDocument>& schema() {
+Schema<MeshDocument> make_schema() {
   using Doc = MeshDocument;
   static constexpr double kMost = kLargestExact - 1;
-  static const Schema<MeshDocument> kSchema{
-      "Mesh",
-      {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
-       {"axes", [](const Doc& doc) -> std::span<const mesh::Axis> { return doc.stored.mesh.axes; }},
-       {"shape",
-        [](const Doc& doc) { return mesh::sizes_of(doc.stored.mesh); },
-        {.low = 0, .high = mesh::kMaxPositions}},
-       {"size", [](const Doc& doc) { return size_of(doc.stored.mesh); }, {.low = 0}},
-       {"empty", [](const Doc& doc) { return size_of(doc.stored.mesh) == 0; }},
-       {"is_abstract", [](const Doc& doc) { return doc.stored.mesh.device_ids.empty(); }},
-       {"device_ids",
-        [](const Doc& doc) {
-          const auto& ids = doc.stored.mesh.device_ids;
-          return ids.empty() ? std::nullopt : std::optional(std::span<const int64_t>(ids));
-        },
-        {.low = 0, .high = kMost}},
-       {"abstract",
-        [](const Doc& doc) {
-          const mesh::Mesh& mesh = doc.stored.mesh;
-          return mesh.device_ids.empty() ? std::nullopt : std::optional(mesh::mesh_id(mesh::abstract_form(mesh)));
-        }},
-       {"axis_types",
-        [](const Doc& doc) -> std::optional<std::vector<std::string_view>> {
-          if (doc.stored.mesh.axis_types.empty()) return std::nullopt;
-          std::vector<std::string_view> names;
-          for (const mesh::AxisType type : doc.stored.mesh.axis_types)
-            names.push_back(kTypeNames[static_cast<size_t>(type)]);
-          return names;
-        },
-        {.words = kTypeNames}},
-       {"created", [](const Doc& doc) { return doc.stored.created; }},
-       {"process",
-        [](const Doc& doc) { return doc.processes ? std::optional(doc.as_process) : std::nullopt; },
-        {.low = 0}},
-       {"local_devices",
-        [](const Doc& doc) {
-          return doc.processes ? std::optional(mesh::local_devices(doc.stored.mesh, *doc.processes, doc.as_process))
-                               : std::nullopt;
-        },
-        {.low = 0, .high = kMost}},
-       {"is_multi_process", [](const Doc& doc) {
-          return doc.processes ? std::optional(mesh::is_multi_process(doc.stored.mesh, *doc.processes, doc.as_process))
-                               : std::nullopt;
-        }}}};
-  return kSchema;
+  return {"Mesh",
+          {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
+           {"axes", [](const Doc& doc) -> std::span<const mesh::Axis> { return doc.stored.mesh.axes; }},
+           {"shape",
+            [](const Doc& doc) { return mesh::sizes_of(doc.stored.mesh); },
+            {.low = 0, .high = mesh::kMaxPositions}},
+           {"size", [](const Doc& doc) { return size_of(doc.stored.mesh); }, {.low = 0}},
+           {"empty", [](const Doc& doc) { return size_of(doc.stored.mesh) == 0; }},
+           {"is_abstract", [](const Doc& doc) { return doc.stored.mesh.device_ids.empty(); }},
+           {"device_ids",
+            [](const Doc& doc) {
+              const auto& ids = doc.stored.mesh.device_ids;
+              return ids.empty() ? std::nullopt : std::optional(std::span<const int64_t>(ids));
+            },
+            {.low = 0, .high = kMost}},
+           {"abstract",
+            [](const Doc& doc) {
+              const mesh::Mesh& mesh = doc.stored.mesh;
+              return mesh.device_ids.empty() ? std::nullopt : std::optional(mesh::mesh_id(mesh::abstract_form(mesh)));
+            }},
+           {"axis_types",
+            [](const Doc& doc) -> std::optional<std::vector<std::string_view>> {
+              if (doc.stored.mesh.axis_types.empty()) return std::nullopt;
+              std::vector<std::string_view> names;
+              for (const mesh::AxisType type : doc.stored.mesh.axis_types)
+                names.push_back(kTypeNames[static_cast<size_t>(type)]);
+              return names;
+            },
+            {.words = kTypeNames}},
+           {"created", [](const Doc& doc) { return doc.stored.created; }},
+           {"process",
+            [](const Doc& doc) { return doc.processes ? std::optional(doc.as_process) : std::nullopt; },
+            {.low = 0}},
+           {"local_devices",
+            [](const Doc& doc) {
+              return doc.processes ? std::optional(mesh::local_devices(doc.stored.mesh, *doc.processes, doc.as_process))
+                                   : std::nullopt;
+            },
+            {.low = 0, .high = kMost}},
+           {"is_multi_process", [](const Doc& doc) {
+              return doc.processes
+                         ? std::optional(mesh::is_multi_process(doc.stored.mesh, *doc.processes, doc.as_process))
+                         : std::nullopt;
+            }}}};
 }
 
 std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
@@ -275,21 +272,18 @@ bool JsonCodec<PartitionSpec>::read(const Json& json, const Place& place, Partit
 }
 
 template <>
-const Schema<ShardingInput>& schema() {
-  static const Schema<ShardingInput> kSchema{"ShardingInput",
-                                             {{"spec", &ShardingInput::spec},
-                                              {"parts", &ShardingInput::parts, {.low = 1, .high = mesh::kMaxPositions}},
-                                              {"mesh", &ShardingInput::mesh},
-                                              {"sdy", &ShardingInput::sdy, {.hidden = true}}}};
-  return kSchema;
+Schema<ShardingInput> make_schema() {
+  return {"ShardingInput",
+          {{"spec", &ShardingInput::spec},
+           {"parts", &ShardingInput::parts, {.low = 1, .high = mesh::kMaxPositions}},
+           {"mesh", &ShardingInput::mesh},
+           {"sdy", &ShardingInput::sdy, {.hidden = true}}}};
 }
 
 template <>
-const Schema<ShardingDocument>& schema() {
-  static const Schema<ShardingDocument> kSchema{
-      "Sharding",
-      {{"spec", &ShardingDocument::spec}, {"sdy", &ShardingDocument::sdy}, {"mesh", &ShardingDocument::mesh}}};
-  return kSchema;
+Schema<ShardingDocument> make_schema() {
+  return {"Sharding",
+          {{"spec", &ShardingDocument::spec}, {"sdy", &ShardingDocument::sdy}, {"mesh", &ShardingDocument::mesh}}};
 }
 
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {

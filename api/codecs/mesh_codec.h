@@ -26,12 +26,12 @@ struct MeshDocument {
   int64_t as_process = 0;
 };
 template <>
-const Schema<mesh::Axis>& schema();
+Schema<mesh::Axis> make_schema();
 struct MeshInput;
 template <>
-const Schema<MeshInput>& schema();
+Schema<MeshInput> make_schema();
 template <>
-const Schema<MeshDocument>& schema();
+Schema<MeshDocument> make_schema();
 
 /// Axes of each dimension. In requests "x" means ["x"] and null means [].
 struct PartitionSpec {
@@ -52,7 +52,7 @@ struct ShardingInput {
   const Json* sdy = nullptr;
 };
 template <>
-const Schema<ShardingInput>& schema();
+Schema<ShardingInput> make_schema();
 
 /// The sharding of a value: spec, or sdy where a spec cannot express it.
 struct ShardingDocument {
@@ -60,7 +60,7 @@ struct ShardingDocument {
   std::optional<std::string> sdy, mesh;
 };
 template <>
-const Schema<ShardingDocument>& schema();
+Schema<ShardingDocument> make_schema();
 
 /// A layout along mesh axes; `several_meshes` adds the mesh's name. Without a sharding, `rank` replicated dimensions.
 ShardingDocument sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,

@@ -71,55 +71,48 @@ struct BoundArgument {
 }  // namespace
 
 template <>
-const Schema<ModelProgram>& schema() {
+Schema<ModelProgram> make_schema() {
   using In = ModelProgram;
-  static const Schema<In> kSchema{
-      "ModelProgram", {{"id", &In::id}, {"format", &In::format}, {"text", &In::text}, {"base64", &In::base64}}};
-  return kSchema;
+  return {"ModelProgram", {{"id", &In::id}, {"format", &In::format}, {"text", &In::text}, {"base64", &In::base64}}};
 }
 
 template <>
-const Schema<ModelArgument>& schema() {
+Schema<ModelArgument> make_schema() {
   using In = ModelArgument;
-  static const Schema<In> kSchema{"ModelArgument",
-                                  {{"input", &In::input},
-                                   {"array", &In::array},
-                                   {"dtype", &In::dtype},
-                                   {"shape", &In::shape, {.low = -1, .high = kLargestExact - 1}},
-                                   {"data", &In::data},
-                                   {"base64", &In::base64, {.like = json_type<Base64Elements>}}}};
-  return kSchema;
+  return {"ModelArgument",
+          {{"input", &In::input},
+           {"array", &In::array},
+           {"dtype", &In::dtype},
+           {"shape", &In::shape, {.low = -1, .high = kLargestExact - 1}},
+           {"data", &In::data},
+           {"base64", &In::base64, {.like = json_type<Base64Elements>}}}};
 }
 
 template <>
-const Schema<ModelBatching>& schema() {
+Schema<ModelBatching> make_schema() {
   using In = ModelBatching;
-  static const Schema<In> kSchema{
-      "ModelBatching",
-      {{"max_queue_delay_microseconds", &In::queue_delay, {.low = 0, .high = kLongestDelay}},
-       {"preferred_batch_sizes", &In::preferred, {.low = 1, .high = kMostBatchRows}},
-       {"max_queue_size", &In::most_waiting, {.low = 1, .high = kMostWaitingRequests}},
-       {"timeout_microseconds", &In::timeout, {.low = 1, .high = kLongestTimeout}},
-       {"priority_levels", &In::levels, {.low = 1, .high = kMostPriorityLevels}},
-       {"default_priority_level", &In::default_level, {.low = 1, .high = kMostPriorityLevels}},
-       {"instances", &In::instances, {.low = 1, .high = kMostInstances}}}};
-  return kSchema;
+  return {"ModelBatching",
+          {{"max_queue_delay_microseconds", &In::queue_delay, {.low = 0, .high = kLongestDelay}},
+           {"preferred_batch_sizes", &In::preferred, {.low = 1, .high = kMostBatchRows}},
+           {"max_queue_size", &In::most_waiting, {.low = 1, .high = kMostWaitingRequests}},
+           {"timeout_microseconds", &In::timeout, {.low = 1, .high = kLongestTimeout}},
+           {"priority_levels", &In::levels, {.low = 1, .high = kMostPriorityLevels}},
+           {"default_priority_level", &In::default_level, {.low = 1, .high = kMostPriorityLevels}},
+           {"instances", &In::instances, {.low = 1, .high = kMostInstances}}}};
 }
 
 template <>
-const Schema<ModelInput>& schema() {
+Schema<ModelInput> make_schema() {
   using In = ModelInput;
-  static const Schema<In> kSchema{
-      "ModelInput",
-      {{"program", &In::program},
-       {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ModelArgument>>}},
-       {"outputs", &In::outputs},
-       {"max_batch_size", &In::max_batch_size, {.low = 0, .high = kMostBatchRows}},
-       {"batching", &In::batching},
-       {"labels", &In::labels},
-       {"shared", &In::shared},
-       {"warm_up", &In::warm_up}}};
-  return kSchema;
+  return {"ModelInput",
+          {{"program", &In::program},
+           {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ModelArgument>>}},
+           {"outputs", &In::outputs},
+           {"max_batch_size", &In::max_batch_size, {.low = 0, .high = kMostBatchRows}},
+           {"batching", &In::batching},
+           {"labels", &In::labels},
+           {"shared", &In::shared},
+           {"warm_up", &In::warm_up}}};
 }
 
 const SchemaBase& model_input_schema() { return schema<ModelInput>(); }
@@ -241,67 +234,62 @@ bool is_shared_model(const std::string& document) {
 }
 
 template <>
-const Schema<ModelTensor>& schema() {
+Schema<ModelTensor> make_schema() {
   using Doc = ModelTensor;
-  static const Schema<Doc> kSchema{
-      "ModelTensor",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
-       {"dtype", [](const Doc& doc) { return doc.tensor.dtype; }},
-       {"shape",
-        [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
-        {.low = -1}}}};
-  return kSchema;
+  return {"ModelTensor",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
+           {"dtype", [](const Doc& doc) { return doc.tensor.dtype; }},
+           {"shape",
+            [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
+            {.low = -1}}}};
 }
 
 template <>
-const Schema<BoundArgument>& schema() {
+Schema<BoundArgument> make_schema() {
   using Doc = BoundArgument;
-  static const Schema<Doc> kSchema{
-      "BoundArgument",
-      {{"input",
-        [](const Doc& doc) {
-          const auto* input = std::get_if<models::InputSource>(&doc.source);
-          return input == nullptr ? std::nullopt : std::optional<std::string_view>(doc.spec.inputs[input->input].name);
-        }},
-       {"array",
-        [](const Doc& doc) {
-          const auto* array = std::get_if<arrays::ArrayRef>(&doc.source);
-          return array == nullptr ? std::nullopt : std::optional<std::string_view>((*array)->info().id);
-        }},
-       {"dtype",
-        [](const Doc& doc) {
-          return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dtype);
-        }},
-       {"shape", [](const Doc& doc) {
-          return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dims);
-        }}}};
-  return kSchema;
+  return {"BoundArgument",
+          {{"input",
+            [](const Doc& doc) {
+              const auto* input = std::get_if<models::InputSource>(&doc.source);
+              return input == nullptr ? std::nullopt
+                                      : std::optional<std::string_view>(doc.spec.inputs[input->input].name);
+            }},
+           {"array",
+            [](const Doc& doc) {
+              const auto* array = std::get_if<arrays::ArrayRef>(&doc.source);
+              return array == nullptr ? std::nullopt : std::optional<std::string_view>((*array)->info().id);
+            }},
+           {"dtype",
+            [](const Doc& doc) {
+              return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dtype);
+            }},
+           {"shape", [](const Doc& doc) {
+              return doc.value_type() == nullptr ? std::nullopt : std::optional(doc.value_type()->dims);
+            }}}};
 }
 
 template <>
-const Schema<models::Batching>& schema() {
+Schema<models::Batching> make_schema() {
   using Doc = models::Batching;
-  static const Schema<Doc> kSchema{
-      "ModelBatchingState",
-      {{"max_queue_delay_microseconds", [](const Doc& doc) { return int64_t{doc.queue_delay.count()}; }},
-       {"preferred_batch_sizes", &Doc::preferred_sizes},
-       {"max_queue_size", &Doc::most_waiting},
-       {"timeout_microseconds", [](const Doc& doc) { return int64_t{doc.timeout.count()}; }},
-       {"priority_levels", &Doc::priority_levels},
-       {"default_priority_level", &Doc::default_priority},
-       {"instances", &Doc::instances}}};
-  return kSchema;
+  return {"ModelBatchingState",
+          {{"max_queue_delay_microseconds", [](const Doc& doc) { return int64_t{doc.queue_delay.count()}; }},
+           {"preferred_batch_sizes", &Doc::preferred_sizes},
+           {"max_queue_size", &Doc::most_waiting},
+           {"timeout_microseconds", [](const Doc& doc) { return int64_t{doc.timeout.count()}; }},
+           {"priority_levels", &Doc::priority_levels},
+           {"default_priority_level", &Doc::default_priority},
+           {"instances", &Doc::instances}}};
 }
 
 template <>
-const Schema<ModelDocument>& schema() {
+Schema<ModelDocument> make_schema() {
   using Doc = ModelDocument;
   static constexpr auto kTensors = [](const models::ModelSpec& spec, const std::vector<models::TensorSpec>& tensors) {
     std::vector<ModelTensor> out;
     for (const models::TensorSpec& tensor : tensors) out.push_back({tensor, spec});
     return out;
   };
-  static const Schema<Doc> kSchema{
+  return {
       "Model",
       {{"name", [](const Doc& doc) -> std::string_view { return doc.model->spec().name; }},
        {"version", [](const Doc& doc) { return doc.model->spec().version; }, {.low = 1}},
@@ -329,7 +317,6 @@ const Schema<ModelDocument>& schema() {
        {"shared", [](const Doc& doc) { return doc.model->spec().is_shared; }},
        {"warm_up", [](const Doc& doc) { return doc.model->spec().warms_up; }},
        {"created", [](const Doc& doc) { return doc.model->spec().created; }}}};
-  return kSchema;
 }
 
 }  // namespace meshd::api

@@ -36,6 +36,6 @@ struct ModelDocument {
   std::vector<int64_t> versions = {};
 };
 template <>
-const Schema<ModelDocument>& schema();
+Schema<ModelDocument> make_schema();
 
 }  // namespace meshd::api

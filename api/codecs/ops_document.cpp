@@ -11,19 +11,17 @@
 
 namespace meshd::api {
 template <>
-const Schema<program::OpFacts>& schema() {
+Schema<program::OpFacts> make_schema() {
   using Facts = program::OpFacts;
-  static const Schema<Facts> kSchema{
-      "Op",
-      {{"name", [](const Facts& facts) { return std::string_view(facts.def->name); }},
-       {"summary", [](const Facts& facts) { return std::string_view(facts.def->summary); }},
-       {"supported", &Facts::runs},
-       {"kind", &Facts::how, {.words = {"pointwise", "kernel", "collective", "structural", "composed", "refused"}}},
-       {"constraints", &Facts::constraints},
-       {"dtypes", &Facts::dtypes, {.words = json_type<tensor::DType>().words}},
-       {"sharding_rule", [](const Facts& facts) { return unless_empty(facts.sharding_rule); }},
-       {"example", [](const Facts& facts) { return std::string_view(facts.def->example); }}}};
-  return kSchema;
+  return {"Op",
+          {{"name", [](const Facts& facts) { return std::string_view(facts.def->name); }},
+           {"summary", [](const Facts& facts) { return std::string_view(facts.def->summary); }},
+           {"supported", &Facts::runs},
+           {"kind", &Facts::how, {.words = {"pointwise", "kernel", "collective", "structural", "composed", "refused"}}},
+           {"constraints", &Facts::constraints},
+           {"dtypes", &Facts::dtypes, {.words = json_type<tensor::DType>().words}},
+           {"sharding_rule", [](const Facts& facts) { return unless_empty(facts.sharding_rule); }},
+           {"example", [](const Facts& facts) { return std::string_view(facts.def->example); }}}};
 }
 
 const SchemaBase& ops_schema() { return JsonCodec<Page<program::OpFacts>>::of(); }

@@ -29,129 +29,120 @@ std::optional<Raw> tree_of(const std::string& tree) { return tree.empty() ? std:
 }  // namespace
 
 template <>
-const Schema<ProgramInput>& schema() {
+Schema<ProgramInput> make_schema() {
   using In = ProgramInput;
-  static const Schema<In> kSchema{"ProgramInput",
-                                  {{"format", &In::format},
-                                   {"text", &In::text},
-                                   {"base64", &In::base64},
-                                   {"name", &In::name},
-                                   {"doc", &In::doc},
-                                   {"in_tree", &In::in_tree},
-                                   {"out_tree", &In::out_tree}}};
-  return kSchema;
+  return {"ProgramInput",
+          {{"format", &In::format},
+           {"text", &In::text},
+           {"base64", &In::base64},
+           {"name", &In::name},
+           {"doc", &In::doc},
+           {"in_tree", &In::in_tree},
+           {"out_tree", &In::out_tree}}};
 }
 
 template <>
-const Schema<ir::Parameter>& schema() {
+Schema<ir::Parameter> make_schema() {
   using Doc = ir::Parameter;
-  static const Schema<Doc> kSchema{
-      "Parameter",
-      {{"dtype", [](const Doc& doc) { return doc.type.dtype(); }},
-       {"quantized", [](const Doc& doc) { return unless_empty(doc.quantized); }},
-       {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims(); }},
-       {"bounds",
-        [](const Doc& doc) {
-          return doc.type.is_bounded() ? std::optional(std::span<const int64_t>(doc.type.bounds)) : std::nullopt;
-        }},
-       {"sharding",
-        [](const Doc& doc) {
-          return doc.sharding ? std::optional(sharding_document(doc.sharding, doc.type.rank(), true)) : std::nullopt;
-        }},
-       {"name", [](const Doc& doc) { return unless_empty(doc.result_info); }},
-       {"donated",
-        [](const Doc& doc) { return doc.aliases_output || doc.is_donor ? std::optional(true) : std::nullopt; }}}};
-  return kSchema;
+  return {"Parameter",
+          {{"dtype", [](const Doc& doc) { return doc.type.dtype(); }},
+           {"quantized", [](const Doc& doc) { return unless_empty(doc.quantized); }},
+           {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims(); }},
+           {"bounds",
+            [](const Doc& doc) {
+              return doc.type.is_bounded() ? std::optional(std::span<const int64_t>(doc.type.bounds)) : std::nullopt;
+            }},
+           {"sharding",
+            [](const Doc& doc) {
+              return doc.sharding ? std::optional(sharding_document(doc.sharding, doc.type.rank(), true))
+                                  : std::nullopt;
+            }},
+           {"name", [](const Doc& doc) { return unless_empty(doc.result_info); }},
+           {"donated",
+            [](const Doc& doc) { return doc.aliases_output || doc.is_donor ? std::optional(true) : std::nullopt; }}}};
 }
 
 template <>
-const Schema<ProgramMesh>& schema() {
-  static const Schema<ProgramMesh> kSchema{
-      "ProgramMesh",
-      {{"name", [](const ProgramMesh& mesh) { return "@" + mesh.named.name; }},
-       {"mesh", [](const ProgramMesh& mesh) { return mesh::to_sdy(*mesh.named.mesh); }}}};
-  return kSchema;
+Schema<ProgramMesh> make_schema() {
+  return {"ProgramMesh",
+          {{"name", [](const ProgramMesh& mesh) { return "@" + mesh.named.name; }},
+           {"mesh", [](const ProgramMesh& mesh) { return mesh::to_sdy(*mesh.named.mesh); }}}};
 }
 
 template <>
-const Schema<compile::ArgumentEffect>& schema() {
+Schema<compile::ArgumentEffect> make_schema() {
   using Doc = compile::ArgumentEffect;
-  static const Schema<Doc> kSchema{
-      "InputEffect",
-      {{"index", &Doc::argument, {.low = 0}},
-       {"kind", [](const Doc& doc) { return doc.is_write ? "write" : "read"; }, {.words = {"read", "write"}}}}};
-  return kSchema;
+  return {"InputEffect",
+          {{"index", &Doc::argument, {.low = 0}},
+           {"kind", [](const Doc& doc) { return doc.is_write ? "write" : "read"; }, {.words = {"read", "write"}}}}};
 }
 
 template <>
-const Schema<compile::ProgramCallback>& schema() {
+Schema<compile::ProgramCallback> make_schema() {
   using Doc = compile::ProgramCallback;
-  static const Schema<Doc> kSchema{"ProgramEffect",
-                                   {{"callback", [](const Doc& doc) { return doc.info.index; }, {.low = 0}},
-                                    {"ordered", [](const Doc& doc) { return doc.info.ordered; }},
-                                    {"side_effect", [](const Doc& doc) { return doc.info.has_side_effect; }},
-                                    {"answers", [](const Doc& doc) { return !doc.info.value_results.empty(); }},
-                                    {"line", &Doc::line, {.low = 0}}}};
-  return kSchema;
+  return {"ProgramEffect",
+          {{"callback", [](const Doc& doc) { return doc.info.index; }, {.low = 0}},
+           {"ordered", [](const Doc& doc) { return doc.info.ordered; }},
+           {"side_effect", [](const Doc& doc) { return doc.info.has_side_effect; }},
+           {"answers", [](const Doc& doc) { return !doc.info.value_results.empty(); }},
+           {"line", &Doc::line, {.low = 0}}}};
 }
 
 template <>
-const Schema<ProgramDocument>& schema() {
+Schema<ProgramDocument> make_schema() {
   using Doc = ProgramDocument;
   using Parsed = compile::ParsedProgram;
-  static const Schema<Doc> kSchema{
-      "Program",
-      {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
-       {"name", [](const Doc& doc) -> std::string_view { return doc.stored.name; }},
-       {"format", [](const Doc& doc) -> std::string_view { return doc.stored.format; }},
-       {"parameters",
-        [](const Doc& doc) {
-          std::vector<std::string> names;
-          if (doc.stored.parsed != nullptr && doc.stored.parsed->numpy != nullptr) {
-            for (const auto& parameter : doc.stored.parsed->numpy->parameters()) names.push_back(parameter.name);
-          }
-          return names.empty() ? std::nullopt : std::optional(std::move(names));
-        }},
-       {"created", [](const Doc& doc) { return doc.stored.created; }},
-       {"doc", [](const Doc& doc) { return unless_empty(doc.stored.doc); }},
-       {"in_tree", [](const Doc& doc) { return tree_of(doc.stored.in_tree); }},
-       {"out_tree", [](const Doc& doc) { return tree_of(doc.stored.out_tree); }},
-       {"arguments",
-        [](const Doc& doc) {
-          return doc.of_parsed([](const Parsed& parsed) {
-            std::vector<ir::Parameter> out;
-            for (size_t i = 0; i < parsed.arguments.size(); ++i) out.push_back(parsed.argument(i));
-            return out;
-          });
-        }},
-       {"results",
-        [](const Doc& doc) {
-          return doc.of_parsed([](const Parsed& parsed) {
-            std::vector<ir::Parameter> out;
-            for (size_t i = 0; i < parsed.results.size(); ++i) out.push_back(parsed.result(i));
-            return out;
-          });
-        }},
-       {"meshes",
-        [](const Doc& doc) {
-          return doc.of_parsed([](const Parsed& parsed) {
-            std::vector<ProgramMesh> out;
-            for (const ir::NamedMesh* mesh : compile::real_meshes(*parsed.module)) out.push_back({*mesh});
-            return out;
-          });
-        }},
-       {"input_effects", [](const Doc& doc) { return doc.of_parsed(compile::find_argument_effects); }},
-       {"effects", [](const Doc& doc) { return doc.of_parsed(compile::find_callbacks); }},
-       {"cannot_run",
-        [](const Doc& doc) {
-          return doc.of_parsed([](const Parsed& parsed) { return compile::find_not_run(parsed); });
-        }},
-       {"text", [](const Doc& doc) {
-          return doc.with_text && doc.stored.parsed != nullptr
-                     ? std::optional<std::string_view>(doc.stored.parsed->text)
-                     : std::nullopt;
-        }}}};
-  return kSchema;
+  return {"Program",
+          {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
+           {"name", [](const Doc& doc) -> std::string_view { return doc.stored.name; }},
+           {"format", [](const Doc& doc) -> std::string_view { return doc.stored.format; }},
+           {"parameters",
+            [](const Doc& doc) {
+              std::vector<std::string> names;
+              if (doc.stored.parsed != nullptr && doc.stored.parsed->numpy != nullptr) {
+                for (const auto& parameter : doc.stored.parsed->numpy->parameters()) names.push_back(parameter.name);
+              }
+              return names.empty() ? std::nullopt : std::optional(std::move(names));
+            }},
+           {"created", [](const Doc& doc) { return doc.stored.created; }},
+           {"doc", [](const Doc& doc) { return unless_empty(doc.stored.doc); }},
+           {"in_tree", [](const Doc& doc) { return tree_of(doc.stored.in_tree); }},
+           {"out_tree", [](const Doc& doc) { return tree_of(doc.stored.out_tree); }},
+           {"arguments",
+            [](const Doc& doc) {
+              return doc.of_parsed([](const Parsed& parsed) {
+                std::vector<ir::Parameter> out;
+                for (size_t i = 0; i < parsed.arguments.size(); ++i) out.push_back(parsed.argument(i));
+                return out;
+              });
+            }},
+           {"results",
+            [](const Doc& doc) {
+              return doc.of_parsed([](const Parsed& parsed) {
+                std::vector<ir::Parameter> out;
+                for (size_t i = 0; i < parsed.results.size(); ++i) out.push_back(parsed.result(i));
+                return out;
+              });
+            }},
+           {"meshes",
+            [](const Doc& doc) {
+              return doc.of_parsed([](const Parsed& parsed) {
+                std::vector<ProgramMesh> out;
+                for (const ir::NamedMesh* mesh : compile::real_meshes(*parsed.module)) out.push_back({*mesh});
+                return out;
+              });
+            }},
+           {"input_effects", [](const Doc& doc) { return doc.of_parsed(compile::find_argument_effects); }},
+           {"effects", [](const Doc& doc) { return doc.of_parsed(compile::find_callbacks); }},
+           {"cannot_run",
+            [](const Doc& doc) {
+              return doc.of_parsed([](const Parsed& parsed) { return compile::find_not_run(parsed); });
+            }},
+           {"text", [](const Doc& doc) {
+              return doc.with_text && doc.stored.parsed != nullptr
+                         ? std::optional<std::string_view>(doc.stored.parsed->text)
+                         : std::nullopt;
+            }}}};
 }
 
 const SchemaBase& program_input_schema() { return schema<ProgramInput>(); }

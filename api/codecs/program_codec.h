@@ -49,6 +49,6 @@ struct ProgramDocument {
   }
 };
 template <>
-const Schema<ProgramDocument>& schema();
+Schema<ProgramDocument> make_schema();
 
 }  // namespace meshd::api

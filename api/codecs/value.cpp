@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "api/codecs/base64.h"
 #include "service/kernels/elementwise/scalar_op.h"
@@ -249,52 +250,43 @@ T load(const std::byte* at) {
   return value;
 }
 
+template <typename T>
+void append_number(std::string& out, const std::byte* at) {
+  if constexpr (std::is_same_v<T, float>) {
+    append_float(out, load<T>(at));
+  } else if constexpr (std::is_same_v<T, double>) {
+    append_double(out, load<T>(at));
+  } else if constexpr (std::is_signed_v<T>) {
+    append_integer(out, load<T>(at));
+  } else {
+    append_unsigned(out, load<T>(at));
+  }
+}
+
+template <typename Part>
+void append_complex(std::string& out, const std::byte* at) {
+  out += '[';
+  append_number<Part>(out, at);
+  out += ',';
+  append_number<Part>(out, at + sizeof(Part));
+  out += ']';
+}
+
 Writer writer_of(DType dtype) {
   switch (dtype) {
     case DType::kBool:
       return [](std::string& out, const std::byte* at) { out += *at != std::byte{0} ? "true" : "false"; };
-    case DType::kInt2:
-    case DType::kInt4:
-    case DType::kInt8:
-      return [](std::string& out, const std::byte* at) { append_integer(out, load<int8_t>(at)); };
-    case DType::kInt16:
-      return [](std::string& out, const std::byte* at) { append_integer(out, load<int16_t>(at)); };
-    case DType::kInt32:
-      return [](std::string& out, const std::byte* at) { append_integer(out, load<int32_t>(at)); };
-    case DType::kInt64:
-      return [](std::string& out, const std::byte* at) { append_integer(out, load<int64_t>(at)); };
-    case DType::kUint2:
-    case DType::kUint4:
-    case DType::kUint8:
-      return [](std::string& out, const std::byte* at) { append_unsigned(out, load<uint8_t>(at)); };
-    case DType::kUint16:
-      return [](std::string& out, const std::byte* at) { append_unsigned(out, load<uint16_t>(at)); };
-    case DType::kUint32:
-      return [](std::string& out, const std::byte* at) { append_unsigned(out, load<uint32_t>(at)); };
-    case DType::kUint64:
-      return [](std::string& out, const std::byte* at) { append_unsigned(out, load<uint64_t>(at)); };
     case DType::kFloat32:
-      return [](std::string& out, const std::byte* at) { append_float(out, load<float>(at)); };
+      return append_number<float>;
     case DType::kFloat64:
-      return [](std::string& out, const std::byte* at) { append_double(out, load<double>(at)); };
+      return append_number<double>;
     case DType::kComplex64:
-      return [](std::string& out, const std::byte* at) {
-        out += '[';
-        append_float(out, load<float>(at));
-        out += ',';
-        append_float(out, load<float>(at + 4));
-        out += ']';
-      };
+      return append_complex<float>;
     case DType::kComplex128:
-      return [](std::string& out, const std::byte* at) {
-        out += '[';
-        append_double(out, load<double>(at));
-        out += ',';
-        append_double(out, load<double>(at + 8));
-        out += ']';
-      };
+      return append_complex<double>;
     default:
-      return nullptr;
+      return tensor::with_integer(
+          dtype, []<typename T>(T) -> Writer { return append_number<T>; }, []() -> Writer { return nullptr; });
   }
 }
 
@@ -449,53 +441,46 @@ std::vector<Field<In>> value_fields(bool required) {
 }  // namespace
 
 template <>
-const Schema<ValueInput>& schema() {
-  static const Schema<ValueInput> kSchema{"Value", value_fields<ValueInput>(true)};
-  return kSchema;
+Schema<ValueInput> make_schema() {
+  return {"Value", value_fields<ValueInput>(true)};
 }
 
 template <>
-const Schema<ArgumentInput>& schema() {
-  static const Schema<ArgumentInput> kSchema = [] {
-    std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
-    fields.emplace_back("array", &ArgumentInput::array);
-    fields.emplace_back("job", &ArgumentInput::job);
-    fields.push_back({"result", &ArgumentInput::result, {.low = 0, .high = INT32_MAX}});
-    fields.emplace_back("slice", &ArgumentInput::slice);
-    fields.emplace_back("part", &ArgumentInput::part);
-    fields.emplace_back("member", &ArgumentInput::member);
-    return Schema<ArgumentInput>("Argument", std::move(fields));
-  }();
-  return kSchema;
+Schema<ArgumentInput> make_schema() {
+  std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
+  fields.emplace_back("array", &ArgumentInput::array);
+  fields.emplace_back("job", &ArgumentInput::job);
+  fields.push_back({"result", &ArgumentInput::result, {.low = 0, .high = INT32_MAX}});
+  fields.emplace_back("slice", &ArgumentInput::slice);
+  fields.emplace_back("part", &ArgumentInput::part);
+  fields.emplace_back("member", &ArgumentInput::member);
+  return {"Argument", fields};
 }
 
 template <>
-const Schema<ValueType>& schema() {
-  static const Schema<ValueType> kSchema{
-      "ValueType",
-      {{"dtype", [](const ValueType& value) { return value.type.dtype; }},
-       {"shape",
-        [](const ValueType& value) -> std::span<const int64_t> { return value.type.dims; },
-        {.low = 0, .high = kLargestExact - 1}}}};
-  return kSchema;
+Schema<ValueType> make_schema() {
+  return {"ValueType",
+          {{"dtype", [](const ValueType& value) { return value.type.dtype; }},
+           {"shape",
+            [](const ValueType& value) -> std::span<const int64_t> { return value.type.dims; },
+            {.low = 0, .high = kLargestExact - 1}}}};
 }
 
 template <>
-const Schema<ValueDocument>& schema() {
+Schema<ValueDocument> make_schema() {
   using Doc = ValueDocument;
-  static const Schema<ValueDocument> kSchema{
-      "Value",
-      {{"dtype", [](const Doc& value) { return value.type.dtype; }},
-       {"shape",
-        [](const Doc& value) -> std::span<const int64_t> { return value.type.dims; },
-        {.low = 0, .high = kLargestExact - 1}},
-       {"data",
-        [](const Doc& value) {
-          return value.base64 ? std::nullopt : std::optional(NestedElements{value.type, value.bytes});
-        }},
-       {"base64",
-        [](const Doc& value) { return value.base64 ? std::optional(Base64Elements{value.bytes}) : std::nullopt; }}}};
-  return kSchema;
+  return {"Value",
+          {{"dtype", [](const Doc& value) { return value.type.dtype; }},
+           {"shape",
+            [](const Doc& value) -> std::span<const int64_t> { return value.type.dims; },
+            {.low = 0, .high = kLargestExact - 1}},
+           {"data",
+            [](const Doc& value) {
+              return value.base64 ? std::nullopt : std::optional(NestedElements{value.type, value.bytes});
+            }},
+           {"base64", [](const Doc& value) {
+              return value.base64 ? std::optional(Base64Elements{value.bytes}) : std::nullopt;
+            }}}};
 }
 
 std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64) {

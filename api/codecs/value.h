@@ -48,9 +48,9 @@ struct ArgumentInput : ValueInput {
   std::optional<int64_t> result;
 };
 template <>
-const Schema<ValueInput>& schema();
+Schema<ValueInput> make_schema();
 template <>
-const Schema<ArgumentInput>& schema();
+Schema<ArgumentInput> make_schema();
 
 /// Bytes of elements that do not use all their bits, as programs expect them whatever a client sends: bool is 0 or 1;
 /// of 2 and 4 bit integers the low bits count, as in ml_dtypes (0x0f is -1 as int4), and the others repeat the sign.
@@ -88,9 +88,9 @@ struct ValueDocument {
   bool base64 = false;
 };
 template <>
-const Schema<ValueType>& schema();
+Schema<ValueType> make_schema();
 template <>
-const Schema<ValueDocument>& schema();
+Schema<ValueDocument> make_schema();
 std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64);
 
 /// Elements as nested lists, or their bytes in base64. `held` owns the bytes where no other owner does.

@@ -21,29 +21,26 @@ struct JobDelivery {
 }  // namespace
 
 template <>
-const Schema<EffectsDelivery>& schema() {
+Schema<EffectsDelivery> make_schema() {
   using Doc = EffectsDelivery;
-  static const Schema<Doc> kSchema{
-      "EffectsDelivery",
-      {{"type", [](const Doc&) { return std::string_view("effects"); }, {.words = {"effects"}}},
-       {"webhook", [](const Doc& doc) -> std::string_view { return doc.webhook.id; }},
-       {"session", [](const Doc& doc) -> std::string_view { return doc.webhook.session; }},
-       {"first", [](const Doc& doc) { return doc.effects.front().sequence; }, {.low = 1}},
-       {"last", [](const Doc& doc) { return doc.effects.back().sequence; }, {.low = 1}},
-       {"effects", &Doc::effects}}};
-  return kSchema;
+  return {"EffectsDelivery",
+          {{"type", [](const Doc&) { return std::string_view("effects"); }, {.words = {"effects"}}},
+           {"webhook", [](const Doc& doc) -> std::string_view { return doc.webhook.id; }},
+           {"session", [](const Doc& doc) -> std::string_view { return doc.webhook.session; }},
+           {"first", [](const Doc& doc) { return doc.effects.front().sequence; }, {.low = 1}},
+           {"last", [](const Doc& doc) { return doc.effects.back().sequence; }, {.low = 1}},
+           {"effects", &Doc::effects}}};
 }
 
 template <>
-const Schema<JobDelivery>& schema() {
+Schema<JobDelivery> make_schema() {
   using Doc = JobDelivery;
-  static const Schema<Doc> kSchema{"JobDelivery",
-                                   {{"type", [](const Doc&) { return std::string_view("job"); }, {.words = {"job"}}},
-                                    {"webhook", [](const Doc& doc) -> std::string_view { return doc.webhook.id; }},
-                                    {"session", [](const Doc& doc) -> std::string_view { return doc.webhook.session; }},
-                                    {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 1}},
-                                    {"job", [](const Doc& doc) { return JobDocument{doc.view}; }}}};
-  return kSchema;
+  return {"JobDelivery",
+          {{"type", [](const Doc&) { return std::string_view("job"); }, {.words = {"job"}}},
+           {"webhook", [](const Doc& doc) -> std::string_view { return doc.webhook.id; }},
+           {"session", [](const Doc& doc) -> std::string_view { return doc.webhook.session; }},
+           {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 1}},
+           {"job", [](const Doc& doc) { return JobDocument{doc.view}; }}}};
 }
 
 std::string encode_effects_delivery(const storage::WebhookRow& webhook, std::vector<storage::EffectRow> rows) {

@@ -92,12 +92,11 @@ struct Request {
   Query query;
   Headers headers;
   std::string peer_address;  ///< of the connection, never of a header
-  int peer_port = 0;
-  std::string request_id;  ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
-  std::string trace_id;    ///< 32 hex digits of the client's traceparent, or made where traces are exported; else empty
-  std::string span_id;     ///< 16 hex digits: the request's own span of that trace; empty without one
-  bool pretty = false;     ///< ?pretty: JSON responses are indented
-  std::string principal;   ///< filled by the authenticate hook; empty is anonymous
+  std::string request_id;    ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
+  std::string trace_id;   ///< 32 hex digits of the client's traceparent, or made where traces are exported; else empty
+  std::string span_id;    ///< 16 hex digits: the request's own span of that trace; empty without one
+  bool pretty = false;    ///< ?pretty: JSON responses are indented
+  std::string principal;  ///< filled by the authenticate hook; empty is anonymous
   /// The session and the job that it is about, for the log: of its path by the authenticate hook, else noted by the
   /// handler. Empty: none.
   std::string session_id, job_id;

@@ -64,34 +64,31 @@ int status_of(core::ErrorKind kind) {
 }
 
 template <>
-const Schema<core::Diagnostic>& schema() {
+Schema<core::Diagnostic> make_schema() {
   using Entry = core::Diagnostic;
   static constexpr auto kUnlessZero = [](int place) { return place > 0 ? std::optional(place) : std::nullopt; };
-  static const Schema<Entry> kSchema{
-      "ProblemEntry",
-      {{"pointer", &Entry::pointer},
-       {"detail", &Entry::detail},
-       {"line", [](const Entry& entry) { return kUnlessZero(entry.line); }, {.low = 1}},
-       {"column", [](const Entry& entry) { return kUnlessZero(entry.column); }, {.low = 1}},
-       {"excerpt", [](const Entry& entry) { return unless_empty(entry.excerpt); }}}};
-  return kSchema;
+  return {"ProblemEntry",
+          {{"pointer", &Entry::pointer},
+           {"detail", &Entry::detail},
+           {"line", [](const Entry& entry) { return kUnlessZero(entry.line); }, {.low = 1}},
+           {"column", [](const Entry& entry) { return kUnlessZero(entry.column); }, {.low = 1}},
+           {"excerpt", [](const Entry& entry) { return unless_empty(entry.excerpt); }}}};
 }
 
 template <>
-const Schema<ProblemDocument>& schema() {
+Schema<ProblemDocument> make_schema() {
   using Doc = ProblemDocument;
-  static const Schema<Doc> kSchema{"Problem",
-                                   {{"type", &Doc::type},
-                                    {"title", &Doc::title},
-                                    {"status", &Doc::status, {.low = 400, .high = 599}},
-                                    {"detail", &Doc::detail},
-                                    {"instance", &Doc::instance},
-                                    {"trace_id", [](const Doc& doc) { return unless_empty(doc.trace_id); }},
-                                    {"code", &Doc::code},
-                                    {"hint", &Doc::hint},
-                                    {"errors", &Doc::errors},
-                                    {"error", &Doc::error}}};
-  return kSchema;
+  return {"Problem",
+          {{"type", &Doc::type},
+           {"title", &Doc::title},
+           {"status", &Doc::status, {.low = 400, .high = 599}},
+           {"detail", &Doc::detail},
+           {"instance", &Doc::instance},
+           {"trace_id", [](const Doc& doc) { return unless_empty(doc.trace_id); }},
+           {"code", &Doc::code},
+           {"hint", &Doc::hint},
+           {"errors", &Doc::errors},
+           {"error", &Doc::error}}};
 }
 
 namespace {

@@ -30,7 +30,7 @@ struct ProblemDocument {
   std::optional<std::string> error;  ///< under /v2 the detail again
 };
 template <>
-const Schema<ProblemDocument>& schema();
+Schema<ProblemDocument> make_schema();
 
 /// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, hint
 /// and errors[] of {pointer, detail, line?, column?, excerpt?}. Under /v2 (`path`) it also has `error`, as the Open

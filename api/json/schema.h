@@ -7,11 +7,10 @@
 //     std::optional<int64_t> times;   // may be absent, when read and when written
 //   };
 //   template <>
-//   const Schema<Greeting>& schema() {
-//     static const Schema<Greeting> kSchema{"Greeting", {{"name", &Greeting::name},
-//                                                        {"times", &Greeting::times, {.low = 1, .high = 9}},
-//                                                        {"length", [](const Greeting& g) { return g.name.size(); }}}};
-//     return kSchema;
+//   Schema<Greeting> make_schema() {
+//     return {"Greeting", {{"name", &Greeting::name},
+//                          {"times", &Greeting::times, {.low = 1, .high = 9}},
+//                          {"length", [](const Greeting& g) { return g.name.size(); }}}};
 //   }
 //
 // to_json(Greeting{"ann", 2}) is {"name":"ann","times":2,"length":3}. The JSON type of a field follows from the type of
@@ -116,9 +115,14 @@ struct Raw {
 
 template <typename T>
 class Schema;
-/// The schema of T; specialised beside each declaration, before its first use.
+/// Declares the fields of T; specialised beside each struct, before its first use.
 template <typename T>
-const Schema<T>& schema();
+Schema<T> make_schema();
+template <typename T>
+const Schema<T>& schema() {
+  static const Schema<T> kSchema = make_schema<T>();
+  return kSchema;
+}
 
 /// How a C++ type is read and written; this one is for structs that have a Schema. Other types specialise it: type(),
 /// append() and, where requests have them, read(), which notes what is wrong and gives false then.

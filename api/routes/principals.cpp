@@ -46,56 +46,48 @@ Field<quotas::Limits> limit(std::string_view name, int64_t quotas::Limits::*memb
 }  // namespace
 
 template <>
-const Schema<quotas::Limits>& schema() {
+Schema<quotas::Limits> make_schema() {
   using Limits = quotas::Limits;
-  static const Schema<Limits> kSchema{
-      "PrincipalLimits",
-      {limit("array_bytes", &Limits::array_bytes), limit("arrays", &Limits::arrays),
-       limit("sessions", &Limits::sessions), limit("programs", &Limits::programs), limit("meshes", &Limits::meshes),
-       limit("waiting_jobs", &Limits::waiting_jobs), limit("requests_per_second", &Limits::requests_per_second)}};
-  return kSchema;
+  return {"PrincipalLimits",
+          {limit("array_bytes", &Limits::array_bytes), limit("arrays", &Limits::arrays),
+           limit("sessions", &Limits::sessions), limit("programs", &Limits::programs), limit("meshes", &Limits::meshes),
+           limit("waiting_jobs", &Limits::waiting_jobs), limit("requests_per_second", &Limits::requests_per_second)}};
 }
 
 template <>
-const Schema<PrincipalUsage>& schema() {
+Schema<PrincipalUsage> make_schema() {
   using Doc = PrincipalUsage;
-  static const Schema<Doc> kSchema{"PrincipalUsage",
-                                   {{"array_bytes", [](const Doc& doc) { return doc.arrays.bytes; }, {.low = 0}},
-                                    {"arrays", [](const Doc& doc) { return doc.arrays.arrays; }, {.low = 0}},
-                                    {"sessions", &Doc::sessions, {.low = 0}},
-                                    {"programs", &Doc::programs, {.low = 0}},
-                                    {"meshes", &Doc::meshes, {.low = 0}},
-                                    {"waiting_jobs", &Doc::waiting_jobs, {.low = 0}}}};
-  return kSchema;
+  return {"PrincipalUsage",
+          {{"array_bytes", [](const Doc& doc) { return doc.arrays.bytes; }, {.low = 0}},
+           {"arrays", [](const Doc& doc) { return doc.arrays.arrays; }, {.low = 0}},
+           {"sessions", &Doc::sessions, {.low = 0}},
+           {"programs", &Doc::programs, {.low = 0}},
+           {"meshes", &Doc::meshes, {.low = 0}},
+           {"waiting_jobs", &Doc::waiting_jobs, {.low = 0}}}};
 }
 
 template <>
-const Schema<PrincipalDocument>& schema() {
-  static const Schema<PrincipalDocument> kSchema{
-      "Principal", {{"principal", &PrincipalDocument::principal}, {"usage", &PrincipalDocument::usage}}};
-  return kSchema;
+Schema<PrincipalDocument> make_schema() {
+  return {"Principal", {{"principal", &PrincipalDocument::principal}, {"usage", &PrincipalDocument::usage}}};
 }
 
 template <>
-const Schema<Me>& schema() {
-  static const Schema<Me> kSchema{"Me",
-                                  {{"principal", &Me::principal},
-                                   {"role", &Me::role, {.words = {"reader", "user", "admin"}}},
-                                   {"limits", [](const Me& me) -> const quotas::Limits& { return me.limits; }},
-                                   {"usage", &Me::usage}}};
-  return kSchema;
+Schema<Me> make_schema() {
+  return {"Me",
+          {{"principal", &Me::principal},
+           {"role", &Me::role, {.words = {"reader", "user", "admin"}}},
+           {"limits", [](const Me& me) -> const quotas::Limits& { return me.limits; }},
+           {"usage", &Me::usage}}};
 }
 
 template <>
-const Schema<TokensReloaded>& schema() {
-  static const Schema<TokensReloaded> kSchema{"TokensReloaded", {{"tokens", &TokensReloaded::tokens, {.low = 1}}}};
-  return kSchema;
+Schema<TokensReloaded> make_schema() {
+  return {"TokensReloaded", {{"tokens", &TokensReloaded::tokens, {.low = 1}}}};
 }
 
 template <>
-const Schema<BackupMade>& schema() {
-  static const Schema<BackupMade> kSchema{"BackupMade", {{"name", &BackupMade::name}, {"folder", &BackupMade::folder}}};
-  return kSchema;
+Schema<BackupMade> make_schema() {
+  return {"BackupMade", {{"name", &BackupMade::name}, {"folder", &BackupMade::folder}}};
 }
 
 Schemas principal_schemas() {

@@ -56,35 +56,32 @@ struct KeptRequest {
 }  // namespace
 
 template <>
-const Schema<UploadDocument>& schema() {
+Schema<UploadDocument> make_schema() {
   using Doc = UploadDocument;
-  static const Schema<Doc> kSchema{"Upload",
-                                   {{"id", &Doc::id},
-                                    {"offset", &Doc::offset, {.low = 0}},
-                                    {"length", &Doc::length, {.low = 0}},
-                                    {"complete", &Doc::complete},
-                                    {"result", &Doc::result},
-                                    {"expires", &Doc::expires}}};
-  return kSchema;
+  return {"Upload",
+          {{"id", &Doc::id},
+           {"offset", &Doc::offset, {.low = 0}},
+           {"length", &Doc::length, {.low = 0}},
+           {"complete", &Doc::complete},
+           {"result", &Doc::result},
+           {"expires", &Doc::expires}}};
 }
 
 template <>
-const Schema<NamedText>& schema() {
-  static const Schema<NamedText> kSchema{"NamedText", {{"name", &NamedText::name}, {"value", &NamedText::value}}};
-  return kSchema;
+Schema<NamedText> make_schema() {
+  return {"NamedText", {{"name", &NamedText::name}, {"value", &NamedText::value}}};
 }
 
 template <>
-const Schema<KeptRequest>& schema() {
+Schema<KeptRequest> make_schema() {
   using Kept = KeptRequest;
-  static const Schema<Kept> kSchema{"KeptRequest",
-                                    {{"operation", &Kept::operation},
-                                     {"method", &Kept::method},
-                                     {"target", &Kept::target},
-                                     {"path", &Kept::path},
-                                     {"captures", &Kept::captures},
-                                     {"fields", &Kept::fields}}};
-  return kSchema;
+  return {"KeptRequest",
+          {{"operation", &Kept::operation},
+           {"method", &Kept::method},
+           {"target", &Kept::target},
+           {"path", &Kept::path},
+           {"captures", &Kept::captures},
+           {"fields", &Kept::fields}}};
 }
 
 std::vector<const SchemaBase*> upload_schemas() { return {&schema<UploadDocument>()}; }

@@ -36,21 +36,20 @@ std::vector<std::string> events_of(const storage::WebhookRow& row) {
 }  // namespace
 
 template <>
-const Schema<WebhookInput>& schema() {
+Schema<WebhookInput> make_schema() {
   using In = WebhookInput;
-  static const Schema<In> kSchema{"WebhookInput",
-                                  {{"session", &In::session},
-                                   {"url", &In::url, {.longest = 2'000}},
-                                   {"secret", &In::secret, {.longest = 128}},
-                                   {"events", &In::events, {.words = {kEffects, kJobs}}},
-                                   {"after", &In::after, {.low = 0}}}};
-  return kSchema;
+  return {"WebhookInput",
+          {{"session", &In::session},
+           {"url", &In::url, {.longest = 2'000}},
+           {"secret", &In::secret, {.longest = 128}},
+           {"events", &In::events, {.words = {kEffects, kJobs}}},
+           {"after", &In::after, {.low = 0}}}};
 }
 
 template <>
-const Schema<WebhookDocument>& schema() {
+Schema<WebhookDocument> make_schema() {
   using Doc = WebhookDocument;
-  static const Schema<Doc> kSchema{
+  return {
       "Webhook",
       {{"id", [](const Doc& doc) -> std::string_view { return doc.row.id; }},
        {"session", [](const Doc& doc) -> std::string_view { return doc.row.session; }},
@@ -67,7 +66,6 @@ const Schema<WebhookDocument>& schema() {
        {"failing_since", [](const Doc& doc) { return doc.row.failing_since; }},
        {"last_error", [](const Doc& doc) { return unless_empty(doc.row.last_error); }},
        {"created", [](const Doc& doc) { return doc.row.created; }}}};
-  return kSchema;
 }
 
 Schemas webhook_schemas() {

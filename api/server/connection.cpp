@@ -35,11 +35,11 @@ bool is_peer_gone(int fd) {
 }  // namespace
 
 Connection::Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport,
-                       Peer peer)
+                       std::string peer_address)
     : reactor_(reactor),
       socket_(std::move(socket)),
       transport_(std::move(transport)),
-      peer_(std::move(peer)),
+      peer_address_(std::move(peer_address)),
       scanner_({static_cast<size_t>(reactor.context().options.head_bytes), kTargetBytes,
                 reactor.context().options.head_fields}),
       guard_(reactor.context().options.minimum_bytes_per_second, reactor.context().options.rate_grace) {}
@@ -256,7 +256,7 @@ Head Connection::take_head(size_t head_size) {
 
 bool Connection::refuse_head(const core::Error& error) {
   // Nothing after a head that was refused can be trusted to be a request.
-  exchange_ = std::make_unique<Exchange>(reactor_.context(), error, peer_);
+  exchange_ = std::make_unique<Exchange>(reactor_.context(), error, peer_address_);
   skipped_ = 0;
   return run_here();
 }
@@ -264,7 +264,7 @@ bool Connection::refuse_head(const core::Error& error) {
 bool Connection::begin_request(Head head) {
   deadline_ = Time::max();
   continue_sent_ = false;
-  exchange_ = std::make_unique<Exchange>(reactor_.context(), std::move(head), peer_);
+  exchange_ = std::make_unique<Exchange>(reactor_.context(), std::move(head), peer_address_);
   exchange_->count_in(static_cast<int64_t>(input_.view().size()));
   exchange_->set_client_gone([fd = fd()] { return is_peer_gone(fd); });
   return go_on(exchange_->plan());

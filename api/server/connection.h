@@ -32,7 +32,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Time = std::chrono::steady_clock::time_point;
 
   /// `transport` carries the bytes of `socket`, which is non-blocking; Asio only waits for it.
-  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport, Peer peer);
+  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport,
+             std::string peer_address);
   ~Connection();
 
   // All of these on the reactor's thread.
@@ -49,7 +50,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void client_left();
   /// The handler has to check its condition again.
   void wake_handler();
-  [[nodiscard]] const Peer& peer() const { return peer_; }
+  [[nodiscard]] const std::string& peer_address() const { return peer_address_; }
 
  private:
   /// What happens next, and on which thread.
@@ -160,7 +161,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Reactor& reactor_;
   boost::asio::ip::tcp::socket socket_;
   std::unique_ptr<ByteStream> transport_;
-  Peer peer_;
+  std::string peer_address_;
   State state_ = State::kClosed;
   InputBuffer input_;
   HeadScanner scanner_;

@@ -102,15 +102,15 @@ bool has_no_body(int status) { return status == 204 || status == 304; }
 
 }  // namespace
 
-Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context_(context), head_(std::move(head)) {
+Exchange::Exchange(FrontContext& context, Head head, const std::string& peer_address)
+    : context_(context), head_(std::move(head)) {
   context_.metrics.in_flight.fetch_add(1);
   request_.received = std::chrono::steady_clock::now();
   request_.method = head_.method;
   request_.target = head_.target;
   request_.path = head_.path;
   request_.minor_version = head_.minor_version;
-  request_.peer_address = peer.address;
-  request_.peer_port = peer.port;
+  request_.peer_address = peer_address;
   request_.is_draining = &context_.draining;
   request_.memory = {context_.options.memory, core::MemoryAccount::kRequests};
   answer_memory_ = {context_.options.memory, core::MemoryAccount::kAnswers};
@@ -121,8 +121,8 @@ Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context
   read_trace();
 }
 
-Exchange::Exchange(FrontContext& context, const core::Error& refusal, const Peer& peer)
-    : Exchange(context, Head(), peer) {
+Exchange::Exchange(FrontContext& context, const core::Error& refusal, const std::string& peer_address)
+    : Exchange(context, Head(), peer_address) {
   refuse(refusal);
 }
 

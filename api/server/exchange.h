@@ -35,12 +35,6 @@ struct FrontContext {
   std::shared_ptr<BodyReader> no_body;  ///< of all requests without one; it has no state
 };
 
-/// Where a request comes from.
-struct Peer {
-  std::string address;
-  int port = 0;
-};
-
 /// One thread at a time: the reactor's, or the worker's that the exchange was handed to.
 class Exchange {
  public:
@@ -54,9 +48,9 @@ class Exchange {
   };
 
   /// Counts the request as in flight.
-  Exchange(FrontContext& context, Head head, const Peer& peer);
+  Exchange(FrontContext& context, Head head, const std::string& peer_address);
   /// A request whose head was refused.
-  Exchange(FrontContext& context, const core::Error& refusal, const Peer& peer);
+  Exchange(FrontContext& context, const core::Error& refusal, const std::string& peer_address);
   /// Counts it as over, and writes the access record.
   ~Exchange();
   Exchange(const Exchange&) = delete;

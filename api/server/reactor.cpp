@@ -192,9 +192,9 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
       if (fd >= 0) ::close(fd);
     }
   } pending{fd};
-  Peer peer{endpoint.address().to_string(), endpoint.port()};
+  std::string peer_address = endpoint.address().to_string();
   const int most = context_.options.connections_per_address;
-  const auto known = per_address_.find(peer.address);
+  const auto known = per_address_.find(peer_address);
   if (known != per_address_.end() && known->second >= most && !endpoint.address().is_loopback()) {
     context_.metrics.refused.fetch_add(1);
     turn_away(std::exchange(pending.fd, -1), address_answer_);
@@ -210,10 +210,11 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
   socket.non_blocking(true, error);
   const TlsContext* tls = context_.options.tls.get();
   auto transport = tls != nullptr ? tls->accept(fd) : std::make_unique<PlainStream>(fd);
-  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(transport), std::move(peer));
+  auto connection =
+      std::make_shared<Connection>(*this, std::move(socket), std::move(transport), std::move(peer_address));
   connections_.insert(connection);
   try {
-    ++per_address_[connection->peer().address];
+    ++per_address_[connection->peer_address()];
   } catch (...) {
     connections_.erase(connection);
     throw;
@@ -226,7 +227,7 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
 }
 
 void Reactor::forget(const std::shared_ptr<Connection>& connection) {
-  const auto count = per_address_.find(connection->peer().address);
+  const auto count = per_address_.find(connection->peer_address());
   if (count != per_address_.end() && --count->second <= 0) per_address_.erase(count);
   connections_.erase(connection);
   if (connections_.empty()) {

@@ -85,9 +85,9 @@ struct RunRequest {
   std::vector<RunArgument> arguments;  ///< in the order of Plan::arguments
   /// In place of `arguments`: makes them once the run has its devices and its bytes, so that a queued run holds no
   /// argument in memory. Called at most once, on the thread that begins the run; what takes long there (reading files)
-  /// has to be a core::UncheckedCall. What it throws ends the run. The planned bytes assume that the run may overwrite
-  /// what its plan donates.
-  std::function<std::vector<RunArgument>(core::Checkpoint&)> bind;
+  /// has to be a core::UncheckedCall. What it throws ends the run. `planned_bytes`, what this process allocates or is
+  /// given for the run, assume that the run may overwrite what its plan donates.
+  std::function<std::vector<RunArgument>(core::Checkpoint&, int64_t planned_bytes)> bind;
   EffectSink* effects = nullptr;  ///< must outlive the run; null: an effect ends the run with effects_not_supported
   std::optional<core::SteadyTime> deadline;
   int64_t step_budget = 0;      ///< steps that may be executed; 0: any number

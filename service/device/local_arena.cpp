@@ -101,10 +101,4 @@ Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> de
   return out;
 }
 
-int64_t planned_bytes(const compile::Plan& plan, const EngineOptions& options, std::span<const int64_t> devices) {
-  if (options.transport == nullptr) return plan.peak_bytes;
-  const Ownership owners = ownership_of(options, devices);
-  return owners.is_alone ? plan.peak_bytes : local_arena(plan, owners).planned_bytes;
-}
-
 }  // namespace meshd::device

@@ -1,6 +1,6 @@
 // Where one rank keeps the arena of a run over several ranks: room for the shards that its own devices hold.
 //
-// A plan lays out the arena for all shards. A rank touches the ranges of its own, and some of what lies between them is
+// A plan lays out the arena for all shards. A rank touches the ranges of its own, and some of what is between them is
 // nobody's there. Ranges that overlap (values that live at different times) stay together; gaps go.
 //
 // 1. The ranges of held shards, by where they begin.
@@ -36,8 +36,5 @@ LocalArena local_arena(const compile::Plan& plan, const Ownership& owners);
 
 /// Of a run on these devices (ids, in flat order).
 Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> devices);
-
-/// What this process allocates or is given for a run on these devices: Plan::peak_bytes where it has all of them.
-int64_t planned_bytes(const compile::Plan& plan, const EngineOptions& options, std::span<const int64_t> devices);
 
 }  // namespace meshd::device

@@ -78,7 +78,7 @@ void RunImpl::lend() {
 void RunImpl::begin() {
   if (request_.bind) {
     RunCheckpoint thread(*this, is_lent_);
-    request_.arguments = std::exchange(request_.bind, nullptr)(thread);
+    request_.arguments = std::exchange(request_.bind, nullptr)(thread, planned_bytes_);
     check_arguments(engine_.options, request_);
   }
   has_begun_ = true;

@@ -287,7 +287,7 @@ std::optional<size_t> SharedStep::take_part() {
 }
 
 void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkpoint& checkpoint) {
-  // What lies behind a barrier must not use what a failed part has left.
+  // What is behind a barrier must not use what a failed part has left.
   if (has_failed_.load(std::memory_order_relaxed)) return;
   const auto begun = std::chrono::steady_clock::now();
   try {

@@ -79,8 +79,9 @@ void MultiRankRun::submit_own(bool is_lent) {
   own.key = key_;
   own.on_callers_thread = is_lent;
   own.effects = effects_ ? &*effects_ : nullptr;
-  own.bind = [self, bind = std::move(own.bind), given = std::move(own.arguments)](core::Checkpoint& checkpoint) {
-    std::vector<device::RunArgument> arguments = bind ? bind(checkpoint) : given;
+  own.bind = [self, bind = std::move(own.bind), given = std::move(own.arguments)](core::Checkpoint& checkpoint,
+                                                                                  int64_t planned_bytes) {
+    std::vector<device::RunArgument> arguments = bind ? bind(checkpoint, planned_bytes) : given;
     self->begin_elsewhere(arguments);
     return arguments;
   };

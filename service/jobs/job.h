@@ -33,11 +33,7 @@ inline core::Error session_dropped() {
 }
 
 /// What ends a synchronous job of a session whose job before it has failed.
-inline core::Error session_halted(const std::string& session) {
-  return {"session_halted", "session '" + session +
-                                "' is halted: a job has failed; resume it, or queue this job with \"Prefer: "
-                                "respond-async\""};
-}
+core::Error session_halted(const std::string& session);
 
 /// The outcome of a run, written by the engine.
 struct JobRunner::RunEnd {

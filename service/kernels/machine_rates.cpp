@@ -1,5 +1,7 @@
 #include "service/kernels/machine_rates.h"
 
+#include <fmt/core.h>
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -112,6 +114,6 @@ std::string processor_name() {
   return "unknown";
 }
 
-std::string machine_name(int threads) { return processor_name() + ", " + std::to_string(threads) + " threads"; }
+std::string machine_name(int threads) { return fmt::format("{}, {} threads", processor_name(), threads); }
 
 }  // namespace meshd::kernels

@@ -10,6 +10,7 @@
 #include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/syntax/parser.h"
 #include "service/numpy/trace/tracer.h"
+#include "service/program/json_string.h"
 #include "service/program/verify/verify.h"
 
 namespace meshd::numpy {
@@ -108,24 +109,6 @@ void add_types(const Input& input, std::vector<tensor::TensorType>& out) {
   }
 }
 
-void append_quoted(std::string& out, const std::string& text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 // Fields in the order of their names, as leaves are.
 void append_tree(std::string& out, const Value& value) {
   if (const Sequence* sequence = value.sequence()) {
@@ -144,8 +127,7 @@ void append_tree(std::string& out, const Value& value) {
     out += '{';
     for (size_t i = 0; i < items.size(); ++i) {
       if (i > 0) out += ',';
-      append_quoted(out, items[i]->first);
-      out += ':';
+      out += program::json_string(items[i]->first) + ':';
       append_tree(out, items[i]->second);
     }
     out += '}';

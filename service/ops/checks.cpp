@@ -62,6 +62,11 @@ void expect_tensor(const OpView& view, std::string_view op, size_t operand) {
                            operand_text(view, operand)));
 }
 
+void expect_tensor_operands(const OpView& view, std::string_view op, size_t count) {
+  expect_operand_count(view, op, count);
+  for (size_t i = 0; i < count; ++i) expect_tensor(view, op, i);
+}
+
 std::vector<ir::Type> agree(const OpView& view, std::string_view constraint, std::vector<ir::Type> inferred) {
   if (view.results.empty()) return inferred;
   if (view.results.size() != inferred.size()) {

@@ -33,6 +33,8 @@ tensor::Dims merged(const tensor::Dims& a, const tensor::Dims& b);
 void expect_operand_count(const OpView& view, std::string_view op, size_t count);
 /// Throws "NAME I1: operand K must be a tensor, got TYPE".
 void expect_tensor(const OpView& view, std::string_view op, size_t operand);
+/// Both, of each operand.
+void expect_tensor_operands(const OpView& view, std::string_view op, size_t count);
 
 /// The declared results, after checking that there are as many as inferred and that each is compatible; what was
 /// inferred when nothing is declared. `constraint` is the label of the specification: "add C1".

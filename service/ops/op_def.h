@@ -333,8 +333,8 @@ using BatchFn = std::optional<std::vector<ir::ValueId>> (*)(const Batching&);
 /// that overlap, sums over windows. `view` is global.
 using KeepsUnshardedFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
 
-/// Attribute that `localize` adds where results are sharded differently (the state and the bits of rng_bit_generator):
-/// each is then computed by a step of its own.
+/// Attribute that `localize` adds where results are sharded differently (the state and the bits of rng_bit_generator),
+/// the number of results: each is then computed by a step of its own.
 inline constexpr std::string_view kResultsApart = "meshd.results_apart";
 /// On such a step: the number of the result that it makes, its only one.
 inline constexpr std::string_view kOnlyResult = "meshd.only_result";

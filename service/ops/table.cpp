@@ -1,8 +1,10 @@
 // The table: all families strung together once, with an index by name. Codes are row numbers.
 #include <fmt/core.h>
 
+#include <array>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/ops/checks.h"
@@ -17,36 +19,39 @@ struct Table {
   std::unordered_map<std::string_view, const OpDef*> by_name;
 };
 
+constexpr std::array kFamilies = {pointwise_rows,
+                                  chlo_pointwise_rows,
+                                  map_rows,
+                                  structural_rows,
+                                  feed_rows,
+                                  control_rows,
+                                  sharding_rows,
+                                  sdy_collective_rows,
+                                  collective_rows,
+                                  custom_call_rows,
+                                  movement_rows,
+                                  dot_rows,
+                                  reduce_rows,
+                                  reduce_window_rows,
+                                  select_and_scatter_rows,
+                                  convolution_rows,
+                                  batch_norm_rows,
+                                  gather_scatter_rows,
+                                  sort_rows,
+                                  fft_rows,
+                                  linalg_rows,
+                                  top_k_rows,
+                                  random_rows,
+                                  composed_rows,
+                                  dynamic_rows,
+                                  chlo_broadcast_rows,
+                                  chlo_other_rows,
+                                  channel_rows};
+
 Table make_table() {
   Table table;
-  for (const std::span<const OpDef> family : {pointwise_rows(),
-                                              chlo_pointwise_rows(),
-                                              map_rows(),
-                                              structural_rows(),
-                                              feed_rows(),
-                                              control_rows(),
-                                              sharding_rows(),
-                                              collective_rows(),
-                                              custom_call_rows(),
-                                              movement_rows(),
-                                              dot_rows(),
-                                              reduce_rows(),
-                                              reduce_window_rows(),
-                                              select_and_scatter_rows(),
-                                              convolution_rows(),
-                                              batch_norm_rows(),
-                                              gather_scatter_rows(),
-                                              sort_rows(),
-                                              fft_rows(),
-                                              linalg_rows(),
-                                              top_k_rows(),
-                                              random_rows(),
-                                              composed_rows(),
-                                              dynamic_rows(),
-                                              chlo_broadcast_rows(),
-                                              chlo_other_rows(),
-                                              channel_rows()}) {
-    table.rows.insert(table.rows.end(), family.begin(), family.end());
+  for (const auto family : kFamilies) {
+    for (OpDef& row : family()) table.rows.push_back(std::move(row));
   }
   for (const OpDef& def : table.rows) {
     for (const std::string_view name : {def.name, def.also}) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "service/core/checked_math.h"
 #include "service/ops/op_def.h"
+#include "service/partition/local_walk.h"
 #include "service/partition/shard_layout.h"
 #include "service/tensor/dtype.h"
 
@@ -114,8 +114,14 @@ MoveKind kind_of(const ShardedType& from, const ShardedType& to, int64_t bytes) 
 class Finder {
  public:
   explicit Finder(const LocalProgram& program) : program_(program), users_(program.values.size()) {
-    collect(program.body);
-    drop_unread(program.body);
+    const auto leave = [&](const LocalBlock& block) {
+      for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
+    };
+    leave(program.body);
+    walk(program.body, [&](const LocalOp& op) {
+      for (const LocalId id : op.operands) users_[static_cast<size_t>(id)].push_back(&op);
+      for (const LocalBlock& inner : op.blocks) leave(inner);
+    });
   }
 
   std::vector<Move> run() {
@@ -124,48 +130,6 @@ class Finder {
   }
 
  private:
-  void collect(const LocalBlock& block) {
-    for (const LocalOp& op : block.ops) {
-      for (const LocalId id : op.operands) users_[static_cast<size_t>(id)].push_back(&op);
-      for (const LocalBlock& inner : op.blocks) collect(inner);
-    }
-    for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
-  }
-
-  static bool has_effect(const LocalOp& op) {
-    if (op.kind == LocalKind::kEffect) return true;
-    return std::any_of(op.blocks.begin(), op.blocks.end(), [](const LocalBlock& block) {
-      return std::any_of(block.ops.begin(), block.ops.end(), has_effect);
-    });
-  }
-
-  // Dead code elimination of unused ops.
-  void drop_unread(const LocalBlock& block) {
-    for (size_t i = block.ops.size(); i-- > 0;) {
-      const LocalOp& op = block.ops[i];
-      const bool is_read = std::any_of(op.results.begin(), op.results.end(),
-                                       [&](LocalId id) { return !users_[static_cast<size_t>(id)].empty(); });
-      if (!is_read && !has_effect(op)) {
-        forget(op);
-        continue;
-      }
-      for (const LocalBlock& inner : op.blocks) drop_unread(inner);
-    }
-  }
-
-  void forget(const LocalOp& op) {
-    const auto drop = [this](LocalId id, const LocalOp* user) {
-      auto& users = users_[static_cast<size_t>(id)];
-      if (const auto found = std::find(users.begin(), users.end(), user); found != users.end()) users.erase(found);
-    };
-    unread_.insert(&op);
-    for (const LocalId id : op.operands) drop(id, &op);
-    for (const LocalBlock& block : op.blocks) {
-      for (const LocalOp& inner : block.ops) forget(inner);
-      for (const LocalId id : block.results) drop(id, nullptr);
-    }
-  }
-
   // Sub-axes of a reduction by which every user slices the result: then it is a reduce_scatter.
   [[nodiscard]] sharding::SubAxisSet scattered(const LocalOp& op, LocalId id) const {
     const auto& users = users_[static_cast<size_t>(id)];
@@ -182,7 +146,6 @@ class Finder {
 
   void visit(const LocalBlock& block, int depth) {
     for (const LocalOp& op : block.ops) {
-      if (unread_.contains(&op)) continue;
       if (op.kind == LocalKind::kReshard) reshard(op, depth);
       if (op.kind == LocalKind::kHalo) halo(op, depth);
       if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
@@ -265,7 +228,6 @@ class Finder {
 
   const LocalProgram& program_;
   std::vector<std::vector<const LocalOp*>> users_;  // null: leaves its block
-  std::set<const LocalOp*> unread_;
   std::vector<Move> out_;
 };
 

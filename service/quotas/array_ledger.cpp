@@ -23,54 +23,53 @@ void require_room(std::string_view what, int64_t bytes, int64_t held, int64_t mo
 
 }  // namespace
 
-struct ArrayCharge::Totals {
+struct ArrayLedger::Totals {
   core::Locked<std::map<std::string, ArrayTotals, std::less<>>> by_principal;
 };
 
-ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, ArrayTotals part, int64_t most_bytes)
-    : totals_(std::move(totals)), principal_(std::move(principal)), part_(part), most_bytes_(most_bytes) {}
+class ArrayCharge::Held {
+ public:
+  Held(std::shared_ptr<ArrayLedger::Totals> totals, std::string principal, ArrayTotals part, int64_t most_bytes)
+      : totals_(std::move(totals)), principal_(std::move(principal)), part_(part), most_bytes_(most_bytes) {}
+  ~Held() {
+    totals_->by_principal.with([&](auto& map) {
+      const auto held = map.find(principal_);
+      if (held == map.end()) return;
+      held->second.arrays -= part_.arrays;
+      held->second.bytes -= part_.bytes;
+      if (held->second.arrays == 0 && held->second.bytes == 0) map.erase(held);
+    });
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
 
-ArrayCharge::ArrayCharge(ArrayCharge&& other) noexcept
-    : totals_(std::move(other.totals_)),
-      principal_(std::move(other.principal_)),
-      part_(other.part_),
-      most_bytes_(other.most_bytes_) {
-  other.totals_ = nullptr;
-}
+  void grow(int64_t bytes) {
+    totals_->by_principal.with([&](auto& map) {
+      ArrayTotals& entry = map[principal_];
+      require_room(kAnArray, bytes, entry.bytes, most_bytes_, principal_);
+      entry.bytes += bytes;
+    });
+    part_.bytes += bytes;
+  }
 
-ArrayCharge& ArrayCharge::operator=(ArrayCharge&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  totals_ = std::exchange(other.totals_, nullptr);
-  principal_ = std::move(other.principal_);
-  part_ = other.part_;
-  most_bytes_ = other.most_bytes_;
-  return *this;
-}
+ private:
+  const std::shared_ptr<ArrayLedger::Totals> totals_;
+  const std::string principal_;
+  ArrayTotals part_;
+  const int64_t most_bytes_;  // of the principal; 0: any number
+};
 
 void ArrayCharge::grow(int64_t bytes) {
-  if (totals_ == nullptr) return;
-  totals_->by_principal.with([&](auto& map) {
-    ArrayTotals& entry = map[principal_];
-    require_room(kAnArray, bytes, entry.bytes, most_bytes_, principal_);
-    entry.bytes += bytes;
-  });
-  part_.bytes += bytes;
+  if (held_ != nullptr) held_->grow(bytes);
 }
 
-void ArrayCharge::release() {
-  const std::shared_ptr<Totals> totals = std::exchange(totals_, nullptr);
-  if (totals == nullptr) return;
-  totals->by_principal.with([&](auto& map) {
-    const auto held = map.find(principal_);
-    if (held == map.end()) return;
-    held->second.arrays -= part_.arrays;
-    held->second.bytes -= part_.bytes;
-    if (held->second.arrays == 0 && held->second.bytes == 0) map.erase(held);
-  });
-}
+ArrayLedger::ArrayLedger(const Limits& limits) : limits_(limits), totals_(std::make_shared<Totals>()) {}
 
-ArrayLedger::ArrayLedger(const Limits& limits) : limits_(limits), totals_(std::make_shared<ArrayCharge::Totals>()) {}
+ArrayCharge ArrayLedger::held(const std::string& principal, ArrayTotals part) const {
+  ArrayCharge charge;
+  charge.held_ = std::make_shared<ArrayCharge::Held>(totals_, principal, part, limits_.array_bytes);
+  return charge;
+}
 
 ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
   totals_->by_principal.with([&](auto& map) {
@@ -93,7 +92,7 @@ ArrayCharge ArrayLedger::charge_bytes(const std::string& principal, int64_t byte
     if (fit == Fit::kWithin) require_room(what, bytes, held, limits_.array_bytes, principal);
     map[principal].bytes += bytes;
   });
-  return {totals_, principal, {0, bytes}, limits_.array_bytes};
+  return held(principal, {0, bytes});
 }
 
 void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
@@ -105,9 +104,7 @@ void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
   });
 }
 
-ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) {
-  return {totals_, principal, {1, bytes}, limits_.array_bytes};
-}
+ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) { return held(principal, {1, bytes}); }
 
 ArrayTotals ArrayLedger::totals(std::string_view principal) const {
   return totals_->by_principal.with([&](const auto& map) {

@@ -16,31 +16,19 @@ struct ArrayTotals {
   int64_t bytes = 0;
 };
 
-class ArrayLedger;
-
-/// The part of an array, or of bytes beside arrays, in its principal's totals; gives it back when it is destroyed.
-/// Moves. One thread at a time.
+/// The part of an array, or of bytes beside arrays, in its principal's totals; given back when the last copy is
+/// destroyed. One thread at a time.
 class ArrayCharge {
  public:
-  ArrayCharge() = default;
-  ~ArrayCharge() { release(); }
-  ArrayCharge(ArrayCharge&& other) noexcept;
-  ArrayCharge& operator=(ArrayCharge&& other) noexcept;
-
   /// So many bytes more, for what grows as it comes. Throws quota_exceeded; then nothing has changed.
   void grow(int64_t bytes);
   /// Gives it back now; nothing happens when that was done before.
-  void release();
+  void release() { held_.reset(); }
 
  private:
   friend class ArrayLedger;
-  struct Totals;
-  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, ArrayTotals part, int64_t most_bytes);
-
-  std::shared_ptr<Totals> totals_;  ///< null: nothing is held
-  std::string principal_;
-  ArrayTotals part_;
-  int64_t most_bytes_ = 0;  ///< of the principal; 0: any number
+  class Held;
+  std::shared_ptr<Held> held_;  ///< null: nothing is held
 };
 
 /// Any thread. Charges may outlive it.
@@ -64,8 +52,12 @@ class ArrayLedger {
   [[nodiscard]] ArrayTotals totals(std::string_view principal) const;
 
  private:
+  friend class ArrayCharge::Held;
+  struct Totals;
+  ArrayCharge held(const std::string& principal, ArrayTotals part) const;
+
   const Limits limits_;
-  std::shared_ptr<ArrayCharge::Totals> totals_;
+  std::shared_ptr<Totals> totals_;
 };
 
 }  // namespace meshd::quotas

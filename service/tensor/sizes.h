@@ -21,15 +21,6 @@ inline bool sizes_fit(const TensorType& type) {
 }
 
 /// Throws invalid_array for more than kMaxRank dimensions and for sizes that do not fit.
-inline void require_sizes(const TensorType& type) {
-  if (type.rank() > kMaxRank) {
-    throw core::Error("invalid_array", "shape: arrays have at most " + std::to_string(kMaxRank) + " dimensions, got " +
-                                           std::to_string(type.rank()));
-  }
-  if (!sizes_fit(type)) {
-    throw core::Error("invalid_array", "shape: sizes are 0 or more and their bytes fit in 63 bits, got " +
-                                           to_string(std::span<const int64_t>(type.dims)));
-  }
-}
+void require_sizes(const TensorType& type);
 
 }  // namespace meshd::tensor

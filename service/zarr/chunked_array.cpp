@@ -72,7 +72,7 @@ void ChunkedArray::release() {
   const std::lock_guard lock(mutex_);
   is_ending_ = true;
   shards_ = {};
-  files_.release();
+  files_.reset();
 }
 
 void ChunkedArray::note(int64_t chunk, bool has_come) {
@@ -214,7 +214,7 @@ arrays::NewShards ChunkedArray::take_shards() {
   for (int64_t chunk = 0; chunk < grid_.count() && !is_filled && has_any; ++chunk) {
     if (!has_come_[static_cast<size_t>(chunk)]) fill(grid_.region(chunk));
   }
-  files_.release();
+  files_.reset();
   return std::move(shards_);
 }
 

@@ -15,7 +15,7 @@ constexpr int kRetryForFiles = 5;
 
 }  // namespace
 
-struct FileCharge::Counts {
+struct OpenFiles::Counts {
   struct Held {
     int64_t all = 0;
     std::map<std::string, int64_t> by_principal;
@@ -23,33 +23,28 @@ struct FileCharge::Counts {
   core::Locked<Held> held;
 };
 
-FileCharge::FileCharge(std::shared_ptr<Counts> counts, std::string principal, int64_t files)
-    : counts_(std::move(counts)), principal_(std::move(principal)), files_(files) {}
+class HeldFiles {
+ public:
+  HeldFiles(std::shared_ptr<OpenFiles::Counts> counts, std::string principal, int64_t files)
+      : counts_(std::move(counts)), principal_(std::move(principal)), files_(files) {}
+  ~HeldFiles() {
+    counts_->held.with([&](OpenFiles::Counts::Held& held) {
+      held.all -= files_;
+      const auto own = held.by_principal.find(principal_);
+      if (own != held.by_principal.end() && (own->second -= files_) == 0) held.by_principal.erase(own);
+    });
+  }
+  HeldFiles(const HeldFiles&) = delete;
+  HeldFiles& operator=(const HeldFiles&) = delete;
 
-FileCharge::FileCharge(FileCharge&& other) noexcept
-    : counts_(std::exchange(other.counts_, nullptr)), principal_(std::move(other.principal_)), files_(other.files_) {}
-
-FileCharge& FileCharge::operator=(FileCharge&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  counts_ = std::exchange(other.counts_, nullptr);
-  principal_ = std::move(other.principal_);
-  files_ = other.files_;
-  return *this;
-}
-
-void FileCharge::release() {
-  const std::shared_ptr<Counts> counts = std::exchange(counts_, nullptr);
-  if (counts == nullptr) return;
-  counts->held.with([&](Counts::Held& held) {
-    held.all -= files_;
-    const auto own = held.by_principal.find(principal_);
-    if (own != held.by_principal.end() && (own->second -= files_) == 0) held.by_principal.erase(own);
-  });
-}
+ private:
+  const std::shared_ptr<OpenFiles::Counts> counts_;
+  const std::string principal_;
+  const int64_t files_;
+};
 
 OpenFiles::OpenFiles(int64_t most, int64_t principals_part)
-    : most_(most), most_of_principal_(most / principals_part), counts_(std::make_shared<FileCharge::Counts>()) {}
+    : most_(most), most_of_principal_(most / principals_part), counts_(std::make_shared<Counts>()) {}
 
 FileCharge OpenFiles::charge(const std::string& principal, int64_t files) {
   if (files > most_of_principal_) {
@@ -60,7 +55,7 @@ FileCharge OpenFiles::charge(const std::string& principal, int64_t files) {
                     "or durability=memory",
                     files, most_of_principal_));
   }
-  counts_->held.with([&](FileCharge::Counts::Held& held) {
+  counts_->held.with([&](Counts::Held& held) {
     const auto found = held.by_principal.find(principal);
     const int64_t own = found == held.by_principal.end() ? 0 : found->second;
     if (files > most_of_principal_ - own) {
@@ -78,7 +73,7 @@ FileCharge OpenFiles::charge(const std::string& principal, int64_t files) {
     held.all += files;
     held.by_principal[principal] = own + files;
   });
-  return {counts_, principal, files};
+  return std::make_shared<HeldFiles>(counts_, principal, files);
 }
 
 }  // namespace meshd::zarr

@@ -8,27 +8,9 @@
 
 namespace meshd::zarr {
 
-/// Open files of one array, in the counts of its principal; gives them back when it is destroyed. Moves. One thread at
-/// a time.
-class FileCharge {
- public:
-  FileCharge() = default;
-  ~FileCharge() { release(); }
-  FileCharge(FileCharge&& other) noexcept;
-  FileCharge& operator=(FileCharge&& other) noexcept;
-
-  /// Gives them back now; nothing happens when that was done before.
-  void release();
-
- private:
-  friend class OpenFiles;
-  struct Counts;
-  FileCharge(std::shared_ptr<Counts> counts, std::string principal, int64_t files);
-
-  std::shared_ptr<Counts> counts_;  ///< null: nothing is held
-  std::string principal_;
-  int64_t files_ = 0;
-};
+/// Open files of one array, in the counts of its principal; given back when the last copy is destroyed or reset.
+class HeldFiles;
+using FileCharge = std::shared_ptr<HeldFiles>;
 
 /// Any thread. Charges may outlive it.
 class OpenFiles {
@@ -42,9 +24,11 @@ class OpenFiles {
   [[nodiscard]] FileCharge charge(const std::string& principal, int64_t files);
 
  private:
+  friend class HeldFiles;
+  struct Counts;
   const int64_t most_;
   const int64_t most_of_principal_;
-  std::shared_ptr<FileCharge::Counts> counts_;
+  std::shared_ptr<Counts> counts_;
 };
 
 }  // namespace meshd::zarr

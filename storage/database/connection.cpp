@@ -107,11 +107,6 @@ std::string Statement::text(int column) const { return std::string(view(column))
 
 core::WallTime Statement::time(int column) const { return core::WallTime(std::chrono::microseconds(integer(column))); }
 
-std::optional<core::WallTime> Statement::optional_time(int column) const {
-  if (is_null(column)) return std::nullopt;
-  return time(column);
-}
-
 void Statement::bind_one(int place, int64_t value) { sqlite3_bind_int64(statement_, place, value); }
 
 void Statement::bind_null(int place) { sqlite3_bind_null(statement_, place); }

@@ -2,6 +2,7 @@
 // storage only.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -65,9 +66,28 @@ class Statement {
   /// Of the texts and blobs of the row, which need not be read for it.
   [[nodiscard]] int64_t size_bytes() const;
   [[nodiscard]] core::WallTime time(int column) const;
-  [[nodiscard]] std::optional<core::WallTime> optional_time(int column) const;
+  /// Columns 0, 1, ... of the row into `values`; NULL is nothing in an optional one, else 0 or empty. A function in
+  /// place of a value is called with this and the column.
+  template <typename... Values>
+  void read(Values&&... values) const {
+    int column = 0;
+    (read_one(column++, values), ...);
+  }
 
  private:
+  void read_one(int column, std::string& value) const { value = text(column); }
+  void read_one(int column, int64_t& value) const { value = integer(column); }
+  void read_one(int column, bool& value) const { value = integer(column) != 0; }
+  void read_one(int column, core::WallTime& value) const { value = time(column); }
+  template <typename Value>
+  void read_one(int column, std::optional<Value>& value) const {
+    if (!is_null(column)) read_one(column, value.emplace());
+  }
+  template <std::invocable<const Statement&, int> Read>
+  void read_one(int column, const Read& read) const {
+    read(*this, column);
+  }
+
   void reset();
   void bind_one(int place, int64_t value);
   void bind_one(int place, int value) { bind_one(place, static_cast<int64_t>(value)); }

@@ -39,30 +39,14 @@ std::vector<int64_t> read_shape(std::string_view text) {
 
 ArrayRow read_array(const Statement& row) {
   ArrayRow array;
-  array.id = row.text(0);
-  array.principal = row.text(1);
-  array.session = row.text(2);
-  array.name = row.text(3);
-  array.dtype = row.text(4);
-  array.shape = read_shape(row.view(5));
-  array.mesh = row.text(6);
-  array.sharding = row.text(7);
-  array.durability = from_word<Durability>(kDurabilities, row.view(8));
-  array.state = from_word<ArrayState>(kArrayStates, row.view(9));
-  array.version = row.integer(10);
-  array.bytes = row.integer(11);
-  array.committed = row.integer(12) != 0;
-  array.reserved_by = row.text(13);
-  array.reason = row.text(14);
-  array.created = row.time(15);
-  array.holds_name = row.integer(16) != 0;
-  array.attributes = row.text(17);
+  const auto shape = [&](const Statement& from, int column) { array.shape = read_shape(from.view(column)); };
+  row.read(array.id, array.principal, array.session, array.name, array.dtype, shape, array.mesh, array.sharding,
+           in_words(kDurabilities, array.durability), in_words(kArrayStates, array.state), array.version, array.bytes,
+           array.committed, array.reserved_by, array.reason, array.created, array.holds_name, array.attributes);
   return array;
 }
 
-ShardRow read_shard(const Statement& row) {
-  return {row.text(0), row.integer(1), BlobRef{row.text(2), row.integer(3), static_cast<uint64_t>(row.integer(4))}};
-}
+ShardRow read_shard(const Statement& row) { return {row.text(0), row.integer(1), blob_at(row, 2)}; }
 
 // The first text behind all that begin with the prefix, as bytes: UTF-8 has no byte 0xFF. Empty for an empty one.
 std::string behind_prefix(std::string_view prefix) {

@@ -10,17 +10,12 @@ namespace {
 
 EffectRow read_effect(const Statement& row) {
   EffectRow effect;
-  effect.session = row.text(0);
-  effect.sequence = row.integer(1);
-  effect.job = row.text(2);
-  effect.step = row.is_null(3) ? -1 : row.integer(3);
-  effect.kind = row.text(4);
-  effect.name = row.text(5);
-  effect.ordered = row.integer(6) != 0;
-  effect.shard_index = row.integer(7);
-  effect.values = row.text(8);
-  effect.is_queued = !row.is_null(9);
-  effect.number = row.is_null(9) ? 0 : row.integer(9);
+  std::optional<int64_t> step, number;
+  row.read(effect.session, effect.sequence, effect.job, step, effect.kind, effect.name, effect.ordered,
+           effect.shard_index, effect.values, number);
+  effect.step = step.value_or(-1);
+  effect.is_queued = number.has_value();
+  effect.number = number.value_or(0);
   return effect;
 }
 
@@ -37,16 +32,6 @@ std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, 
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND sequence > ?2 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT ?3");
   return collect_rows<EffectRow>(rows.bind(session, after, limit), admit, read_effect);
-}
-
-std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::string_view job, int64_t after,
-                                              int64_t limit) {
-  check_limit(limit);
-  Statement rows = connection_->statement(
-      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
-      "WHERE session = ?1 AND sequence > ?2 AND job = ?3 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT "
-      "?4");
-  return collect_rows<EffectRow>(rows.bind(session, after, job, limit), {}, read_effect);
 }
 
 bool Reader::has_effects_of_job(std::string_view session, std::string_view job, int64_t step) {

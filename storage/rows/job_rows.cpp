@@ -14,24 +14,13 @@ namespace {
 
 JobRow read_job(const Statement& row) {
   JobRow job;
-  job.id = row.text(0);
-  job.session = row.text(1);
-  job.principal = row.text(2);
-  job.program = row.text(3);
-  job.number = row.integer(4);
-  job.state = from_word<JobState>(kJobStates, row.view(5));
-  job.attempt = row.integer(6);
-  job.error_code = row.text(7);
-  job.error_detail = row.text(8);
-  job.created = row.time(9);
-  job.started = row.optional_time(10);
-  job.finished = row.optional_time(11);
-  job.deadline = row.optional_time(12);
-  job.request = row.text(13);
-  job.answer = row.text(14);
-  job.result_arrays = core::split_ids(row.text(15));
-  job.request_version = row.integer(16);
-  if (!row.is_null(17)) job.bytes = BlobRef{row.text(17), row.integer(18), static_cast<uint64_t>(row.integer(19))};
+  const auto result_arrays = [&](const Statement& from, int column) {
+    job.result_arrays = core::split_ids(from.text(column));
+  };
+  row.read(job.id, job.session, job.principal, job.program, job.number, in_words(kJobStates, job.state), job.attempt,
+           job.error_code, job.error_detail, job.created, job.started, job.finished, job.deadline, job.request,
+           job.answer, result_arrays, job.request_version);
+  if (!row.is_null(17)) job.bytes = blob_at(row, 17);
   if (!row.is_null(20)) job.environment = row.integer(20);
   return job;
 }

@@ -152,9 +152,6 @@ class Reader {
                                                const AdmitRow& admit = {});
   /// The log has effects of a job of this id, at this step of its or a later one.
   [[nodiscard]] bool has_effects_of_job(std::string_view session, std::string_view job, int64_t step = 0);
-  /// The same as effects(), one job's only.
-  [[nodiscard]] std::vector<EffectRow> effects_of_job(std::string_view session, std::string_view job, int64_t after,
-                                                      int64_t limit);
 
   /// Effects in the outgoing queue with number > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<EffectRow> outgoing(std::string_view session, std::string_view queue, int64_t after,

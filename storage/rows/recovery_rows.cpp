@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "service/core/planted_bugs.h"
-#include "storage/database/connection.h"
+#include "storage/rows/row_words.h"
 
 namespace meshd::storage {
 
@@ -17,12 +17,7 @@ std::vector<ShardRow> RecoveryRows::all_shards() {
       "SELECT array, shard_index, blob, length, checksum FROM shards ORDER BY array, shard_index");
   rows.bind();
   std::vector<ShardRow> shards;
-  while (rows.step()) {
-    ShardRow& shard = shards.emplace_back();
-    shard.array = rows.text(0);
-    shard.index = rows.integer(1);
-    shard.blob = {rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))};
-  }
+  while (rows.step()) shards.push_back({rows.text(0), rows.integer(1), blob_at(rows, 2)});
   return shards;
 }
 
@@ -31,12 +26,7 @@ std::vector<UploadPartRow> RecoveryRows::all_upload_parts() {
       connection_.statement("SELECT upload, offset, blob, length, checksum FROM upload_parts ORDER BY upload, offset");
   rows.bind();
   std::vector<UploadPartRow> parts;
-  while (rows.step()) {
-    UploadPartRow& part = parts.emplace_back();
-    part.upload = rows.text(0);
-    part.offset = rows.integer(1);
-    part.blob = {rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))};
-  }
+  while (rows.step()) parts.push_back({rows.text(0), rows.integer(1), blob_at(rows, 2)});
   return parts;
 }
 
@@ -45,10 +35,7 @@ std::vector<JobBlobRow> RecoveryRows::all_job_blobs() {
       "SELECT id, principal, blob, blob_length, blob_checksum FROM jobs WHERE blob IS NOT NULL ORDER BY id, principal");
   rows.bind();
   std::vector<JobBlobRow> out;
-  while (rows.step()) {
-    out.push_back(
-        {rows.text(0), rows.text(1), BlobRef{rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))}});
-  }
+  while (rows.step()) out.push_back({rows.text(0), rows.text(1), blob_at(rows, 2)});
   return out;
 }
 

@@ -41,12 +41,19 @@ Enum from_word(const std::array<std::string_view, kCount>& words, std::string_vi
       .with_internal("unknown word in a column: " + std::string(word));
 }
 
-/// Throws invalid_query for a limit outside of 1..kMaxPageSize.
-inline void check_limit(int64_t limit) {
-  if (limit >= 1 && limit <= kMaxPageSize) return;
-  throw core::Error("invalid_query",
-                    "limit must be between 1 and " + std::to_string(kMaxPageSize) + ", got " + std::to_string(limit));
+/// The same, for Statement::read().
+template <typename Enum, size_t kCount>
+auto in_words(const std::array<std::string_view, kCount>& words, Enum& value) {
+  return [&words, &value](const Statement& row, int column) { value = from_word<Enum>(words, row.view(column)); };
 }
+
+/// The blob that three columns name.
+inline BlobRef blob_at(const Statement& row, int column) {
+  return {row.text(column), row.integer(column + 1), static_cast<uint64_t>(row.integer(column + 2))};
+}
+
+/// Throws invalid_query for a limit outside of 1..kMaxPageSize.
+void check_limit(int64_t limit);
 
 /// Whether the row that a statement is at ends a list of so many rows before it.
 inline bool is_refused(const Statement& statement, const AdmitRow& admit, size_t rows_before) {

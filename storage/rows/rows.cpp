@@ -1,5 +1,7 @@
 #include "storage/rows/rows.h"
 
+#include <fmt/core.h>
+
 #include "storage/rows/row_words.h"
 
 namespace meshd::storage {
@@ -18,5 +20,10 @@ std::string_view to_string(JobState state) { return kJobStates[static_cast<size_
 std::optional<Durability> durability_from(std::string_view word) { return find_word<Durability>(kDurabilities, word); }
 std::optional<EffectMode> effect_mode_from(std::string_view word) { return find_word<EffectMode>(kEffectModes, word); }
 std::optional<JobState> job_state_from(std::string_view word) { return find_word<JobState>(kJobStates, word); }
+
+void check_limit(int64_t limit) {
+  if (limit >= 1 && limit <= kMaxPageSize) return;
+  throw core::Error("invalid_query", fmt::format("limit must be between 1 and {}, got {}", kMaxPageSize, limit));
+}
 
 }  // namespace meshd::storage

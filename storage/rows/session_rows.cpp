@@ -11,30 +11,16 @@ namespace {
 
 SessionRow read_session(const Statement& row) {
   SessionRow session;
-  session.id = row.text(0);
-  session.principal = row.text(1);
-  session.name = row.text(2);
-  session.state = from_word<SessionState>(kSessionStates, row.view(3));
-  session.on_error = from_word<OnError>(kOnErrors, row.view(4));
-  session.created = row.time(5);
-  session.closed = row.optional_time(6);
-  session.next_job_number = row.integer(7);
-  session.last_sequence = row.integer(8);
-  session.document = row.text(9);
-  if (!row.is_null(10)) session.halted_by = row.integer(10);
-  session.effects = from_word<EffectMode>(kEffectModes, row.view(11));
+  row.read(session.id, session.principal, session.name, in_words(kSessionStates, session.state),
+           in_words(kOnErrors, session.on_error), session.created, session.closed, session.next_job_number,
+           session.last_sequence, session.document, session.halted_by, in_words(kEffectModes, session.effects));
   return session;
 }
 
 CallbackRow read_callback(const Statement& row) {
   CallbackRow callback;
-  callback.session = row.text(0);
-  callback.number = row.integer(1);
-  callback.job = row.text(2);
-  callback.call = row.integer(3);
-  callback.request = row.text(4);
-  if (!row.is_null(5)) callback.answer = row.text(5);
-  callback.created = row.time(6);
+  row.read(callback.session, callback.number, callback.job, callback.call, callback.request, callback.answer,
+           callback.created);
   return callback;
 }
 

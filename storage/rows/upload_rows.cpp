@@ -17,13 +17,9 @@ std::vector<UploadRow> Reader::uploads() {
   std::vector<UploadRow> out;
   while (rows.step()) {
     UploadRow& row = out.emplace_back();
-    row.id = rows.text(0);
-    row.principal = rows.text(1);
-    row.request = rows.text(2);
-    if (!rows.is_null(3)) row.length = rows.integer(3);
-    row.is_done = rows.view(4) == kDone;
-    row.result = rows.text(5);
-    row.touched = rows.time(6);
+    std::string state;
+    rows.read(row.id, row.principal, row.request, row.length, state, row.result, row.touched);
+    row.is_done = state == kDone;
   }
   return out;
 }
@@ -33,10 +29,7 @@ std::vector<UploadPartRow> Reader::upload_parts(std::string_view upload) {
       "SELECT upload, offset, blob, length, checksum FROM upload_parts WHERE upload = ?1 ORDER BY offset");
   rows.bind(upload);
   std::vector<UploadPartRow> out;
-  while (rows.step()) {
-    out.push_back({rows.text(0), rows.integer(1),
-                   BlobRef{rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))}});
-  }
+  while (rows.step()) out.push_back({rows.text(0), rows.integer(1), blob_at(rows, 2)});
   return out;
 }
 

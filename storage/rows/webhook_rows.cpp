@@ -14,21 +14,9 @@ std::string select_webhooks(const std::string& which) {
 
 WebhookRow read_webhook(const Statement& row) {
   WebhookRow out;
-  out.id = row.text(0);
-  out.principal = row.text(1);
-  out.session = row.text(2);
-  out.url = row.text(3);
-  out.secret = row.text(4);
-  out.wants_effects = row.integer(5) != 0;
-  out.wants_jobs = row.integer(6) != 0;
-  out.state = from_word<WebhookState>(kWebhookStates, row.view(7));
-  out.sequence = row.integer(8);
-  out.pending = row.integer(9);
-  out.job_number = row.integer(10);
-  out.failures = row.integer(11);
-  out.failing_since = row.optional_time(12);
-  out.last_error = row.text(13);
-  out.created = row.time(14);
+  row.read(out.id, out.principal, out.session, out.url, out.secret, out.wants_effects, out.wants_jobs,
+           in_words(kWebhookStates, out.state), out.sequence, out.pending, out.job_number, out.failures,
+           out.failing_since, out.last_error, out.created);
   return out;
 }
 

@@ -139,15 +139,6 @@ struct Instance {
   }
 };
 
-/// The row `name` of a family.
-inline const ops::OpDef* row_of(std::span<const ops::OpDef> family, std::string_view name) {
-  for (const ops::OpDef& def : family) {
-    if (def.name == name) return &def;
-  }
-  ADD_FAILURE() << "no row " << name;
-  return nullptr;
-}
-
 /// Visits all indices of `dims` in row-major order.
 template <typename Visit>
 void for_each_index(const tensor::Dims& dims, Visit&& visit) {

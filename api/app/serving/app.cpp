@@ -423,33 +423,20 @@ struct App::Parts {
     const double milliseconds = static_cast<double>(record.duration.count()) / 1000.0;
     const bool is_cut_off = record.status == 0 && !record.error_internal.empty();
     const bool ours = is_cut_off || is_ours(record.status);
-    if (ours) {
-      log.error("request", {{"request_id", record.request_id},
-                            {"trace_id", record.trace_id},
-                            {"operation", record.operation_id},
-                            {"session", record.session_id},
-                            {"job", record.job_id},
-                            {"method", record.method},
-                            {"target", record.target},
-                            {"status", record.status},
-                            {"ms", milliseconds},
-                            {"code", record.error_code},
-                            {"detail", record.error_internal}});
-    } else {
-      log.info("request", {{"request_id", record.request_id},
-                           {"trace_id", record.trace_id},
-                           {"operation", record.operation_id},
-                           {"session", record.session_id},
-                           {"job", record.job_id},
-                           {"method", record.method},
-                           {"target", record.target},
-                           {"status", record.status},
-                           {"ms", milliseconds},
-                           {"bytes_in", record.bytes_in},
-                           {"bytes_out", record.bytes_out},
-                           {"principal", record.principal},
-                           {"code", record.error_code}});
-    }
+    (log.*(ours ? &Log::error : &Log::info))("request", {{"request_id", record.request_id},
+                                                         {"trace_id", record.trace_id},
+                                                         {"operation", record.operation_id},
+                                                         {"session", record.session_id},
+                                                         {"job", record.job_id},
+                                                         {"method", record.method},
+                                                         {"target", record.target},
+                                                         {"status", record.status},
+                                                         {"ms", milliseconds},
+                                                         {"bytes_in", record.bytes_in},
+                                                         {"bytes_out", record.bytes_out},
+                                                         {"principal", record.principal},
+                                                         {"code", record.error_code},
+                                                         {"detail", ours ? record.error_internal : std::string()}});
     if (record.role == Role::kAdmin && role_needed(record.access) >= Role::kUser && record.method != "GET" &&
         record.method != "HEAD") {
       log.warn("audit", {{"principal", record.principal},

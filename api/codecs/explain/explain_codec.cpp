@@ -209,27 +209,23 @@ struct PlacementInput : AssignmentInput {
 };
 
 template <>
-const Schema<PlacementInput>& schema() {
+Schema<PlacementInput> make_schema() {
   using In = PlacementInput;
-  static const Schema<In> kSchema = [] {
-    std::vector<Field<In>> fields = assignment_fields<In>();
-    fields.emplace_back("donate", &In::donate, Rules{.low = 0, .high = INT32_MAX});
-    fields.emplace_back(
-        "shapes", &In::shapes,
-        Rules{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<std::vector<int64_t>>>});
-    fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ValueType>>});
-    fields.emplace_back("keywords", &In::keywords, Rules{.like = map_of<const Json*>});
-    fields.emplace_back("static", &In::statics, Rules{.like = map_of<const Json*>});
-    return Schema<In>("PlacementInput", std::move(fields));
-  }();
-  return kSchema;
+  std::vector<Field<In>> fields = assignment_fields<In>();
+  fields.emplace_back("donate", &In::donate, Rules{.low = 0, .high = INT32_MAX});
+  fields.emplace_back("shapes", &In::shapes,
+                      Rules{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<std::vector<int64_t>>>});
+  fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ValueType>>});
+  fields.emplace_back("keywords", &In::keywords, Rules{.like = map_of<const Json*>});
+  fields.emplace_back("static", &In::statics, Rules{.like = map_of<const Json*>});
+  return {"PlacementInput", fields};
 }
 
 template <>
-const Schema<Decision>& schema() {
+Schema<Decision> make_schema() {
   using Doc = Decision;
   using propagation::OriginKind;
-  static const Schema<Doc> kSchema{
+  return {
       "Decision",
       {{"by", [](const Doc& doc) { return kOriginWords[static_cast<size_t>(doc.item.kind)]; }, {.words = kOriginWords}},
        {"number",
@@ -244,69 +240,61 @@ const Schema<Decision>& schema() {
           return op.empty() ? std::nullopt : std::optional(op);
         }},
        {"text", [](const Doc& doc) { return origin_text(doc.item, doc.ops); }}}};
-  return kSchema;
 }
 
 template <>
-const Schema<Decisions>& schema() {
-  static const Schema<Decisions> kSchema{"Decisions",
-                                         {{"arguments", &Decisions::arguments}, {"results", &Decisions::results}}};
-  return kSchema;
+Schema<Decisions> make_schema() {
+  return {"Decisions", {{"arguments", &Decisions::arguments}, {"results", &Decisions::results}}};
 }
 
 template <>
-const Schema<propagation::CopyReport>& schema() {
+Schema<propagation::CopyReport> make_schema() {
   using Doc = propagation::CopyReport;
-  static const Schema<Doc> kSchema{"ExplainedCopy",
-                                   {{"shardings", [](const Doc& doc) { return sdy_of(doc.shardings); }},
-                                    {"for", [](const Doc& doc) {
-                                       std::vector<std::vector<int64_t>> out;
-                                       for (const auto& [line, operand] : doc.users) out.push_back({line, operand});
-                                       return out;
-                                     }}}};
-  return kSchema;
+  return {"ExplainedCopy",
+          {{"shardings", [](const Doc& doc) { return sdy_of(doc.shardings); }},
+           {"for", [](const Doc& doc) {
+              std::vector<std::vector<int64_t>> out;
+              for (const auto& [line, operand] : doc.users) out.push_back({line, operand});
+              return out;
+            }}}};
 }
 
 template <>
-const Schema<ExplainedValue>& schema() {
+Schema<ExplainedValue> make_schema() {
   using Doc = ExplainedValue;
   static constexpr auto kAlike = [](const propagation::ValueReport& value) {
     return std::all_of(value.copies.begin(), value.copies.end(),
                        [&](const auto& copy) { return copy.shardings == value.copies.front().shardings; });
   };
-  static const Schema<Doc> kSchema{
-      "ExplainedValue",
-      {{"line", [](const Doc& doc) { return doc.item.line; }},
-       {"value", [](const Doc& doc) -> std::string_view { return doc.item.value; }},
-       {"op", [](const Doc& doc) -> std::string_view { return doc.item.op; }},
-       {"shardings",
-        [](const Doc& doc) {
-          return kAlike(doc.item) ? std::optional(sdy_of(doc.item.copies.front().shardings)) : std::nullopt;
-        }},
-       {"copies",
-        [](const Doc& doc) { return kAlike(doc.item) ? std::nullopt : std::optional(std::span(doc.item.copies)); }},
-       {"operands",
-        [](const Doc& doc) {
-          return doc.item.operands.empty() ? std::nullopt : std::optional(sdy_of(doc.item.operands));
-        }},
-       {"decided", [](const Doc& doc) {
-          return Decision{doc.item.origin, doc.ops};
-        }}}};
-  return kSchema;
+  return {"ExplainedValue",
+          {{"line", [](const Doc& doc) { return doc.item.line; }},
+           {"value", [](const Doc& doc) -> std::string_view { return doc.item.value; }},
+           {"op", [](const Doc& doc) -> std::string_view { return doc.item.op; }},
+           {"shardings",
+            [](const Doc& doc) {
+              return kAlike(doc.item) ? std::optional(sdy_of(doc.item.copies.front().shardings)) : std::nullopt;
+            }},
+           {"copies",
+            [](const Doc& doc) { return kAlike(doc.item) ? std::nullopt : std::optional(std::span(doc.item.copies)); }},
+           {"operands",
+            [](const Doc& doc) {
+              return doc.item.operands.empty() ? std::nullopt : std::optional(sdy_of(doc.item.operands));
+            }},
+           {"decided", [](const Doc& doc) {
+              return Decision{doc.item.origin, doc.ops};
+            }}}};
 }
 
 template <>
-const Schema<MovedValue>& schema() {
-  static const Schema<MovedValue> kSchema{
-      "MovedValue",
-      {{"argument", &MovedValue::argument}, {"line", &MovedValue::line}, {"result", &MovedValue::result}}};
-  return kSchema;
+Schema<MovedValue> make_schema() {
+  return {"MovedValue",
+          {{"argument", &MovedValue::argument}, {"line", &MovedValue::line}, {"result", &MovedValue::result}}};
 }
 
 template <>
-const Schema<MoveDocument>& schema() {
+Schema<MoveDocument> make_schema() {
   using Doc = MoveDocument;
-  static const Schema<Doc> kSchema{
+  return {
       "Move",
       {{"kind",
         [](const Doc& doc) { return partition::name(doc.made.move.kind); },
@@ -336,13 +324,12 @@ const Schema<MoveDocument>& schema() {
        {"bytes_between_processes",
         [](const Doc& doc) { return doc.explanation.bytes_between_processes(doc.made.move); }},
        {"loops", [](const Doc& doc) { return unless_none(doc.made.move.loop_depth); }}}};
-  return kSchema;
 }
 
 template <>
-const Schema<FunctionDocument>& schema() {
+Schema<FunctionDocument> make_schema() {
   using Doc = FunctionDocument;
-  static const Schema<Doc> kSchema{
+  return {
       "ExplainedFunction",
       {{"name", [](const Doc& doc) -> std::string_view { return doc.report().name; }},
        {"calls",
@@ -360,73 +347,63 @@ const Schema<FunctionDocument>& schema() {
        {"neighbours", [](const Doc& doc) { return doc.moves(MoveCause::kNeighbours); }},
        {"unruled", [](const Doc& doc) { return doc.moves(MoveCause::kUnruled); }},
        {"written", [](const Doc& doc) { return doc.moves(MoveCause::kText); }}}};
-  return kSchema;
 }
 
 template <>
-const Schema<ExplainedTotals>& schema() {
+Schema<ExplainedTotals> make_schema() {
   using Doc = ExplainedTotals;
-  static const Schema<Doc> kSchema{"ExplainedTotals",
-                                   {{"flops", &Doc::flops},
-                                    {"bytes_touched", &Doc::bytes_touched},
-                                    {"bytes_moved", &Doc::bytes_moved},
-                                    {"loops_counted_once", &Doc::loops_counted_once}}};
-  return kSchema;
+  return {"ExplainedTotals",
+          {{"flops", &Doc::flops},
+           {"bytes_touched", &Doc::bytes_touched},
+           {"bytes_moved", &Doc::bytes_moved},
+           {"loops_counted_once", &Doc::loops_counted_once}}};
 }
 
 template <>
-const Schema<MemoryBytes>& schema() {
+Schema<MemoryBytes> make_schema() {
   using Doc = MemoryBytes;
-  static const Schema<Doc> kSchema{"MemoryBytes",
-                                   {{"arguments", &Doc::arguments},
-                                    {"arena", &Doc::arena},
-                                    {"results", &Doc::results},
-                                    {"constants", &Doc::constants},
-                                    {"scratch", &Doc::scratch},
-                                    {"peak", &Doc::peak}}};
-  return kSchema;
+  return {"MemoryBytes",
+          {{"arguments", &Doc::arguments},
+           {"arena", &Doc::arena},
+           {"results", &Doc::results},
+           {"constants", &Doc::constants},
+           {"scratch", &Doc::scratch},
+           {"peak", &Doc::peak}}};
 }
 
 template <>
-const Schema<ExplainedMemory>& schema() {
-  static const Schema<ExplainedMemory> kSchema{
-      "ExplainedMemory", {{"device", &ExplainedMemory::device}, {"process", &ExplainedMemory::process}}};
-  return kSchema;
+Schema<ExplainedMemory> make_schema() {
+  return {"ExplainedMemory", {{"device", &ExplainedMemory::device}, {"process", &ExplainedMemory::process}}};
 }
 
 template <>
-const Schema<ExplainedStep>& schema() {
+Schema<ExplainedStep> make_schema() {
   using Doc = ExplainedStep;
-  static const Schema<Doc> kSchema{
-      "ExplainedStep",
-      {{"name", [](const Doc& doc) { return std::string_view(doc.step.name); }},
-       {"lines", [](const Doc& doc) { return std::vector<int64_t>(doc.step.lines.begin(), doc.step.lines.end()); }},
-       {"flops", [](const Doc& doc) { return whole(doc.step.flops); }},
-       {"bytes", [](const Doc& doc) { return whole(doc.step.bytes); }},
-       {"shards", &Doc::shards},
-       {"bytes_between_processes", &Doc::between_processes}}};
-  return kSchema;
+  return {"ExplainedStep",
+          {{"name", [](const Doc& doc) { return std::string_view(doc.step.name); }},
+           {"lines", [](const Doc& doc) { return std::vector<int64_t>(doc.step.lines.begin(), doc.step.lines.end()); }},
+           {"flops", [](const Doc& doc) { return whole(doc.step.flops); }},
+           {"bytes", [](const Doc& doc) { return whole(doc.step.bytes); }},
+           {"shards", &Doc::shards},
+           {"bytes_between_processes", &Doc::between_processes}}};
 }
 
 template <>
-const Schema<compile::Traffic>& schema() {
+Schema<compile::Traffic> make_schema() {
   using Doc = compile::Traffic;
-  static const Schema<Doc> kSchema{
-      "ProcessTraffic", {{"steps", &Doc::steps}, {"arguments", &Doc::arguments}, {"results", &Doc::results}}};
-  return kSchema;
+  return {"ProcessTraffic", {{"steps", &Doc::steps}, {"arguments", &Doc::arguments}, {"results", &Doc::results}}};
 }
 
 template <>
-const Schema<compile::Indivisible::Choice>& schema() {
+Schema<compile::Indivisible::Choice> make_schema() {
   using Doc = compile::Indivisible::Choice;
-  static const Schema<Doc> kSchema{"DividingSpec", {{"axes", &Doc::axes}, {"parts", &Doc::ways}}};
-  return kSchema;
+  return {"DividingSpec", {{"axes", &Doc::axes}, {"parts", &Doc::ways}}};
 }
 
 template <>
-const Schema<compile::Indivisible>& schema() {
+Schema<compile::Indivisible> make_schema() {
   using Doc = compile::Indivisible;
-  static const Schema<Doc> kSchema{
+  return {
       "Indivisible",
       {{"value", &Doc::value},
        {"line", [](const Doc& one) { return unless_none(one.line); }},
@@ -441,50 +418,42 @@ const Schema<compile::Indivisible>& schema() {
        {"op_line", [](const Doc& one) { return one.is_sharded ? std::nullopt : std::optional(one.op_line); }},
        {"nearest", &Doc::nearest},
        {"nearest_sizes", &Doc::nearest_sizes}}};
-  return kSchema;
 }
 
 template <>
-const Schema<PlannedDonation>& schema() {
+Schema<PlannedDonation> make_schema() {
   using Doc = PlannedDonation;
-  static const Schema<Doc> kSchema{"PlannedDonation",
-                                   {{"argument", &Doc::argument}, {"result", &Doc::result}, {"bytes", &Doc::bytes}}};
-  return kSchema;
+  return {"PlannedDonation", {{"argument", &Doc::argument}, {"result", &Doc::result}, {"bytes", &Doc::bytes}}};
 }
 
 template <>
-const Schema<core::Error>& schema() {
-  static const Schema<core::Error> kSchema{
-      "Unplanned",
-      {{"code", [](const core::Error& error) { return error.code().word(); }},
-       {"detail", [](const core::Error& error) -> std::string_view { return error.detail(); }}}};
-  return kSchema;
+Schema<core::Error> make_schema() {
+  return {"Unplanned",
+          {{"code", [](const core::Error& error) { return error.code().word(); }},
+           {"detail", [](const core::Error& error) -> std::string_view { return error.detail(); }}}};
 }
 
 template <>
-const Schema<compile::NotRun>& schema() {
+Schema<compile::NotRun> make_schema() {
   using Doc = compile::NotRun;
-  static const Schema<Doc> kSchema{"CannotRunPlace",
-                                   {{"line", [](const Doc& place) { return place.location.line; }},
-                                    {"column", [](const Doc& place) { return place.location.column; }},
-                                    {"op", &Doc::op},
-                                    {"detail", &Doc::detail}}};
-  return kSchema;
+  return {"CannotRunPlace",
+          {{"line", [](const Doc& place) { return place.location.line; }},
+           {"column", [](const Doc& place) { return place.location.column; }},
+           {"op", &Doc::op},
+           {"detail", &Doc::detail}}};
 }
 
 template <>
-const Schema<compile::Snapshot>& schema() {
+Schema<compile::Snapshot> make_schema() {
   using Doc = compile::Snapshot;
-  static const Schema<Doc> kSchema{
-      "StageSnapshot",
-      {{"name", &Doc::name}, {"text", &Doc::text}, {"bytes", &Doc::bytes}, {"truncated", &Doc::is_truncated}}};
-  return kSchema;
+  return {"StageSnapshot",
+          {{"name", &Doc::name}, {"text", &Doc::text}, {"bytes", &Doc::bytes}, {"truncated", &Doc::is_truncated}}};
 }
 
 template <>
-const Schema<ExplanationDocument>& schema() {
+Schema<ExplanationDocument> make_schema() {
   using Doc = ExplanationDocument;
-  static const Schema<Doc> kSchema{
+  return {
       "Explanation",
       {{"program", [](const Doc& doc) -> std::string_view { return doc.explanation.parsed->id; }},
        {"devices", [](const Doc& doc) { return doc.explanation.device_count; }},
@@ -508,7 +477,6 @@ const Schema<ExplanationDocument>& schema() {
        {"stages",
         [](const Doc& doc) { return doc.snapshots.empty() ? std::nullopt : std::optional(std::span(doc.snapshots)); }},
        {"cannot_run", [](const Doc& doc) { return std::span(doc.explanation.not_run); }}}};
-  return kSchema;
 }
 
 OpsByLine::OpsByLine(const ir::Module& module) {

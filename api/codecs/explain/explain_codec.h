@@ -22,7 +22,7 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
 
 struct PlacementInput;
 template <>
-const Schema<PlacementInput>& schema();
+Schema<PlacementInput> make_schema();
 /// 1234567 -> 1,234,567
 std::string grouped_number(double value);
 
@@ -45,10 +45,10 @@ struct ExplanationDocument {
   OpsByLine ops = OpsByLine(*explanation.parsed->module);
 };
 template <>
-const Schema<ExplanationDocument>& schema();
+Schema<ExplanationDocument> make_schema();
 /// What keeps a program from running.
 template <>
-const Schema<compile::NotRun>& schema();
+Schema<compile::NotRun> make_schema();
 /// Plain text: shardings beside the ops, moves below the ops that cause them, totals. No line is truncated.
 std::string explanation_text(const compile::Explanation& explanation);
 /// A picture (SVG) of @main: a box for each value with its shards, moves between them.
@@ -60,7 +60,7 @@ struct SuggestionsDocument {
   const compile::ParsedProgram& program;
 };
 template <>
-const Schema<SuggestionsDocument>& schema();
+Schema<SuggestionsDocument> make_schema();
 
 /// "rule of stablehlo.add at line 7": the origin of a sharding, as text.
 std::string origin_text(const propagation::Origin& origin, const OpsByLine& ops);

@@ -20,66 +20,59 @@ struct SuggestionDocument {
 }  // namespace
 
 template <>
-const Schema<compile::Cost>& schema() {
+Schema<compile::Cost> make_schema() {
   using Doc = compile::Cost;
-  static const Schema<Doc> kSchema{
-      "Cost",
-      {{"flops", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.flops)); }},
-       {"bytes_touched", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.bytes_touched)); }},
-       {"bytes_moved", &Doc::bytes_moved},
-       {"peak_bytes", &Doc::peak_bytes},
-       {"seconds", [](const Doc& cost) { return cost.seconds(); }}}};
-  return kSchema;
+  return {"Cost",
+          {{"flops", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.flops)); }},
+           {"bytes_touched", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.bytes_touched)); }},
+           {"bytes_moved", &Doc::bytes_moved},
+           {"peak_bytes", &Doc::peak_bytes},
+           {"seconds", [](const Doc& cost) { return cost.seconds(); }}}};
 }
 
 template <>
-const Schema<SuggestedSharding>& schema() {
+Schema<SuggestedSharding> make_schema() {
   using Doc = SuggestedSharding;
-  static const Schema<Doc> kSchema{"SuggestedSharding",
-                                   {{"spec", [](const Doc& doc) { return doc.sharding.spec; }},
-                                    {"sdy", [](const Doc& doc) { return doc.sharding.sdy; }},
-                                    {"mesh", [](const Doc& doc) { return doc.sharding.mesh; }}}};
-  return kSchema;
+  return {"SuggestedSharding",
+          {{"spec", [](const Doc& doc) { return doc.sharding.spec; }},
+           {"sdy", [](const Doc& doc) { return doc.sharding.sdy; }},
+           {"mesh", [](const Doc& doc) { return doc.sharding.mesh; }}}};
 }
 
 template <>
-const Schema<SuggestionDocument>& schema() {
+Schema<SuggestionDocument> make_schema() {
   using Doc = SuggestionDocument;
-  static const Schema<Doc> kSchema{
-      "Suggestion",
-      {{"in_shardings",
-        [](const Doc& doc) {
-          const bool several = compile::real_meshes(*doc.program.module).size() > 1;
-          std::vector<Nullable<SuggestedSharding>> out;
-          for (size_t i = 0; i < doc.suggestion.in_shardings.size(); ++i) {
-            const auto& one = doc.suggestion.in_shardings[i];
-            out.emplace_back();
-            if (one) out.back().value = {sharding_document(one, doc.program.argument(i).type.rank(), several)};
-          }
-          return out;
-        }},
-       {"changed", [](const Doc& doc) -> std::span<const size_t> { return doc.suggestion.changed; }},
-       {"cost", [](const Doc& doc) { return doc.suggestion.cost; }},
-       {"reasons", [](const Doc& doc) -> std::span<const std::string> { return doc.suggestion.reasons; }}}};
-  return kSchema;
+  return {"Suggestion",
+          {{"in_shardings",
+            [](const Doc& doc) {
+              const bool several = compile::real_meshes(*doc.program.module).size() > 1;
+              std::vector<Nullable<SuggestedSharding>> out;
+              for (size_t i = 0; i < doc.suggestion.in_shardings.size(); ++i) {
+                const auto& one = doc.suggestion.in_shardings[i];
+                out.emplace_back();
+                if (one) out.back().value = {sharding_document(one, doc.program.argument(i).type.rank(), several)};
+              }
+              return out;
+            }},
+           {"changed", [](const Doc& doc) -> std::span<const size_t> { return doc.suggestion.changed; }},
+           {"cost", [](const Doc& doc) { return doc.suggestion.cost; }},
+           {"reasons", [](const Doc& doc) -> std::span<const std::string> { return doc.suggestion.reasons; }}}};
 }
 
 template <>
-const Schema<SuggestionsDocument>& schema() {
+Schema<SuggestionsDocument> make_schema() {
   using Doc = SuggestionsDocument;
-  static const Schema<Doc> kSchema{"Suggestions",
-                                   {{"program", [](const Doc& doc) -> std::string_view { return doc.program.id; }},
-                                    {"now", [](const Doc& doc) { return doc.suggestions.now; }},
-                                    {"suggestions",
-                                     [](const Doc& doc) {
-                                       std::vector<SuggestionDocument> out;
-                                       for (const compile::Suggestion& one : doc.suggestions.better)
-                                         out.push_back({one, doc.program});
-                                       return out;
-                                     }},
-                                    {"tried", [](const Doc& doc) { return doc.suggestions.tried; }},
-                                    {"complete", [](const Doc& doc) { return !doc.suggestions.is_incomplete; }}}};
-  return kSchema;
+  return {"Suggestions",
+          {{"program", [](const Doc& doc) -> std::string_view { return doc.program.id; }},
+           {"now", [](const Doc& doc) { return doc.suggestions.now; }},
+           {"suggestions",
+            [](const Doc& doc) {
+              std::vector<SuggestionDocument> out;
+              for (const compile::Suggestion& one : doc.suggestions.better) out.push_back({one, doc.program});
+              return out;
+            }},
+           {"tried", [](const Doc& doc) { return doc.suggestions.tried; }},
+           {"complete", [](const Doc& doc) { return !doc.suggestions.is_incomplete; }}}};
 }
 
 }  // namespace meshd::api

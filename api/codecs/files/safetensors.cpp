@@ -54,11 +54,9 @@ struct HeadEntry {
 }  // namespace
 
 template <>
-const Schema<HeadEntry>& schema() {
-  static const Schema<HeadEntry> kSchema{
-      "SafetensorsEntry",
-      {{"dtype", &HeadEntry::dtype}, {"shape", &HeadEntry::shape}, {"data_offsets", &HeadEntry::data_offsets}}};
-  return kSchema;
+Schema<HeadEntry> make_schema() {
+  return {"SafetensorsEntry",
+          {{"dtype", &HeadEntry::dtype}, {"shape", &HeadEntry::shape}, {"data_offsets", &HeadEntry::data_offsets}}};
 }
 
 namespace {

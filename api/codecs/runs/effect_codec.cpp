@@ -7,21 +7,19 @@
 namespace meshd::api {
 
 template <>
-const Schema<EffectDocument>& schema() {
+Schema<EffectDocument> make_schema() {
   using Doc = EffectDocument;
-  static const Schema<EffectDocument> kSchema{
-      "Effect",
-      {{"sequence", &Doc::sequence, {.low = 0}},
-       {"effect", &Doc::effect},
-       {"name", &Doc::name},
-       {"ordered", &Doc::ordered},
-       {"job", [](const Doc& doc) { return unless_empty(doc.job); }},
-       {"shard", &Doc::shard, {.low = 0}},
-       {"point", &Doc::point, {.low = 0}},
-       {"device", &Doc::device, {.low = 0}},
-       {"number", [](const Doc& doc) { return unless_zero(doc.number); }, {.low = 1}},
-       {"values", [](const Doc& doc) { return value_documents(doc.values, doc.base64); }}}};
-  return kSchema;
+  return {"Effect",
+          {{"sequence", &Doc::sequence, {.low = 0}},
+           {"effect", &Doc::effect},
+           {"name", &Doc::name},
+           {"ordered", &Doc::ordered},
+           {"job", [](const Doc& doc) { return unless_empty(doc.job); }},
+           {"shard", &Doc::shard, {.low = 0}},
+           {"point", &Doc::point, {.low = 0}},
+           {"device", &Doc::device, {.low = 0}},
+           {"number", [](const Doc& doc) { return unless_zero(doc.number); }, {.low = 1}},
+           {"values", [](const Doc& doc) { return value_documents(doc.values, doc.base64); }}}};
 }
 
 EffectDocument effect_document(const storage::EffectRow& row, bool base64) {
@@ -43,36 +41,34 @@ EffectDocument effect_document(const jobs::JobEffect& made, const std::string& j
 }
 
 template <>
-const Schema<CallbackRequestDocument>& schema() {
+Schema<CallbackRequestDocument> make_schema() {
   using Doc = CallbackRequestDocument;
-  static const Schema<CallbackRequestDocument> kSchema{
-      "CallbackRequest",
-      {{"number", [](const Doc& doc) { return doc.asked.number; }, {.low = 1}},
-       {"job", [](const Doc& doc) { return or_null(doc.job()); }},
-       {"array", [](const Doc& doc) { return unless_empty(doc.array()); }},
-       {"state",
-        [](const Doc& doc) { return effects::to_string(doc.asked.state); },
-        {.words = {"open", "answered", "withdrawn"}}},
-       {"callback", [](const Doc& doc) { return doc.asked.request.callback; }, {.low = 0}},
-       {"name", [](const Doc& doc) -> std::string_view { return doc.asked.request.name; }},
-       {"ordered", [](const Doc& doc) { return doc.asked.request.ordered; }},
-       {"shard", [](const Doc& doc) { return doc.asked.request.shard; }, {.low = 0}},
-       {"point", [](const Doc& doc) { return doc.asked.request.point; }, {.low = 0}},
-       {"device", [](const Doc& doc) { return doc.asked.request.device; }, {.low = 0}},
-       {"created", [](const Doc& doc) { return doc.asked.created; }},
-       {"values", [](const Doc& doc) { return value_documents(doc.asked.request.values, doc.base64); }},
-       {"expected",
-        [](const Doc& doc) {
-          std::vector<ValueType> out;
-          for (const tensor::TensorType& type : doc.asked.request.expected) out.push_back({type});
-          return out;
-        }},
-       {"answer", [](const Doc& doc) -> std::optional<std::vector<ValueDocument>> {
-          if (doc.asked.state != effects::CallbackState::kAnswered || effects::asks_for_parts(doc.asked))
-            return std::nullopt;
-          return value_documents(doc.asked.reply, doc.base64);
-        }}}};
-  return kSchema;
+  return {"CallbackRequest",
+          {{"number", [](const Doc& doc) { return doc.asked.number; }, {.low = 1}},
+           {"job", [](const Doc& doc) { return or_null(doc.job()); }},
+           {"array", [](const Doc& doc) { return unless_empty(doc.array()); }},
+           {"state",
+            [](const Doc& doc) { return effects::to_string(doc.asked.state); },
+            {.words = {"open", "answered", "withdrawn"}}},
+           {"callback", [](const Doc& doc) { return doc.asked.request.callback; }, {.low = 0}},
+           {"name", [](const Doc& doc) -> std::string_view { return doc.asked.request.name; }},
+           {"ordered", [](const Doc& doc) { return doc.asked.request.ordered; }},
+           {"shard", [](const Doc& doc) { return doc.asked.request.shard; }, {.low = 0}},
+           {"point", [](const Doc& doc) { return doc.asked.request.point; }, {.low = 0}},
+           {"device", [](const Doc& doc) { return doc.asked.request.device; }, {.low = 0}},
+           {"created", [](const Doc& doc) { return doc.asked.created; }},
+           {"values", [](const Doc& doc) { return value_documents(doc.asked.request.values, doc.base64); }},
+           {"expected",
+            [](const Doc& doc) {
+              std::vector<ValueType> out;
+              for (const tensor::TensorType& type : doc.asked.request.expected) out.push_back({type});
+              return out;
+            }},
+           {"answer", [](const Doc& doc) -> std::optional<std::vector<ValueDocument>> {
+              if (doc.asked.state != effects::CallbackState::kAnswered || effects::asks_for_parts(doc.asked))
+                return std::nullopt;
+              return value_documents(doc.asked.reply, doc.base64);
+            }}}};
 }
 
 }  // namespace meshd::api

@@ -25,7 +25,7 @@ struct EffectDocument {
   bool base64 = false;
 };
 template <>
-const Schema<EffectDocument>& schema();
+Schema<EffectDocument> make_schema();
 /// A log entry.
 EffectDocument effect_document(const storage::EffectRow& row, bool base64);
 /// One of a job's answer.
@@ -45,6 +45,6 @@ struct CallbackRequestDocument {
   }
 };
 template <>
-const Schema<CallbackRequestDocument>& schema();
+Schema<CallbackRequestDocument> make_schema();
 
 }  // namespace meshd::api

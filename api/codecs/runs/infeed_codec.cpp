@@ -56,12 +56,10 @@ std::optional<std::string> mistake_of_queue(std::string_view name) {
 }
 
 template <>
-const Schema<InfeedPartInput>& schema() {
-  static const Schema<InfeedPartInput> kSchema{
-      "InfeedPart",
-      {{"device", &InfeedPartInput::device, {.low = 0, .high = INT32_MAX}},
-       {"values", &InfeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>}}}};
-  return kSchema;
+Schema<InfeedPartInput> make_schema() {
+  return {"InfeedPart",
+          {{"device", &InfeedPartInput::device, {.low = 0, .high = INT32_MAX}},
+           {"values", &InfeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>}}}};
 }
 
 namespace {
@@ -76,19 +74,15 @@ std::vector<Field<In>> entry_fields() {
 }  // namespace
 
 template <>
-const Schema<InfeedEntryInput>& schema() {
-  static const Schema<InfeedEntryInput> kSchema{"InfeedEntry", entry_fields<InfeedEntryInput>()};
-  return kSchema;
+Schema<InfeedEntryInput> make_schema() {
+  return {"InfeedEntry", entry_fields<InfeedEntryInput>()};
 }
 
 template <>
-const Schema<InfeedInput>& schema() {
-  static const Schema<InfeedInput> kSchema = [] {
-    std::vector<Field<InfeedInput>> fields = entry_fields<InfeedInput>();
-    fields.emplace_back("number", &InfeedInput::number, Rules{.low = 1});
-    return Schema<InfeedInput>("InfeedInput", std::move(fields));
-  }();
-  return kSchema;
+Schema<InfeedInput> make_schema() {
+  std::vector<Field<InfeedInput>> fields = entry_fields<InfeedInput>();
+  fields.emplace_back("number", &InfeedInput::number, Rules{.low = 1});
+  return {"InfeedInput", fields};
 }
 
 effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string& pointer, const InfeedSource& source,

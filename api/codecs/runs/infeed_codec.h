@@ -40,9 +40,9 @@ struct InfeedInput : InfeedEntryInput {
   std::optional<int64_t> number;
 };
 template <>
-const Schema<InfeedEntryInput>& schema();
+Schema<InfeedEntryInput> make_schema();
 template <>
-const Schema<InfeedInput>& schema();
+Schema<InfeedInput> make_schema();
 
 /// The entry that was read at `pointer`. Notes every mistake. Throws not_found for arrays that the principal does not
 /// see.

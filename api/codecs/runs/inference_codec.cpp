@@ -84,69 +84,62 @@ struct JsonCodec<FlatElements> {
 };
 
 template <>
-const Schema<InferenceInput>& schema() {
+Schema<InferenceInput> make_schema() {
   using In = InferenceInput;
-  static const Schema<In> kSchema{"InferenceInput",
-                                  {{"name", &In::name},
-                                   {"datatype", &In::datatype},
-                                   {"shape", &In::shape, {.low = 0, .high = kLargestExact - 1}},
-                                   {"data", &In::data},
-                                   {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
-  return kSchema;
+  return {"InferenceInput",
+          {{"name", &In::name},
+           {"datatype", &In::datatype},
+           {"shape", &In::shape, {.low = 0, .high = kLargestExact - 1}},
+           {"data", &In::data},
+           {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
 }
 
 template <>
-const Schema<InferenceOutputChoice>& schema() {
+Schema<InferenceOutputChoice> make_schema() {
   using In = InferenceOutputChoice;
-  static const Schema<In> kSchema{
-      "InferenceOutputChoice", {{"name", &In::name}, {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
-  return kSchema;
+  return {"InferenceOutputChoice",
+          {{"name", &In::name}, {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
 }
 
 template <>
-const Schema<InferenceRequest>& schema() {
+Schema<InferenceRequest> make_schema() {
   using In = InferenceRequest;
-  static const Schema<In> kSchema{"InferenceRequest",
-                                  {{"id", &In::id},
-                                   {"inputs", &In::inputs},
-                                   {"outputs", &In::outputs},
-                                   {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
-  return kSchema;
+  return {"InferenceRequest",
+          {{"id", &In::id},
+           {"inputs", &In::inputs},
+           {"outputs", &In::outputs},
+           {"parameters", &In::parameters, {.like = map_of<const Json*>}}}};
 }
 
 template <>
-const Schema<BinarySize>& schema() {
-  static const Schema<BinarySize> kSchema{"BinarySize", {{"binary_data_size", &BinarySize::bytes, {.low = 0}}}};
-  return kSchema;
+Schema<BinarySize> make_schema() {
+  return {"BinarySize", {{"binary_data_size", &BinarySize::bytes, {.low = 0}}}};
 }
 
 template <>
-const Schema<InferenceOutput>& schema() {
+Schema<InferenceOutput> make_schema() {
   using Doc = InferenceOutput;
-  static const Schema<Doc> kSchema{
-      "InferenceOutput",
-      {{"name", &Doc::name},
-       {"datatype", [](const Doc& doc) { return tensor::row(doc.type.dtype).oip; }},
-       {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims; }, {.low = 0}},
-       {"parameters",
-        [](const Doc& doc) {
-          return doc.is_binary ? std::optional(BinarySize{static_cast<int64_t>(doc.bytes.size())}) : std::nullopt;
-        }},
-       {"data", [](const Doc& doc) {
-          return doc.is_binary ? std::nullopt : std::optional(FlatElements{doc.type, doc.bytes});
-        }}}};
-  return kSchema;
+  return {"InferenceOutput",
+          {{"name", &Doc::name},
+           {"datatype", [](const Doc& doc) { return tensor::row(doc.type.dtype).oip; }},
+           {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims; }, {.low = 0}},
+           {"parameters",
+            [](const Doc& doc) {
+              return doc.is_binary ? std::optional(BinarySize{static_cast<int64_t>(doc.bytes.size())}) : std::nullopt;
+            }},
+           {"data", [](const Doc& doc) {
+              return doc.is_binary ? std::nullopt : std::optional(FlatElements{doc.type, doc.bytes});
+            }}}};
 }
 
 template <>
-const Schema<InferenceResponse>& schema() {
+Schema<InferenceResponse> make_schema() {
   using Doc = InferenceResponse;
-  static const Schema<Doc> kSchema{"InferenceResponse",
-                                   {{"model_name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
-                                    {"model_version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
-                                    {"id", [](const Doc& doc) { return unless_empty(doc.id); }},
-                                    {"outputs", &Doc::outputs}}};
-  return kSchema;
+  return {"InferenceResponse",
+          {{"model_name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
+           {"model_version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
+           {"id", [](const Doc& doc) { return unless_empty(doc.id); }},
+           {"outputs", &Doc::outputs}}};
 }
 
 const SchemaBase& inference_request_schema() { return schema<InferenceRequest>(); }

@@ -94,128 +94,116 @@ double seconds_of(std::chrono::nanoseconds time) {
 }  // namespace
 
 template <>
-const Schema<RunResult>& schema() {
+Schema<RunResult> make_schema() {
   using Doc = RunResult;
-  static const Schema<RunResult> kSchema{
-      "RunResult",
-      {{"dtype", [](const Doc& doc) { return doc.value.type.dtype; }},
-       {"shape",
-        [](const Doc& doc) -> std::span<const int64_t> { return doc.value.type.dims; },
-        {.low = 0, .high = kLargestExact - 1}},
-       {"data",
-        [](const Doc& doc) -> std::optional<NestedElements> {
-          if (!doc.is_inline() || doc.base64) return std::nullopt;
-          return elements_of<NestedElements>(doc.value, [&](std::span<const std::byte> bytes) {
-            return NestedElements{doc.value.type, bytes};
-          });
-        }},
-       {"base64",
-        [](const Doc& doc) -> std::optional<Base64Elements> {
-          if (!doc.is_inline() || !doc.base64) return std::nullopt;
-          return elements_of<Base64Elements>(doc.value,
-                                             [](std::span<const std::byte> bytes) { return Base64Elements{bytes}; });
-        }},
-       {"array",
-        [](const Doc& doc) {
-          return doc.value.array ? std::optional<std::string_view>(doc.value.array->info().id) : std::nullopt;
-        }},
-       {"version", [](const Doc& doc) { return unless_zero(doc.is_inline() ? 0 : doc.value.version); }, {.low = 1}},
-       {"name", [](const Doc& doc) { return unless_empty(doc.value.result_info); }}}};
-  return kSchema;
+  return {"RunResult",
+          {{"dtype", [](const Doc& doc) { return doc.value.type.dtype; }},
+           {"shape",
+            [](const Doc& doc) -> std::span<const int64_t> { return doc.value.type.dims; },
+            {.low = 0, .high = kLargestExact - 1}},
+           {"data",
+            [](const Doc& doc) -> std::optional<NestedElements> {
+              if (!doc.is_inline() || doc.base64) return std::nullopt;
+              return elements_of<NestedElements>(doc.value, [&](std::span<const std::byte> bytes) {
+                return NestedElements{doc.value.type, bytes};
+              });
+            }},
+           {"base64",
+            [](const Doc& doc) -> std::optional<Base64Elements> {
+              if (!doc.is_inline() || !doc.base64) return std::nullopt;
+              return elements_of<Base64Elements>(
+                  doc.value, [](std::span<const std::byte> bytes) { return Base64Elements{bytes}; });
+            }},
+           {"array",
+            [](const Doc& doc) {
+              return doc.value.array ? std::optional<std::string_view>(doc.value.array->info().id) : std::nullopt;
+            }},
+           {"version", [](const Doc& doc) { return unless_zero(doc.is_inline() ? 0 : doc.value.version); }, {.low = 1}},
+           {"name", [](const Doc& doc) { return unless_empty(doc.value.result_info); }}}};
 }
 
 template <>
-const Schema<RunShardings>& schema() {
-  static const Schema<RunShardings> kSchema{
-      "RunShardings", {{"arguments", &RunShardings::arguments}, {"results", &RunShardings::results}}};
-  return kSchema;
+Schema<RunShardings> make_schema() {
+  return {"RunShardings", {{"arguments", &RunShardings::arguments}, {"results", &RunShardings::results}}};
 }
 
 template <>
-const Schema<jobs::PartitionCount>& schema() {
+Schema<jobs::PartitionCount> make_schema() {
   using Doc = jobs::PartitionCount;
-  static const Schema<Doc> kSchema{"PartitionCount",
-                                   {{"num_partitions", &Doc::count, {.low = 1}},
-                                    {"local_num_partitions", &Doc::local, {.low = 1}},
-                                    {"devices", &Doc::devices, {.low = 0, .high = kLargestExact - 1}}}};
-  return kSchema;
+  return {"PartitionCount",
+          {{"num_partitions", &Doc::count, {.low = 1}},
+           {"local_num_partitions", &Doc::local, {.low = 1}},
+           {"devices", &Doc::devices, {.low = 0, .high = kLargestExact - 1}}}};
 }
 
 template <>
-const Schema<RunStatistics>& schema() {
+Schema<RunStatistics> make_schema() {
   using Doc = RunStatistics;
-  static const Schema<Doc> kSchema{
-      "RunStatistics",
-      {{"steps", [](const Doc& doc) { return doc.result.stats.steps; }, {.low = 0}},
-       {"planned_peak_bytes", [](const Doc& doc) { return doc.result.planned_peak_bytes; }, {.low = 0}},
-       {"peak_bytes", [](const Doc& doc) { return doc.result.stats.peak_bytes; }, {.low = 0}},
-       {"queue_ms", [](const Doc& doc) { return doc.result.timings.queue_ms; }, {.low = 0}},
-       {"run_ms", [](const Doc& doc) { return doc.result.timings.run_ms; }, {.low = 0}}}};
-  return kSchema;
+  return {"RunStatistics",
+          {{"steps", [](const Doc& doc) { return doc.result.stats.steps; }, {.low = 0}},
+           {"planned_peak_bytes", [](const Doc& doc) { return doc.result.planned_peak_bytes; }, {.low = 0}},
+           {"peak_bytes", [](const Doc& doc) { return doc.result.stats.peak_bytes; }, {.low = 0}},
+           {"queue_ms", [](const Doc& doc) { return doc.result.timings.queue_ms; }, {.low = 0}},
+           {"run_ms", [](const Doc& doc) { return doc.result.timings.run_ms; }, {.low = 0}}}};
 }
 
 template <>
-const Schema<device::FirstNonfinite>& schema() {
+Schema<device::FirstNonfinite> make_schema() {
   using Doc = device::FirstNonfinite;
-  static const Schema<Doc> kSchema{
-      "FirstNonfinite",
-      {{"value", [](const Doc& doc) { return doc.is_nan ? "nan" : "infinity"; }, {.words = {"nan", "infinity"}}},
-       {"op", &Doc::op},
-       {"line", [](const Doc& doc) { return unless_zero(doc.location.line); }, {.low = 1}},
-       {"device", &Doc::device, {.low = 0}}}};
-  return kSchema;
+  return {"FirstNonfinite",
+          {{"value", [](const Doc& doc) { return doc.is_nan ? "nan" : "infinity"; }, {.words = {"nan", "infinity"}}},
+           {"op", &Doc::op},
+           {"line", [](const Doc& doc) { return unless_zero(doc.location.line); }, {.low = 1}},
+           {"device", &Doc::device, {.low = 0}}}};
 }
 
 template <>
-const Schema<jobs::StreamedEffects>& schema() {
+Schema<jobs::StreamedEffects> make_schema() {
   using Doc = jobs::StreamedEffects;
-  static const Schema<Doc> kSchema{"StreamedEffects",
-                                   {{"count", &Doc::count, {.low = 0}},
-                                    {"first", [](const Doc& doc) { return unless_zero(doc.first); }, {.low = 1}},
-                                    {"last", [](const Doc& doc) { return unless_zero(doc.last); }, {.low = 1}}}};
-  return kSchema;
+  return {"StreamedEffects",
+          {{"count", &Doc::count, {.low = 0}},
+           {"first", [](const Doc& doc) { return unless_zero(doc.first); }, {.low = 1}},
+           {"last", [](const Doc& doc) { return unless_zero(doc.last); }, {.low = 1}}}};
 }
 
 template <>
-const Schema<RunAnswer>& schema() {
+Schema<RunAnswer> make_schema() {
   using Doc = RunAnswer;
-  static const Schema<RunAnswer> kSchema{
-      "RunAnswer",
-      {{"job", [](const Doc& doc) { return unless_empty(doc.result.job); }},
-       {"results",
-        [](const Doc& doc) {
-          std::vector<RunResult> out;
-          for (const jobs::JobValue& value : doc.result.results) out.push_back({value, doc.form.base64});
-          return out;
-        }},
-       {"effects",
-        [](const Doc& doc) {
-          std::vector<EffectDocument> out;
-          for (const jobs::JobEffect& effect : doc.result.effects)
-            out.push_back(effect_document(effect, doc.result.job, doc.form.base64));
-          return out;
-        }},
-       {"streamed", [](const Doc& doc) { return doc.result.streamed; }},
-       {"result_tree",
-        [](const Doc& doc) {
-          return doc.form.result_tree.empty() ? std::nullopt : std::optional(Raw{doc.form.result_tree});
-        }},
-       {"partitions", [](const Doc& doc) { return doc.result.partitions; }},
-       {"shardings", [](const Doc& doc) { return shardings_of(doc.result); }},
-       {"warnings",
-        [](const Doc& doc) {
-          return doc.result.warnings.empty() ? std::nullopt : std::optional(std::span(doc.result.warnings));
-        }},
-       {"first_nonfinite", [](const Doc& doc) { return doc.result.stats.first_nonfinite; }},
-       {"profile",
-        [](const Doc& doc) {
-          const auto& profile = doc.result.stats.profile;
-          return profile ? std::optional(
-                               RunProfileDocument{*doc.result.plan, *profile, doc.result.machine, doc.result.traffic})
-                         : std::nullopt;
-        }},
-       {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
-  return kSchema;
+  return {"RunAnswer",
+          {{"job", [](const Doc& doc) { return unless_empty(doc.result.job); }},
+           {"results",
+            [](const Doc& doc) {
+              std::vector<RunResult> out;
+              for (const jobs::JobValue& value : doc.result.results) out.push_back({value, doc.form.base64});
+              return out;
+            }},
+           {"effects",
+            [](const Doc& doc) {
+              std::vector<EffectDocument> out;
+              for (const jobs::JobEffect& effect : doc.result.effects)
+                out.push_back(effect_document(effect, doc.result.job, doc.form.base64));
+              return out;
+            }},
+           {"streamed", [](const Doc& doc) { return doc.result.streamed; }},
+           {"result_tree",
+            [](const Doc& doc) {
+              return doc.form.result_tree.empty() ? std::nullopt : std::optional(Raw{doc.form.result_tree});
+            }},
+           {"partitions", [](const Doc& doc) { return doc.result.partitions; }},
+           {"shardings", [](const Doc& doc) { return shardings_of(doc.result); }},
+           {"warnings",
+            [](const Doc& doc) {
+              return doc.result.warnings.empty() ? std::nullopt : std::optional(std::span(doc.result.warnings));
+            }},
+           {"first_nonfinite", [](const Doc& doc) { return doc.result.stats.first_nonfinite; }},
+           {"profile",
+            [](const Doc& doc) {
+              const auto& profile = doc.result.stats.profile;
+              return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile, doc.result.machine,
+                                                                doc.result.traffic})
+                             : std::nullopt;
+            }},
+           {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
 }
 
 const SchemaBase& run_answer_schema() { return schema<RunAnswer>(); }
@@ -225,109 +213,100 @@ std::string encode_result(const jobs::JobResult& result, const jobs::ResultForm&
 }
 
 template <>
-const Schema<WaitOfClient>& schema() {
+Schema<WaitOfClient> make_schema() {
   using Doc = WaitOfClient;
-  static const Schema<WaitOfClient> kSchema{
-      "ClientWait",
-      {{"callback", [](const Doc& doc) { return unless_zero(doc.wait.request); }, {.low = 1}},
-       {"infeed", [](const Doc& doc) {
-          return doc.wait.request > 0 ? std::nullopt : std::optional<std::string_view>(doc.wait.queue);
-        }}}};
-  return kSchema;
+  return {"ClientWait",
+          {{"callback", [](const Doc& doc) { return unless_zero(doc.wait.request); }, {.low = 1}},
+           {"infeed", [](const Doc& doc) {
+              return doc.wait.request > 0 ? std::nullopt : std::optional<std::string_view>(doc.wait.queue);
+            }}}};
 }
 
 template <>
-const Schema<device::RunLoop>& schema() {
+Schema<device::RunLoop> make_schema() {
   using Doc = device::RunLoop;
-  static const Schema<Doc> kSchema{"LoopProgress",
-                                   {{"line", &Doc::line, {.low = 0}},
-                                    {"iterations_done", &Doc::iterations_done, {.low = 0}},
-                                    {"iterations", &Doc::iterations, {.low = 0}}}};
-  return kSchema;
+  return {"LoopProgress",
+          {{"line", &Doc::line, {.low = 0}},
+           {"iterations_done", &Doc::iterations_done, {.low = 0}},
+           {"iterations", &Doc::iterations, {.low = 0}}}};
 }
 
 template <>
-const Schema<JobProgress>& schema() {
+Schema<JobProgress> make_schema() {
   using Doc = JobProgress;
-  static const Schema<JobProgress> kSchema{
-      "JobProgress",
-      {{"steps_done", [](const Doc& doc) { return doc.view.progress->steps_done; }, {.low = 0}},
-       {"steps_total", [](const Doc& doc) { return doc.view.progress->steps_total; }, {.low = 0}},
-       {"percent",
-        [](const Doc& doc) {
-          const auto done = doc.view.progress->fraction();
-          return done ? std::optional(std::floor(*done * 1000) / 10) : std::nullopt;
-        },
-        {.low = 0, .high = 100}},
-       {"running_seconds", [](const Doc& doc) { return seconds_of(doc.view.progress->running_for); }, {.low = 0}},
-       {"remaining_seconds",
-        [](const Doc& doc) {
-          const auto left = doc.view.progress->remaining();
-          return left ? std::optional(seconds_of(*left)) : std::nullopt;
-        },
-        {.low = 0}},
-       {"loop", [](const Doc& doc) { return doc.view.progress->loop; }},
-       {"op", [](const Doc& doc) { return std::string_view(doc.view.progress->op); }},
-       {"line", [](const Doc& doc) { return doc.view.progress->line; }, {.low = 0}},
-       {"effects", [](const Doc& doc) { return doc.view.effect_count; }, {.low = 0}},
-       {"waits_for",
-        [](const Doc& doc) { return doc.view.waits ? std::optional(WaitOfClient{*doc.view.waits}) : std::nullopt; }}}};
-  return kSchema;
+  return {"JobProgress",
+          {{"steps_done", [](const Doc& doc) { return doc.view.progress->steps_done; }, {.low = 0}},
+           {"steps_total", [](const Doc& doc) { return doc.view.progress->steps_total; }, {.low = 0}},
+           {"percent",
+            [](const Doc& doc) {
+              const auto done = doc.view.progress->fraction();
+              return done ? std::optional(std::floor(*done * 1000) / 10) : std::nullopt;
+            },
+            {.low = 0, .high = 100}},
+           {"running_seconds", [](const Doc& doc) { return seconds_of(doc.view.progress->running_for); }, {.low = 0}},
+           {"remaining_seconds",
+            [](const Doc& doc) {
+              const auto left = doc.view.progress->remaining();
+              return left ? std::optional(seconds_of(*left)) : std::nullopt;
+            },
+            {.low = 0}},
+           {"loop", [](const Doc& doc) { return doc.view.progress->loop; }},
+           {"op", [](const Doc& doc) { return std::string_view(doc.view.progress->op); }},
+           {"line", [](const Doc& doc) { return doc.view.progress->line; }, {.low = 0}},
+           {"effects", [](const Doc& doc) { return doc.view.effect_count; }, {.low = 0}},
+           {"waits_for", [](const Doc& doc) {
+              return doc.view.waits ? std::optional(WaitOfClient{*doc.view.waits}) : std::nullopt;
+            }}}};
 }
 
 template <>
-const Schema<JobProgressEvent>& schema() {
+Schema<JobProgressEvent> make_schema() {
   using Doc = JobProgressEvent;
-  static const Schema<Doc> kSchema{"JobProgressEvent",
-                                   {{"job", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
-                                    {"progress", [](const Doc& doc) { return JobProgress{doc.view}; }}}};
-  return kSchema;
+  return {"JobProgressEvent",
+          {{"job", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
+           {"progress", [](const Doc& doc) { return JobProgress{doc.view}; }}}};
 }
 
 template <>
-const Schema<JobError>& schema() {
-  static const Schema<JobError> kSchema{
-      "JobError",
-      {{"code", [](const JobError& error) -> std::string_view { return error.row.error_code; }},
-       {"detail", [](const JobError& error) -> std::string_view { return error.row.error_detail; }}}};
-  return kSchema;
+Schema<JobError> make_schema() {
+  return {"JobError",
+          {{"code", [](const JobError& error) -> std::string_view { return error.row.error_code; }},
+           {"detail", [](const JobError& error) -> std::string_view { return error.row.error_detail; }}}};
 }
 
 template <>
-const Schema<JobDocument>& schema() {
+Schema<JobDocument> make_schema() {
   using Doc = JobDocument;
-  static const Schema<JobDocument> kSchema{
-      "Job",
-      {{"id", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
-       {"session", [](const Doc& doc) { return or_null(doc.view.row.session); }},
-       {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 0}},
-       {"program", [](const Doc& doc) { return unless_empty(doc.view.row.program); }},
-       {"state",
-        [](const Doc& doc) { return storage::to_string(doc.view.row.state); },
-        {.words = {"queued", "running", "done", "failed", "cancelled"}}},
-       {"attempt", [](const Doc& doc) { return doc.view.row.attempt; }, {.low = 1}},
-       {"created", [](const Doc& doc) { return doc.view.row.created; }},
-       {"started", [](const Doc& doc) { return doc.view.row.started; }},
-       {"finished", [](const Doc& doc) { return doc.view.row.finished; }},
-       {"deadline", [](const Doc& doc) { return doc.view.row.deadline; }},
-       {"arrays",
-        [](const Doc& doc) {
-          const std::vector<std::string>& ids = doc.view.row.result_arrays;
-          return doc.view.is_over() || ids.empty() ? std::nullopt : std::optional(std::span(ids));
-        }},
-       {"progress",
-        [](const Doc& doc) { return doc.view.progress ? std::optional(JobProgress{doc.view}) : std::nullopt; }},
-       {"error",
-        [](const Doc& doc) {
-          return doc.view.row.error_code.empty() ? std::nullopt : std::optional(JobError{doc.view.row});
-        }},
-       {"answer",
-        [](const Doc& doc) {
-          const bool has_answer = doc.with_answer && !doc.view.row.answer.empty();
-          return has_answer ? std::optional(Raw{doc.view.row.answer}) : std::nullopt;
-        },
-        {.like = json_type<RunAnswer>}}}};
-  return kSchema;
+  return {"Job",
+          {{"id", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
+           {"session", [](const Doc& doc) { return or_null(doc.view.row.session); }},
+           {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 0}},
+           {"program", [](const Doc& doc) { return unless_empty(doc.view.row.program); }},
+           {"state",
+            [](const Doc& doc) { return storage::to_string(doc.view.row.state); },
+            {.words = {"queued", "running", "done", "failed", "cancelled"}}},
+           {"attempt", [](const Doc& doc) { return doc.view.row.attempt; }, {.low = 1}},
+           {"created", [](const Doc& doc) { return doc.view.row.created; }},
+           {"started", [](const Doc& doc) { return doc.view.row.started; }},
+           {"finished", [](const Doc& doc) { return doc.view.row.finished; }},
+           {"deadline", [](const Doc& doc) { return doc.view.row.deadline; }},
+           {"arrays",
+            [](const Doc& doc) {
+              const std::vector<std::string>& ids = doc.view.row.result_arrays;
+              return doc.view.is_over() || ids.empty() ? std::nullopt : std::optional(std::span(ids));
+            }},
+           {"progress",
+            [](const Doc& doc) { return doc.view.progress ? std::optional(JobProgress{doc.view}) : std::nullopt; }},
+           {"error",
+            [](const Doc& doc) {
+              return doc.view.row.error_code.empty() ? std::nullopt : std::optional(JobError{doc.view.row});
+            }},
+           {"answer",
+            [](const Doc& doc) {
+              const bool has_answer = doc.with_answer && !doc.view.row.answer.empty();
+              return has_answer ? std::optional(Raw{doc.view.row.answer}) : std::nullopt;
+            },
+            {.like = json_type<RunAnswer>}}}};
 }
 
 }  // namespace meshd::api

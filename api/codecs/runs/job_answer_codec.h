@@ -18,14 +18,14 @@ struct JobDocument {
   bool with_answer = false;
 };
 template <>
-const Schema<JobDocument>& schema();
+Schema<JobDocument> make_schema();
 
 /// The data of `event: progress`.
 struct JobProgressEvent {
   const jobs::JobView& view;  ///< has progress
 };
 template <>
-const Schema<JobProgressEvent>& schema();
+Schema<JobProgressEvent> make_schema();
 
 /// Of the answer of a run.
 const SchemaBase& run_answer_schema();

@@ -74,83 +74,73 @@ struct RunInput : AssignmentInput {
 }  // namespace
 
 template <>
-const Schema<ProgramChoice>& schema() {
-  static const Schema<ProgramChoice> kSchema{"ProgramChoice",
-                                             {{"id", &ProgramChoice::id},
-                                              {"format", &ProgramChoice::format},
-                                              {"text", &ProgramChoice::text},
-                                              {"base64", &ProgramChoice::base64},
-                                              {"part", &ProgramChoice::part}}};
-  return kSchema;
+Schema<ProgramChoice> make_schema() {
+  return {"ProgramChoice",
+          {{"id", &ProgramChoice::id},
+           {"format", &ProgramChoice::format},
+           {"text", &ProgramChoice::text},
+           {"base64", &ProgramChoice::base64},
+           {"part", &ProgramChoice::part}}};
 }
 
 template <>
-const Schema<ResultOptions>& schema() {
-  static const Schema<ResultOptions> kSchema{
-      "ResultOptions",
-      {{"encoding", &ResultOptions::encoding, {.words = {"json", "base64", "array", "none"}}},
-       {"durability", &ResultOptions::durability, {.words = kDurabilities}},
-       {"names", &ResultOptions::names}}};
-  return kSchema;
+Schema<ResultOptions> make_schema() {
+  return {"ResultOptions",
+          {{"encoding", &ResultOptions::encoding, {.words = {"json", "base64", "array", "none"}}},
+           {"durability", &ResultOptions::durability, {.words = kDurabilities}},
+           {"names", &ResultOptions::names}}};
 }
 
 template <>
-const Schema<ArrayUpdateInput>& schema() {
-  static const Schema<ArrayUpdateInput> kSchema{
-      "ArrayUpdate",
-      {{"argument", &ArrayUpdateInput::argument, {.low = 0, .high = INT32_MAX}},
-       {"result", &ArrayUpdateInput::result, {.low = 0, .high = INT32_MAX}},
-       {"version", &ArrayUpdateInput::version, {.low = 1}}}};
-  return kSchema;
+Schema<ArrayUpdateInput> make_schema() {
+  return {"ArrayUpdate",
+          {{"argument", &ArrayUpdateInput::argument, {.low = 0, .high = INT32_MAX}},
+           {"result", &ArrayUpdateInput::result, {.low = 0, .high = INT32_MAX}},
+           {"version", &ArrayUpdateInput::version, {.low = 1}}}};
 }
 
 template <>
-const Schema<CallbackBinding>& schema() {
-  static const Schema<CallbackBinding> kSchema{
-      "CallbackBinding",
-      {{"effect", &CallbackBinding::effect},
-       {"name", &CallbackBinding::name},
-       {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>}},
-       {"live", &CallbackBinding::live, {.optional = true}}}};
-  return kSchema;
+Schema<CallbackBinding> make_schema() {
+  return {"CallbackBinding",
+          {{"effect", &CallbackBinding::effect},
+           {"name", &CallbackBinding::name},
+           {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>}},
+           {"live", &CallbackBinding::live, {.optional = true}}}};
 }
 
 template <>
-const Schema<RunInput>& schema() {
+Schema<RunInput> make_schema() {
   using In = RunInput;
-  static const Schema<RunInput> kSchema = [] {
-    std::vector<Field<In>> fields = assignment_fields<In>();
-    const Rules count{.low = 1, .high = INT32_MAX};
-    const Rules position{.low = 0, .high = INT32_MAX};
-    for (const Field<In>& field : std::vector<Field<In>>{
-             {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>}},
-             {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>}},
-             {"donate", &In::donate, position},
-             {"static", &In::statics, {.like = map_of<const Json*>}},
-             {"num_partitions", &In::num_partitions, count},
-             {"local_num_partitions", &In::local_num_partitions, count},
-             {"as_process", &In::as_process, position},
-             {"platform", &In::platform},
-             {"keywords", &In::keywords, {.like = map_of<const Json*>}},
-             {"update", &In::update, {.like = json_type<std::vector<ArrayUpdateInput>>}},
-             {"donation", &In::donation, {.words = {"strict", "warn"}}},
-             {"reshard", &In::reshard, {.optional = true}},
-             {"devices", &In::devices, {.words = {"least_loaded"}}},
-             {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
-             {"infeed", &In::infeed, {.like = json_type<std::vector<InfeedEntryInput>>}},
-             {"effects", &In::effects, {.words = kEffectModes}},
-             {"results", &In::results, {.optional = true}},
-             {"session", &In::session},
-             {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
-             {"profile", &In::profile, {.optional = true}},
-             {"debug_nans", &In::debug_nans, {.optional = true}},
-             {"debug_infs", &In::debug_infs, {.optional = true}},
-             {"kept", &In::kept, {.hidden = true}},
-             {"in_tree", &In::in_tree, {.hidden = true}}})
-      fields.push_back(field);
-    return Schema<RunInput>("RunInput", fields);
-  }();
-  return kSchema;
+  std::vector<Field<In>> fields = assignment_fields<In>();
+  const Rules count{.low = 1, .high = INT32_MAX};
+  const Rules position{.low = 0, .high = INT32_MAX};
+  for (const Field<In>& field : std::vector<Field<In>>{
+           {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>}},
+           {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>}},
+           {"donate", &In::donate, position},
+           {"static", &In::statics, {.like = map_of<const Json*>}},
+           {"num_partitions", &In::num_partitions, count},
+           {"local_num_partitions", &In::local_num_partitions, count},
+           {"as_process", &In::as_process, position},
+           {"platform", &In::platform},
+           {"keywords", &In::keywords, {.like = map_of<const Json*>}},
+           {"update", &In::update, {.like = json_type<std::vector<ArrayUpdateInput>>}},
+           {"donation", &In::donation, {.words = {"strict", "warn"}}},
+           {"reshard", &In::reshard, {.optional = true}},
+           {"devices", &In::devices, {.words = {"least_loaded"}}},
+           {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
+           {"infeed", &In::infeed, {.like = json_type<std::vector<InfeedEntryInput>>}},
+           {"effects", &In::effects, {.words = kEffectModes}},
+           {"results", &In::results, {.optional = true}},
+           {"session", &In::session},
+           {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
+           {"profile", &In::profile, {.optional = true}},
+           {"debug_nans", &In::debug_nans, {.optional = true}},
+           {"debug_infs", &In::debug_infs, {.optional = true}},
+           {"kept", &In::kept, {.hidden = true}},
+           {"in_tree", &In::in_tree, {.hidden = true}}})
+    fields.push_back(field);
+  return {"RunInput", fields};
 }
 
 const SchemaBase& run_input_schema() { return schema<RunInput>(); }

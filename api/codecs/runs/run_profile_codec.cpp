@@ -64,91 +64,83 @@ std::vector<const compile::Step*> steps_by_number(const compile::Plan& plan) {
 }  // namespace
 
 template <>
-const Schema<ProfiledStep>& schema() {
+Schema<ProfiledStep> make_schema() {
   using Doc = ProfiledStep;
-  static const Schema<Doc> kSchema{
-      "ProfiledStep",
-      {{"step", [](const Doc& doc) { return doc.step.number; }, {.low = 0}},
-       {"op", [](const Doc& doc) -> std::string_view { return doc.step.name; }},
-       {"line", [](const Doc& doc) { return line_of(doc.step); }, {.low = 1}},
-       {"executions", [](const Doc& doc) { return doc.stats.count; }, {.low = 1}},
-       {"ms", [](const Doc& doc) { return Milliseconds(doc.stats.time).count(); }, {.low = 0}},
-       {"operations", [](const Doc& doc) { return doc.operations(); }, {.low = 0}},
-       {"bytes", [](const Doc& doc) { return doc.bytes(); }, {.low = 0}},
-       {"bytes_between_processes",
-        [](const Doc& doc) {
-          return doc.between_processes ? std::optional(*doc.between_processes * doc.stats.count) : std::nullopt;
-        },
-        {.low = 0}},
-       {"operations_per_second", [](const Doc& doc) { return doc.per_second(doc.operations()); }, {.low = 0}},
-       {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}},
-       {"limit_share", [](const Doc& doc) { return doc.limit_share(); }, {.low = 0}}}};
-  return kSchema;
+  return {"ProfiledStep",
+          {{"step", [](const Doc& doc) { return doc.step.number; }, {.low = 0}},
+           {"op", [](const Doc& doc) -> std::string_view { return doc.step.name; }},
+           {"line", [](const Doc& doc) { return line_of(doc.step); }, {.low = 1}},
+           {"executions", [](const Doc& doc) { return doc.stats.count; }, {.low = 1}},
+           {"ms", [](const Doc& doc) { return Milliseconds(doc.stats.time).count(); }, {.low = 0}},
+           {"operations", [](const Doc& doc) { return doc.operations(); }, {.low = 0}},
+           {"bytes", [](const Doc& doc) { return doc.bytes(); }, {.low = 0}},
+           {"bytes_between_processes",
+            [](const Doc& doc) {
+              return doc.between_processes ? std::optional(*doc.between_processes * doc.stats.count) : std::nullopt;
+            },
+            {.low = 0}},
+           {"operations_per_second", [](const Doc& doc) { return doc.per_second(doc.operations()); }, {.low = 0}},
+           {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}},
+           {"limit_share", [](const Doc& doc) { return doc.limit_share(); }, {.low = 0}}}};
 }
 
 template <>
-const Schema<kernels::MachineRates>& schema() {
+Schema<kernels::MachineRates> make_schema() {
   using Doc = kernels::MachineRates;
-  static const Schema<Doc> kSchema{"MachineRates",
-                                   {{"bytes_per_second", &Doc::bytes_per_second, {.low = 0}},
-                                    {"operations_per_second", &Doc::operations_per_second, {.low = 0}}}};
-  return kSchema;
+  return {"MachineRates",
+          {{"bytes_per_second", &Doc::bytes_per_second, {.low = 0}},
+           {"operations_per_second", &Doc::operations_per_second, {.low = 0}}}};
 }
 
 template <>
-const Schema<TraceArguments>& schema() {
+Schema<TraceArguments> make_schema() {
   using Doc = TraceArguments;
-  static const Schema<Doc> kSchema{"TraceArguments",
-                                   {{"step", [](const Doc& doc) { return doc.step.number; }, {.low = 0}},
-                                    {"line", [](const Doc& doc) { return line_of(doc.step); }, {.low = 1}}}};
-  return kSchema;
+  return {"TraceArguments",
+          {{"step", [](const Doc& doc) { return doc.step.number; }, {.low = 0}},
+           {"line", [](const Doc& doc) { return line_of(doc.step); }, {.low = 1}}}};
 }
 
 template <>
-const Schema<TraceEvent>& schema() {
+Schema<TraceEvent> make_schema() {
   using Doc = TraceEvent;
-  static const Schema<Doc> kSchema{
-      "TraceEvent",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.step.name; }},
-       {"ph", [](const Doc&) -> std::string_view { return "X"; }, {.words = {"X"}}},
-       {"ts", [](const Doc& doc) { return Microseconds(doc.event.start).count(); }, {.low = 0}},
-       {"dur", [](const Doc& doc) { return Microseconds(doc.event.time).count(); }, {.low = 0}},
-       {"pid", [](const Doc&) { return int64_t{1}; }, {.low = 1}},
-       {"tid", [](const Doc&) { return int64_t{1}; }, {.low = 1}},
-       {"args", [](const Doc& doc) { return TraceArguments{doc.step}; }}}};
-  return kSchema;
+  return {"TraceEvent",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.step.name; }},
+           {"ph", [](const Doc&) -> std::string_view { return "X"; }, {.words = {"X"}}},
+           {"ts", [](const Doc& doc) { return Microseconds(doc.event.start).count(); }, {.low = 0}},
+           {"dur", [](const Doc& doc) { return Microseconds(doc.event.time).count(); }, {.low = 0}},
+           {"pid", [](const Doc&) { return int64_t{1}; }, {.low = 1}},
+           {"tid", [](const Doc&) { return int64_t{1}; }, {.low = 1}},
+           {"args", [](const Doc& doc) { return TraceArguments{doc.step}; }}}};
 }
 
 template <>
-const Schema<RunProfileDocument>& schema() {
+Schema<RunProfileDocument> make_schema() {
   using Doc = RunProfileDocument;
-  static const Schema<Doc> kSchema{
-      "RunProfile",
-      {{"steps",
-        [](const Doc& doc) {
-          const auto steps = steps_by_number(doc.plan);
-          std::vector<ProfiledStep> out;
-          for (const device::StepStats& stats : doc.profile.steps) {
-            const compile::Step& step = *steps.at(static_cast<size_t>(stats.step));
-            if (stats.count == 0) continue;
-            out.push_back({step, stats, doc.machine, doc.plan.table(step.table).count()});
-            if (doc.traffic) out.back().between_processes = doc.traffic->of_step[static_cast<size_t>(step.number)];
-          }
-          return out;
-        }},
-       {"traceEvents",
-        [](const Doc& doc) {
-          const auto steps = steps_by_number(doc.plan);
-          std::vector<TraceEvent> out;
-          for (const device::StepEvent& event : doc.profile.events)
-            out.push_back({*steps.at(static_cast<size_t>(event.step)), event});
-          return out;
-        }},
-       {"dropped_events", [](const Doc& doc) { return doc.profile.dropped_events; }, {.low = 0}},
-       {"page_faults", [](const Doc& doc) { return doc.profile.page_faults; }, {.low = 0}},
-       {"wake_ups", [](const Doc& doc) { return doc.profile.wake_ups; }, {.low = 0}},
-       {"machine", [](const Doc& doc) -> const kernels::MachineRates& { return doc.machine; }}}};
-  return kSchema;
+  return {"RunProfile",
+          {{"steps",
+            [](const Doc& doc) {
+              const auto steps = steps_by_number(doc.plan);
+              std::vector<ProfiledStep> out;
+              for (const device::StepStats& stats : doc.profile.steps) {
+                const compile::Step& step = *steps.at(static_cast<size_t>(stats.step));
+                if (stats.count == 0) continue;
+                out.push_back({step, stats, doc.machine, doc.plan.table(step.table).count()});
+                if (doc.traffic) out.back().between_processes = doc.traffic->of_step[static_cast<size_t>(step.number)];
+              }
+              return out;
+            }},
+           {"traceEvents",
+            [](const Doc& doc) {
+              const auto steps = steps_by_number(doc.plan);
+              std::vector<TraceEvent> out;
+              for (const device::StepEvent& event : doc.profile.events)
+                out.push_back({*steps.at(static_cast<size_t>(event.step)), event});
+              return out;
+            }},
+           {"dropped_events", [](const Doc& doc) { return doc.profile.dropped_events; }, {.low = 0}},
+           {"page_faults", [](const Doc& doc) { return doc.profile.page_faults; }, {.low = 0}},
+           {"wake_ups", [](const Doc& doc) { return doc.profile.wake_ups; }, {.low = 0}},
+           {"machine", [](const Doc& doc) -> const kernels::MachineRates& { return doc.machine; }}}};
 }
 
 }  // namespace meshd::api

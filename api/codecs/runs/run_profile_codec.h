@@ -19,6 +19,6 @@ struct RunProfileDocument {
   const std::optional<compile::Traffic>& traffic;  ///< where several processes took part
 };
 template <>
-const Schema<RunProfileDocument>& schema();
+Schema<RunProfileDocument> make_schema();
 
 }  // namespace meshd::api

@@ -37,31 +37,28 @@ struct AssembleInput {
 }  // namespace
 
 template <>
-const Schema<PartInput>& schema() {
-  static const Schema<PartInput> kSchema{
-      "PartInput",
-      {{"device", &PartInput::device, {.low = 0, .high = INT32_MAX}},
-       {"devices", &PartInput::devices, {.low = 0, .high = kLargestExact - 1}},
-       {"value", &PartInput::value, {.required = true, .like = json_type<ValueInput>}}}};
-  return kSchema;
+Schema<PartInput> make_schema() {
+  return {"PartInput",
+          {{"device", &PartInput::device, {.low = 0, .high = INT32_MAX}},
+           {"devices", &PartInput::devices, {.low = 0, .high = kLargestExact - 1}},
+           {"value", &PartInput::value, {.required = true, .like = json_type<ValueInput>}}}};
 }
 
 template <>
-const Schema<AssembleInput>& schema() {
+Schema<AssembleInput> make_schema() {
   using In = AssembleInput;
-  static const Schema<In> kSchema{"AssembleInput",
-                                  {{"shape", &In::shape, {.low = 0, .high = kLargestExact - 1}},
-                                   {"mesh", &In::mesh, {.required = true}},
-                                   {"dtype", &In::dtype},
-                                   {"spec", &In::spec},
-                                   {"name", &In::name},
-                                   {"session", &In::session},
-                                   {"durability", &In::durability, {.words = kDurabilities}},
-                                   {"order", &In::order, {.words = {"keyed", "local"}}},
-                                   {"as_process", &In::as_process, {.low = 0, .high = INT32_MAX}},
-                                   {"pull", &In::pull, {.words = {"each", "batch"}}},
-                                   {"shards", &In::shards, {.like = json_type<std::vector<PartInput>>}}}};
-  return kSchema;
+  return {"AssembleInput",
+          {{"shape", &In::shape, {.low = 0, .high = kLargestExact - 1}},
+           {"mesh", &In::mesh, {.required = true}},
+           {"dtype", &In::dtype},
+           {"spec", &In::spec},
+           {"name", &In::name},
+           {"session", &In::session},
+           {"durability", &In::durability, {.words = kDurabilities}},
+           {"order", &In::order, {.words = {"keyed", "local"}}},
+           {"as_process", &In::as_process, {.low = 0, .high = INT32_MAX}},
+           {"pull", &In::pull, {.words = {"each", "batch"}}},
+           {"shards", &In::shards, {.like = json_type<std::vector<PartInput>>}}}};
 }
 
 const SchemaBase& assemble_schema() { return schema<AssembleInput>(); }

@@ -53,76 +53,69 @@ std::optional<std::vector<int64_t>> local_parts_of(const ResolvedSharding& doc) 
 }  // namespace
 
 template <>
-const Schema<ShardingQuery>& schema() {
+Schema<ShardingQuery> make_schema() {
   using In = ShardingQuery;
   const Rules sizes{.low = 0, .high = kLargestExact - 1};
   const Rules parts{.low = 1, .high = mesh::kMaxPositions};
-  static const Schema<In> kSchema{"ShardingQuery",
-                                  {{"shape", &In::shape, sizes},
-                                   {"mesh", &In::mesh},
-                                   {"spec", &In::spec},
-                                   {"parts", &In::parts, parts},
-                                   {"local_parts", &In::local_parts, parts},
-                                   {"local_shape", &In::local_shape, sizes},
-                                   {"num_partitions", &In::num_partitions, {.low = 1, .high = INT32_MAX}}}};
-  return kSchema;
+  return {"ShardingQuery",
+          {{"shape", &In::shape, sizes},
+           {"mesh", &In::mesh},
+           {"spec", &In::spec},
+           {"parts", &In::parts, parts},
+           {"local_parts", &In::local_parts, parts},
+           {"local_shape", &In::local_shape, sizes},
+           {"num_partitions", &In::num_partitions, {.low = 1, .high = INT32_MAX}}}};
 }
 
 template <>
-const Schema<ResolvedSharding>& schema() {
+Schema<ResolvedSharding> make_schema() {
   using Doc = ResolvedSharding;
   const Rules sizes{.low = 0, .high = kLargestExact - 1};
   const Rules parts{.low = 1, .high = mesh::kMaxPositions};
-  static const Schema<Doc> kSchema{
-      "ResolvedSharding",
-      {{"shape", &Doc::shape, sizes},
-       {"sharding",
-        [](const Doc& doc) { return sharding_document(doc.sharding, static_cast<int64_t>(doc.shape.size())); }},
-       {"parts", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.part_counts; }, parts},
-       {"text", [](const Doc& doc) { return sharding::to_text(doc.layout.part_counts); }},
-       {"shard_shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.shard_dims; }, sizes},
-       {"shard_count", [](const Doc& doc) { return doc.layout.shard_count; }, {.low = 0}},
-       {"is_fully_replicated", [](const Doc& doc) { return doc.sharding.is_fully_replicated(); }},
-       {"op_sharding",
-        [](const Doc& doc) -> std::optional<std::string> {
-          const auto cut =
-              doc.sharding.is_fully_replicated() ? sharding::Parts() : sharding::Parts(doc.layout.part_counts);
-          // XLA's notation exists where every device has a part of its own, numbered in order.
-          if (cut && doc.layout.shard_count != doc.positions) return std::nullopt;
-          return sharding::to_op_sharding(cut);
-        }},
-       {"local_parts", local_parts_of, parts},
-       {"local_shape",
-        [](const Doc& doc) {
-          const auto local = local_parts_of(doc);
-          return local ? std::optional(sharding::local_shape(doc.shape, *doc.parts, *local)) : std::nullopt;
-        },
-        sizes},
-       {"shards", &Doc::shards},
-       {"next",
-        [](const Doc& doc) {
-          const int64_t next = doc.first + static_cast<int64_t>(doc.shards.size());
-          return or_null(next < doc.positions ? std::optional(std::to_string(next)) : std::nullopt);
-        }},
-       {"picture", [](const Doc& doc) {
-          return doc.positions > kMaxDrawnPositions ? undrawn_text(doc.layout, doc.positions)
-                                                    : picture_text(sharding::make_layout(doc.shape, doc.sharding));
-        }}}};
-  return kSchema;
+  return {"ResolvedSharding",
+          {{"shape", &Doc::shape, sizes},
+           {"sharding",
+            [](const Doc& doc) { return sharding_document(doc.sharding, static_cast<int64_t>(doc.shape.size())); }},
+           {"parts", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.part_counts; }, parts},
+           {"text", [](const Doc& doc) { return sharding::to_text(doc.layout.part_counts); }},
+           {"shard_shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.shard_dims; }, sizes},
+           {"shard_count", [](const Doc& doc) { return doc.layout.shard_count; }, {.low = 0}},
+           {"is_fully_replicated", [](const Doc& doc) { return doc.sharding.is_fully_replicated(); }},
+           {"op_sharding",
+            [](const Doc& doc) -> std::optional<std::string> {
+              const auto cut =
+                  doc.sharding.is_fully_replicated() ? sharding::Parts() : sharding::Parts(doc.layout.part_counts);
+              // XLA's notation exists where every device has a part of its own, numbered in order.
+              if (cut && doc.layout.shard_count != doc.positions) return std::nullopt;
+              return sharding::to_op_sharding(cut);
+            }},
+           {"local_parts", local_parts_of, parts},
+           {"local_shape",
+            [](const Doc& doc) {
+              const auto local = local_parts_of(doc);
+              return local ? std::optional(sharding::local_shape(doc.shape, *doc.parts, *local)) : std::nullopt;
+            },
+            sizes},
+           {"shards", &Doc::shards},
+           {"next",
+            [](const Doc& doc) {
+              const int64_t next = doc.first + static_cast<int64_t>(doc.shards.size());
+              return or_null(next < doc.positions ? std::optional(std::to_string(next)) : std::nullopt);
+            }},
+           {"picture", [](const Doc& doc) {
+              return doc.positions > kMaxDrawnPositions ? undrawn_text(doc.layout, doc.positions)
+                                                        : picture_text(sharding::make_layout(doc.shape, doc.sharding));
+            }}}};
 }
 
 template <>
-const Schema<CompareInput>& schema() {
-  static const Schema<CompareInput> kSchema{
-      "CompareInput", {{"array", &CompareInput::array}, {"mode", &CompareInput::mode, {.words = kModes}}}};
-  return kSchema;
+Schema<CompareInput> make_schema() {
+  return {"CompareInput", {{"array", &CompareInput::array}, {"mode", &CompareInput::mode, {.words = kModes}}}};
 }
 
 template <>
-const Schema<Comparison>& schema() {
-  static const Schema<Comparison> kSchema{
-      "Comparison", {{"mode", &Comparison::mode, {.words = kModes}}, {"equal", &Comparison::equal}}};
-  return kSchema;
+Schema<Comparison> make_schema() {
+  return {"Comparison", {{"mode", &Comparison::mode, {.words = kModes}}, {"equal", &Comparison::equal}}};
 }
 
 std::vector<const SchemaBase*> array_query_schemas() {

@@ -70,14 +70,13 @@ struct ReshardInput {
 }  // namespace
 
 template <>
-const Schema<ReshardInput>& schema() {
+Schema<ReshardInput> make_schema() {
   using In = ReshardInput;
-  static const Schema<In> kSchema{"ReshardInput",
-                                  {{"mesh", &In::mesh, {.required = true}},
-                                   {"spec", &In::spec, {.required = true}},
-                                   {"name", &In::name},
-                                   {"durability", &In::durability, {.words = kDurabilities}}}};
-  return kSchema;
+  return {"ReshardInput",
+          {{"mesh", &In::mesh, {.required = true}},
+           {"spec", &In::spec, {.required = true}},
+           {"name", &In::name},
+           {"durability", &In::durability, {.words = kDurabilities}}}};
 }
 
 Schemas array_schemas() {

@@ -36,9 +36,8 @@ bool says_place(const Request& request) {
 }  // namespace
 
 template <>
-const Schema<DeletedArrays>& schema() {
-  static const Schema<DeletedArrays> kSchema{"DeletedArrays", {{"deleted", &DeletedArrays::deleted, {.low = 0}}}};
-  return kSchema;
+Schema<DeletedArrays> make_schema() {
+  return {"DeletedArrays", {{"deleted", &DeletedArrays::deleted, {.low = 0}}}};
 }
 
 const SchemaBase& deleted_schema() { return schema<DeletedArrays>(); }

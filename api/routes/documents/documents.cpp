@@ -33,66 +33,60 @@ struct Device {
 }  // namespace
 
 template <>
-const Schema<CacheCounters>& schema() {
+Schema<CacheCounters> make_schema() {
   using Doc = CacheCounters;
-  static const Schema<Doc> kSchema{"CacheCounters",
-                                   {{"count", &Doc::count, {.low = 0}}, {"hits", &Doc::hits, {.low = 0}}}};
-  return kSchema;
+  return {"CacheCounters", {{"count", &Doc::count, {.low = 0}}, {"hits", &Doc::hits, {.low = 0}}}};
 }
 
 template <>
-const Schema<compile::CompileCounters>& schema() {
+Schema<compile::CompileCounters> make_schema() {
   using Doc = compile::CompileCounters;
-  static const Schema<Doc> kSchema{"CompileCounters",
-                                   {{"parse",
-                                     [](const Doc& doc) {
-                                       return CacheCounters{doc.parse_count, doc.parse_hits};
-                                     }},
-                                    {"lower",
-                                     [](const Doc& doc) {
-                                       return CacheCounters{doc.lower_count, doc.lower_hits};
-                                     }},
-                                    {"bind", [](const Doc& doc) {
-                                       return CacheCounters{doc.bind_count, doc.bind_hits};
-                                     }}}};
-  return kSchema;
+  return {"CompileCounters",
+          {{"parse",
+            [](const Doc& doc) {
+              return CacheCounters{doc.parse_count, doc.parse_hits};
+            }},
+           {"lower",
+            [](const Doc& doc) {
+              return CacheCounters{doc.lower_count, doc.lower_hits};
+            }},
+           {"bind", [](const Doc& doc) {
+              return CacheCounters{doc.bind_count, doc.bind_hits};
+            }}}};
 }
 
 template <>
-const Schema<Info>& schema() {
-  static const Schema<Info> kSchema{"Info",
-                                    {{"name", [](const Info&) { return "meshd"; }},
-                                     {"version", &Info::version},
-                                     {"devices", &Info::devices, {.low = 0}},
-                                     {"threads", &Info::threads, {.low = 0}},
-                                     {"compile", &Info::compile},
-                                     {"layouts", &Info::layouts}}};
-  return kSchema;
+Schema<Info> make_schema() {
+  return {"Info",
+          {{"name", [](const Info&) { return "meshd"; }},
+           {"version", &Info::version},
+           {"devices", &Info::devices, {.low = 0}},
+           {"threads", &Info::threads, {.low = 0}},
+           {"compile", &Info::compile},
+           {"layouts", &Info::layouts}}};
 }
 
 template <>
-const Schema<Device>& schema() {
-  static const Schema<Device> kSchema{"Device",
-                                      {{"id", &Device::id, {.low = 0}},
-                                       {"process_index", &Device::process_index, {.low = 0}},
-                                       {"kind", [](const Device&) { return "cpu"; }},
-                                       {"queue", &Device::queue, {.low = 0}}}};
-  return kSchema;
+Schema<Device> make_schema() {
+  return {"Device",
+          {{"id", &Device::id, {.low = 0}},
+           {"process_index", &Device::process_index, {.low = 0}},
+           {"kind", [](const Device&) { return "cpu"; }},
+           {"queue", &Device::queue, {.low = 0}}}};
 }
 
 template <>
-const Schema<effects::EffectKind>& schema() {
+Schema<effects::EffectKind> make_schema() {
   using Kind = effects::EffectKind;
-  static const Schema<Kind> kSchema{"EffectKind",
-                                    {{"name", &Kind::name},
-                                     {"summary", &Kind::summary},
-                                     {"ordered", [](const Kind&) { return true; }},
-                                     {"shardable", &Kind::shardable},
-                                     {"answers", &Kind::answers},
-                                     {"control_flow", &Kind::control_flow},
-                                     {"lowerable", &Kind::lowerable},
-                                     {"parent", [](const Kind& kind) { return or_null(kind.parent); }}}};
-  return kSchema;
+  return {"EffectKind",
+          {{"name", &Kind::name},
+           {"summary", &Kind::summary},
+           {"ordered", [](const Kind&) { return true; }},
+           {"shardable", &Kind::shardable},
+           {"answers", &Kind::answers},
+           {"control_flow", &Kind::control_flow},
+           {"lowerable", &Kind::lowerable},
+           {"parent", [](const Kind& kind) { return or_null(kind.parent); }}}};
 }
 
 Schemas document_schemas() {

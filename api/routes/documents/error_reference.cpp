@@ -64,18 +64,16 @@ std::vector<ErrorEntry> entries() {
 }  // namespace
 
 template <>
-const Schema<ErrorEntry>& schema() {
+Schema<ErrorEntry> make_schema() {
   using Doc = ErrorEntry;
-  static const Schema<Doc> kSchema{
-      "ErrorCode",
-      {{"code", [](const Doc& doc) { return doc.row->word; }},
-       {"title", [](const Doc& doc) { return doc.row->title; }},
-       {"status", [](const Doc& doc) { return status_of(doc.row->kind); }, {.low = 400, .high = 599}},
-       {"hint", [](const Doc& doc) { return doc.row->hint; }},
-       {"example", [](const Doc& doc) { return example_of(*doc.reference, *doc.row); }},
-       {"command", [](const Doc& doc) { return unless_empty(doc.reference->command); }},
-       {"only_when", [](const Doc& doc) { return unless_empty(doc.reference->only_when); }}}};
-  return kSchema;
+  return {"ErrorCode",
+          {{"code", [](const Doc& doc) { return doc.row->word; }},
+           {"title", [](const Doc& doc) { return doc.row->title; }},
+           {"status", [](const Doc& doc) { return status_of(doc.row->kind); }, {.low = 400, .high = 599}},
+           {"hint", [](const Doc& doc) { return doc.row->hint; }},
+           {"example", [](const Doc& doc) { return example_of(*doc.reference, *doc.row); }},
+           {"command", [](const Doc& doc) { return unless_empty(doc.reference->command); }},
+           {"only_when", [](const Doc& doc) { return unless_empty(doc.reference->only_when); }}}};
 }
 
 const SchemaBase& error_schema() { return JsonCodec<Page<ErrorEntry>>::of(); }

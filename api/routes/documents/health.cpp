@@ -72,20 +72,17 @@ struct Health {
 }  // namespace
 
 template <>
-const Schema<Check>& schema() {
-  static const Schema<Check> kSchema{"HealthCheck",
-                                     {{"name", &Check::name}, {"ok", &Check::ok}, {"reason", &Check::reason}}};
-  return kSchema;
+Schema<Check> make_schema() {
+  return {"HealthCheck", {{"name", &Check::name}, {"ok", &Check::ok}, {"reason", &Check::reason}}};
 }
 
 template <>
-const Schema<Health>& schema() {
-  static const Schema<Health> kSchema{"Health",
-                                      {{"status", &Health::status, {.words = {"ok", "unavailable"}}},
-                                       {"checks", &Health::checks},
-                                       {"version", &Health::version},
-                                       {"uptime_seconds", &Health::uptime_seconds, {.low = 0}}}};
-  return kSchema;
+Schema<Health> make_schema() {
+  return {"Health",
+          {{"status", &Health::status, {.words = {"ok", "unavailable"}}},
+           {"checks", &Health::checks},
+           {"version", &Health::version},
+           {"uptime_seconds", &Health::uptime_seconds, {.low = 0}}}};
 }
 
 Schemas health_schemas() { return {&schema<Health>()}; }

@@ -17,29 +17,26 @@ constexpr size_t kSamples = std::chrono::hours(1) / History::kInterval;
 }  // namespace
 
 template <>
-const Schema<HistorySample>& schema() {
+Schema<HistorySample> make_schema() {
   using Doc = HistorySample;
-  static const Schema<Doc> kSchema{"HistorySample",
-                                   {{"time", &Doc::time},
-                                    {"requests", &Doc::requests, {.low = 0}},
-                                    {"jobs", &Doc::jobs, {.low = 0}},
-                                    {"jobs_failed", &Doc::jobs_failed, {.low = 0}},
-                                    {"jobs_running", &Doc::jobs_running, {.low = 0}},
-                                    {"jobs_waiting", &Doc::jobs_waiting, {.low = 0}},
-                                    {"busy_seconds", &Doc::busy_seconds, {.low = 0}},
-                                    {"memory", &Doc::memory, {.low = 0}},
-                                    {"resident_bytes", &Doc::resident_bytes, {.low = 0}}}};
-  return kSchema;
+  return {"HistorySample",
+          {{"time", &Doc::time},
+           {"requests", &Doc::requests, {.low = 0}},
+           {"jobs", &Doc::jobs, {.low = 0}},
+           {"jobs_failed", &Doc::jobs_failed, {.low = 0}},
+           {"jobs_running", &Doc::jobs_running, {.low = 0}},
+           {"jobs_waiting", &Doc::jobs_waiting, {.low = 0}},
+           {"busy_seconds", &Doc::busy_seconds, {.low = 0}},
+           {"memory", &Doc::memory, {.low = 0}},
+           {"resident_bytes", &Doc::resident_bytes, {.low = 0}}}};
 }
 
 template <>
-const Schema<HistoryDocument>& schema() {
+Schema<HistoryDocument> make_schema() {
   using Doc = HistoryDocument;
-  static const Schema<Doc> kSchema{
-      "History",
-      {{"interval_seconds", [](const Doc&) { return int64_t{History::kInterval.count()}; }, {.low = 1}},
-       {"samples", &Doc::samples}}};
-  return kSchema;
+  return {"History",
+          {{"interval_seconds", [](const Doc&) { return int64_t{History::kInterval.count()}; }, {.low = 1}},
+           {"samples", &Doc::samples}}};
 }
 
 ProcessMemory process_memory() {

@@ -46,7 +46,7 @@ struct HistoryDocument {
   std::vector<HistorySample> samples;
 };
 template <>
-const Schema<HistoryDocument>& schema();
+Schema<HistoryDocument> make_schema();
 
 /// Memory of the process, by the kernel's account.
 struct ProcessMemory {

@@ -73,155 +73,136 @@ std::vector<Shown> tensors_of(const std::vector<models::TensorSpec>& tensors, co
 }  // namespace
 
 template <>
-const Schema<ServerMetadata>& schema() {
+Schema<ServerMetadata> make_schema() {
   using Doc = ServerMetadata;
-  static const Schema<Doc> kSchema{
-      "ServerMetadata", {{"name", &Doc::name}, {"version", &Doc::version}, {"extensions", &Doc::extensions}}};
-  return kSchema;
+  return {"ServerMetadata", {{"name", &Doc::name}, {"version", &Doc::version}, {"extensions", &Doc::extensions}}};
 }
 
 template <>
-const Schema<InferenceTensor>& schema() {
+Schema<InferenceTensor> make_schema() {
   using Doc = InferenceTensor;
-  static const Schema<Doc> kSchema{
-      "InferenceTensor",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
-       {"datatype", [](const Doc& doc) { return tensor::row(doc.tensor.dtype).oip; }},
-       {"shape",
-        [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
-        {.low = -1}}}};
-  return kSchema;
+  return {"InferenceTensor",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
+           {"datatype", [](const Doc& doc) { return tensor::row(doc.tensor.dtype).oip; }},
+           {"shape",
+            [](const Doc& doc) { return models::shown_dims(doc.tensor.dims, doc.spec.max_batch_size > 0); },
+            {.low = -1}}}};
 }
 
 template <>
-const Schema<ModelMetadata>& schema() {
+Schema<ModelMetadata> make_schema() {
   using Doc = ModelMetadata;
-  static const Schema<Doc> kSchema{
-      "ModelMetadata",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
-       {"versions", &Doc::versions},
-       {"platform", [](const Doc& doc) { return platform_of(doc.spec); }},
-       {"inputs", [](const Doc& doc) { return tensors_of<InferenceTensor>(doc.spec.inputs, doc.spec); }},
-       {"outputs", [](const Doc& doc) { return tensors_of<InferenceTensor>(doc.spec.outputs, doc.spec); }}}};
-  return kSchema;
+  return {"ModelMetadata",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
+           {"versions", &Doc::versions},
+           {"platform", [](const Doc& doc) { return platform_of(doc.spec); }},
+           {"inputs", [](const Doc& doc) { return tensors_of<InferenceTensor>(doc.spec.inputs, doc.spec); }},
+           {"outputs", [](const Doc& doc) { return tensors_of<InferenceTensor>(doc.spec.outputs, doc.spec); }}}};
 }
 
 template <>
-const Schema<ConfigTensor>& schema() {
+Schema<ConfigTensor> make_schema() {
   using Doc = ConfigTensor;
-  static const Schema<Doc> kSchema{
-      "ConfigTensor",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
-       {"data_type", [](const Doc& doc) { return "TYPE_" + std::string(tensor::row(doc.tensor.dtype).oip); }},
-       {"dims", [](const Doc& doc) { return models::shown_dims(doc.tensor.dims); }, {.low = -1}}}};
-  return kSchema;
+  return {"ConfigTensor",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.tensor.name; }},
+           {"data_type", [](const Doc& doc) { return "TYPE_" + std::string(tensor::row(doc.tensor.dtype).oip); }},
+           {"dims", [](const Doc& doc) { return models::shown_dims(doc.tensor.dims); }, {.low = -1}}}};
 }
 
 template <>
-const Schema<DynamicBatching>& schema() {
+Schema<DynamicBatching> make_schema() {
   using Doc = DynamicBatching;
-  static const Schema<Doc> kSchema{
-      "DynamicBatching",
-      {{"preferred_batch_size", [](const Doc& doc) { return doc.batching.preferred_sizes; }},
-       {"max_queue_delay_microseconds", [](const Doc& doc) { return int64_t{doc.batching.queue_delay.count()}; }},
-       {"priority_levels", [](const Doc& doc) { return doc.batching.priority_levels; }},
-       {"default_priority_level", [](const Doc& doc) { return doc.batching.default_priority; }}}};
-  return kSchema;
+  return {"DynamicBatching",
+          {{"preferred_batch_size", [](const Doc& doc) { return doc.batching.preferred_sizes; }},
+           {"max_queue_delay_microseconds", [](const Doc& doc) { return int64_t{doc.batching.queue_delay.count()}; }},
+           {"priority_levels", [](const Doc& doc) { return doc.batching.priority_levels; }},
+           {"default_priority_level", [](const Doc& doc) { return doc.batching.default_priority; }}}};
 }
 
 template <>
-const Schema<InstanceGroup>& schema() {
+Schema<InstanceGroup> make_schema() {
   using Doc = InstanceGroup;
-  static const Schema<Doc> kSchema{"InstanceGroup",
-                                   {{"name", [](const Doc&) { return "cpu"; }},
-                                    {"kind", [](const Doc&) { return "KIND_CPU"; }},
-                                    {"count", &Doc::count}}};
-  return kSchema;
+  return {"InstanceGroup",
+          {{"name", [](const Doc&) { return "cpu"; }},
+           {"kind", [](const Doc&) { return "KIND_CPU"; }},
+           {"count", &Doc::count}}};
 }
 
 template <>
-const Schema<ModelConfig>& schema() {
+Schema<ModelConfig> make_schema() {
   using Doc = ModelConfig;
-  static const Schema<Doc> kSchema{
-      "ModelConfig",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
-       {"platform", [](const Doc& doc) { return platform_of(doc.spec); }},
-       {"backend", [](const Doc&) { return "meshd"; }},
-       {"max_batch_size", [](const Doc& doc) { return doc.spec.max_batch_size; }},
-       {"input", [](const Doc& doc) { return tensors_of<ConfigTensor>(doc.spec.inputs); }},
-       {"output", [](const Doc& doc) { return tensors_of<ConfigTensor>(doc.spec.outputs); }},
-       {"dynamic_batching",
-        [](const Doc& doc) {
-          return doc.spec.max_batch_size > 0 ? std::optional(DynamicBatching{doc.spec.batching}) : std::nullopt;
-        }},
-       {"instance_group", [](const Doc& doc) { return std::vector{InstanceGroup{doc.spec.batching.instances}}; }}}};
-  return kSchema;
+  return {"ModelConfig",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
+           {"platform", [](const Doc& doc) { return platform_of(doc.spec); }},
+           {"backend", [](const Doc&) { return "meshd"; }},
+           {"max_batch_size", [](const Doc& doc) { return doc.spec.max_batch_size; }},
+           {"input", [](const Doc& doc) { return tensors_of<ConfigTensor>(doc.spec.inputs); }},
+           {"output", [](const Doc& doc) { return tensors_of<ConfigTensor>(doc.spec.outputs); }},
+           {"dynamic_batching",
+            [](const Doc& doc) {
+              return doc.spec.max_batch_size > 0 ? std::optional(DynamicBatching{doc.spec.batching}) : std::nullopt;
+            }},
+           {"instance_group", [](const Doc& doc) { return std::vector{InstanceGroup{doc.spec.batching.instances}}; }}}};
 }
 
 template <>
-const Schema<models::DurationCount>& schema() {
+Schema<models::DurationCount> make_schema() {
   using Doc = models::DurationCount;
-  static const Schema<Doc> kSchema{"DurationCount", {{"count", &Doc::count}, {"ns", &Doc::nanoseconds}}};
-  return kSchema;
+  return {"DurationCount", {{"count", &Doc::count}, {"ns", &Doc::nanoseconds}}};
 }
 
 template <>
-const Schema<InferenceStatistics>& schema() {
+Schema<InferenceStatistics> make_schema() {
   using Doc = InferenceStatistics;
-  static const Schema<Doc> kSchema{"InferenceStatistics",
-                                   {{"success", [](const Doc& doc) { return doc.of.success; }},
-                                    {"fail", [](const Doc& doc) { return doc.of.fail; }},
-                                    {"queue", [](const Doc& doc) { return doc.of.queue; }},
-                                    {"compute_input", [](const Doc& doc) { return doc.of.input; }},
-                                    {"compute_infer", [](const Doc& doc) { return doc.of.infer; }},
-                                    {"compute_output", [](const Doc& doc) { return doc.of.output; }},
-                                    {"cache_hit", [](const Doc&) { return models::DurationCount{}; }},
-                                    {"cache_miss", [](const Doc&) { return models::DurationCount{}; }}}};
-  return kSchema;
+  return {"InferenceStatistics",
+          {{"success", [](const Doc& doc) { return doc.of.success; }},
+           {"fail", [](const Doc& doc) { return doc.of.fail; }},
+           {"queue", [](const Doc& doc) { return doc.of.queue; }},
+           {"compute_input", [](const Doc& doc) { return doc.of.input; }},
+           {"compute_infer", [](const Doc& doc) { return doc.of.infer; }},
+           {"compute_output", [](const Doc& doc) { return doc.of.output; }},
+           {"cache_hit", [](const Doc&) { return models::DurationCount{}; }},
+           {"cache_miss", [](const Doc&) { return models::DurationCount{}; }}}};
 }
 
 template <>
-const Schema<BatchStatistics>& schema() {
+Schema<BatchStatistics> make_schema() {
   using Doc = BatchStatistics;
-  static const Schema<Doc> kSchema{"BatchStatistics",
-                                   {{"batch_size", &Doc::batch_size},
-                                    {"compute_input", [](const Doc& doc) { return doc.times.input; }},
-                                    {"compute_infer", [](const Doc& doc) { return doc.times.infer; }},
-                                    {"compute_output", [](const Doc& doc) { return doc.times.output; }}}};
-  return kSchema;
+  return {"BatchStatistics",
+          {{"batch_size", &Doc::batch_size},
+           {"compute_input", [](const Doc& doc) { return doc.times.input; }},
+           {"compute_infer", [](const Doc& doc) { return doc.times.infer; }},
+           {"compute_output", [](const Doc& doc) { return doc.times.output; }}}};
 }
 
 template <>
-const Schema<VersionStatistics>& schema() {
+Schema<VersionStatistics> make_schema() {
   using Doc = VersionStatistics;
-  static const Schema<Doc> kSchema{
-      "VersionStatistics",
-      {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
-       {"version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
-       {"last_inference",
-        [](const Doc& doc) {
-          using std::chrono::milliseconds;
-          const auto last = doc.of.last_inference.value_or(core::WallTime());
-          return int64_t{std::chrono::duration_cast<milliseconds>(last.time_since_epoch()).count()};
-        }},
-       {"inference_count", [](const Doc& doc) { return doc.of.inference_count; }},
-       {"execution_count", [](const Doc& doc) { return doc.of.execution_count; }},
-       {"inference_stats", [](const Doc& doc) { return InferenceStatistics{doc.of}; }},
-       {"response_stats", [](const Doc&) { return std::map<std::string, std::string>(); }},
-       {"batch_stats",
-        [](const Doc& doc) {
-          std::vector<BatchStatistics> out;
-          for (const auto& [size, times] : doc.of.batches) out.push_back({size, times});
-          return out;
-        }},
-       {"memory_usage", [](const Doc&) { return std::vector<int64_t>(); }}}};
-  return kSchema;
+  return {"VersionStatistics",
+          {{"name", [](const Doc& doc) -> std::string_view { return doc.spec.name; }},
+           {"version", [](const Doc& doc) { return std::to_string(doc.spec.version); }},
+           {"last_inference",
+            [](const Doc& doc) {
+              using std::chrono::milliseconds;
+              const auto last = doc.of.last_inference.value_or(core::WallTime());
+              return int64_t{std::chrono::duration_cast<milliseconds>(last.time_since_epoch()).count()};
+            }},
+           {"inference_count", [](const Doc& doc) { return doc.of.inference_count; }},
+           {"execution_count", [](const Doc& doc) { return doc.of.execution_count; }},
+           {"inference_stats", [](const Doc& doc) { return InferenceStatistics{doc.of}; }},
+           {"response_stats", [](const Doc&) { return std::map<std::string, std::string>(); }},
+           {"batch_stats",
+            [](const Doc& doc) {
+              std::vector<BatchStatistics> out;
+              for (const auto& [size, times] : doc.of.batches) out.push_back({size, times});
+              return out;
+            }},
+           {"memory_usage", [](const Doc&) { return std::vector<int64_t>(); }}}};
 }
 
 template <>
-const Schema<StatisticsDocument>& schema() {
-  static const Schema<StatisticsDocument> kSchema{"ModelStatistics", {{"model_stats", &StatisticsDocument::models}}};
-  return kSchema;
+Schema<StatisticsDocument> make_schema() {
+  return {"ModelStatistics", {{"model_stats", &StatisticsDocument::models}}};
 }
 
 namespace {

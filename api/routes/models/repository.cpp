@@ -22,29 +22,25 @@ struct LoadRequest {
 }  // namespace
 
 template <>
-const Schema<IndexEntry>& schema() {
+Schema<IndexEntry> make_schema() {
   using Doc = IndexEntry;
-  static const Schema<Doc> kSchema{"RepositoryIndexEntry",
-                                   {{"name", &Doc::name},
-                                    {"version", &Doc::version},
-                                    {"state",
-                                     [](const Doc& doc) { return models::to_string(doc.status.state); },
-                                     {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
-                                    {"reason", [](const Doc& doc) -> std::string_view { return doc.status.reason; }}}};
-  return kSchema;
+  return {"RepositoryIndexEntry",
+          {{"name", &Doc::name},
+           {"version", &Doc::version},
+           {"state",
+            [](const Doc& doc) { return models::to_string(doc.status.state); },
+            {.words = {"LOADING", "READY", "UNAVAILABLE"}}},
+           {"reason", [](const Doc& doc) -> std::string_view { return doc.status.reason; }}}};
 }
 
 template <>
-const Schema<IndexRequest>& schema() {
-  static const Schema<IndexRequest> kSchema{"RepositoryIndexRequest", {{"ready", &IndexRequest::ready}}};
-  return kSchema;
+Schema<IndexRequest> make_schema() {
+  return {"RepositoryIndexRequest", {{"ready", &IndexRequest::ready}}};
 }
 
 template <>
-const Schema<LoadRequest>& schema() {
-  static const Schema<LoadRequest> kSchema{"RepositoryModelRequest",
-                                           {{"parameters", &LoadRequest::parameters, {.like = map_of<const Json*>}}}};
-  return kSchema;
+Schema<LoadRequest> make_schema() {
+  return {"RepositoryModelRequest", {{"parameters", &LoadRequest::parameters, {.like = map_of<const Json*>}}}};
 }
 
 namespace {

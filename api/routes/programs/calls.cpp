@@ -57,42 +57,37 @@ struct JsonCodec<PlainLeaf> {
 };
 
 template <>
-const Schema<CallQuery>& schema() {
+Schema<CallQuery> make_schema() {
   using In = CallQuery;
-  static const Schema<In> kSchema{
-      "CallQuery",
-      {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>}},
-       {"keywords", &In::keywords, {.like = map_of<const Json*>}},
-       {"static", &In::statics, {.low = 0, .high = INT32_MAX, .optional = true}},
-       {"donate", &In::donate, {.low = 0, .high = INT32_MAX, .optional = true}},
-       {"specs", &In::specs}}};
-  return kSchema;
+  return {"CallQuery",
+          {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>}},
+           {"keywords", &In::keywords, {.like = map_of<const Json*>}},
+           {"static", &In::statics, {.low = 0, .high = INT32_MAX, .optional = true}},
+           {"donate", &In::donate, {.low = 0, .high = INT32_MAX, .optional = true}},
+           {"specs", &In::specs}}};
 }
 
 template <>
-const Schema<LeafSpec>& schema() {
-  static const Schema<LeafSpec> kSchema{
-      "LeafSpec",
-      {{"pointer", [](const LeafSpec& spec) -> std::string_view { return spec.leaf.pointer; }},
-       {"value", [](const LeafSpec& spec) { return PlainLeaf{spec.leaf.value}; }}}};
-  return kSchema;
+Schema<LeafSpec> make_schema() {
+  return {"LeafSpec",
+          {{"pointer", [](const LeafSpec& spec) -> std::string_view { return spec.leaf.pointer; }},
+           {"value", [](const LeafSpec& spec) { return PlainLeaf{spec.leaf.value}; }}}};
 }
 
 template <>
-const Schema<ResolvedCall>& schema() {
+Schema<ResolvedCall> make_schema() {
   using Doc = ResolvedCall;
-  static const Schema<Doc> kSchema{"ResolvedCall",
-                                   {{"tree", &Doc::tree},
-                                    {"leaves", &Doc::leaves, {.low = 0}},
-                                    {"donated", &Doc::donated},
-                                    {"donate", &Doc::donate, {.low = 0, .high = kLargestExact - 1}},
-                                    {"specs", [](const Doc& doc) -> std::optional<std::vector<LeafSpec>> {
-                                       if (!doc.specs) return std::nullopt;
-                                       std::vector<LeafSpec> out;
-                                       for (const TreeLeaf& leaf : *doc.specs) out.push_back({leaf});
-                                       return out;
-                                     }}}};
-  return kSchema;
+  return {"ResolvedCall",
+          {{"tree", &Doc::tree},
+           {"leaves", &Doc::leaves, {.low = 0}},
+           {"donated", &Doc::donated},
+           {"donate", &Doc::donate, {.low = 0, .high = kLargestExact - 1}},
+           {"specs", [](const Doc& doc) -> std::optional<std::vector<LeafSpec>> {
+              if (!doc.specs) return std::nullopt;
+              std::vector<LeafSpec> out;
+              for (const TreeLeaf& leaf : *doc.specs) out.push_back({leaf});
+              return out;
+            }}}};
 }
 
 Schemas call_schemas() { return {&schema<CallQuery>(), &schema<ResolvedCall>()}; }

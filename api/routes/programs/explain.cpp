@@ -53,14 +53,13 @@ struct PartitionedProgram {
 }  // namespace
 
 template <>
-const Schema<PartitionedProgram>& schema() {
+Schema<PartitionedProgram> make_schema() {
   using Doc = PartitionedProgram;
-  static const Schema<Doc> kSchema{"PartitionedProgram",
-                                   {{"program", &Doc::program},
-                                    {"devices", &Doc::devices},
-                                    {"format", [](const Doc&) { return "stablehlo"; }, {.words = {"stablehlo"}}},
-                                    {"text", &Doc::text}}};
-  return kSchema;
+  return {"PartitionedProgram",
+          {{"program", &Doc::program},
+           {"devices", &Doc::devices},
+           {"format", [](const Doc&) { return "stablehlo"; }, {.words = {"stablehlo"}}},
+           {"text", &Doc::text}}};
 }
 
 Schemas explain_schemas() {

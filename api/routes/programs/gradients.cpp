@@ -33,15 +33,14 @@ std::vector<size_t> positions(const std::optional<std::vector<int64_t>>& given, 
 }  // namespace
 
 template <>
-const Schema<GradientInput>& schema() {
+Schema<GradientInput> make_schema() {
   using In = GradientInput;
-  static const Schema<In> kSchema{"GradientInput",
-                                  {{"arguments", &In::arguments, {.low = 0}},
-                                   {"results", &In::results, {.low = 0}},
-                                   {"values", &In::values},
-                                   {"cotangents", &In::cotangents},
-                                   {"name", &In::name}}};
-  return kSchema;
+  return {"GradientInput",
+          {{"arguments", &In::arguments, {.low = 0}},
+           {"results", &In::results, {.low = 0}},
+           {"values", &In::values},
+           {"cotangents", &In::cotangents},
+           {"name", &In::name}}};
 }
 
 Schemas gradient_schemas() { return {&schema<GradientInput>()}; }

@@ -18,11 +18,9 @@ struct CallbackReply {
 }  // namespace
 
 template <>
-const Schema<CallbackReply>& schema() {
-  static const Schema<CallbackReply> kSchema{
-      "CallbackReply",
-      {{"values", &CallbackReply::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
-  return kSchema;
+Schema<CallbackReply> make_schema() {
+  return {"CallbackReply",
+          {{"values", &CallbackReply::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
 }
 
 Schemas callback_schemas() {

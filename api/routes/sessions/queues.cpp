@@ -28,28 +28,23 @@ struct DroppedInfeed {
 }  // namespace
 
 template <>
-const Schema<InfeedPosition>& schema() {
-  static const Schema<InfeedPosition> kSchema{
-      "InfeedPosition", {{"queue", &InfeedPosition::queue}, {"number", &InfeedPosition::number, {.low = 1}}}};
-  return kSchema;
+Schema<InfeedPosition> make_schema() {
+  return {"InfeedPosition", {{"queue", &InfeedPosition::queue}, {"number", &InfeedPosition::number, {.low = 1}}}};
 }
 
 template <>
-const Schema<DroppedInfeed>& schema() {
-  static const Schema<DroppedInfeed> kSchema{
-      "DroppedInfeed", {{"queue", &DroppedInfeed::queue}, {"dropped", &DroppedInfeed::dropped, {.low = 0}}}};
-  return kSchema;
+Schema<DroppedInfeed> make_schema() {
+  return {"DroppedInfeed", {{"queue", &DroppedInfeed::queue}, {"dropped", &DroppedInfeed::dropped, {.low = 0}}}};
 }
 
 template <>
-const Schema<storage::InfeedQueueRow>& schema() {
+Schema<storage::InfeedQueueRow> make_schema() {
   using Row = storage::InfeedQueueRow;
-  static const Schema<Row> kSchema{"InfeedQueue",
-                                   {{"queue", &Row::queue},
-                                    {"last", &Row::last, {.low = 0}},
-                                    {"waiting", &Row::waiting, {.low = 0}},
-                                    {"bytes", &Row::bytes, {.low = 0}}}};
-  return kSchema;
+  return {"InfeedQueue",
+          {{"queue", &Row::queue},
+           {"last", &Row::last, {.low = 0}},
+           {"waiting", &Row::waiting, {.low = 0}},
+           {"bytes", &Row::bytes, {.low = 0}}}};
 }
 
 Schemas queue_schemas() {

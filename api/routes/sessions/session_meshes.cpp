@@ -23,28 +23,25 @@ struct MeshEnvironment {
 }  // namespace
 
 template <>
-const Schema<MeshToEnter>& schema() {
-  static const Schema<MeshToEnter> kSchema{"MeshChoice", {{"mesh", &MeshToEnter::mesh, {.required = true}}}};
-  return kSchema;
+Schema<MeshToEnter> make_schema() {
+  return {"MeshChoice", {{"mesh", &MeshToEnter::mesh, {.required = true}}}};
 }
 
 template <>
-const Schema<MeshEnvironment>& schema() {
+Schema<MeshEnvironment> make_schema() {
   using Doc = MeshEnvironment;
   const Rules sizes{.low = 0, .high = kLargestExact - 1};
-  static const Schema<Doc> kSchema{
-      "MeshEnvironment",
-      {{"depth", [](const Doc& doc) { return doc.stack.meshes.size(); }, {.low = 0}},
-       {"empty", [](const Doc& doc) { return doc.mesh.axes.empty(); }},
-       {"mesh",
-        [](const Doc& doc) {
-          return or_null(doc.mesh.is_empty() ? std::nullopt : std::optional(mesh::mesh_id(doc.mesh)));
-        }},
-       {"axes", [](const Doc& doc) -> std::span<const mesh::Axis> { return doc.mesh.axes; }},
-       {"shape", [](const Doc& doc) { return mesh::sizes_of(doc.mesh); }, sizes},
-       {"local_shape", [](const Doc& doc) { return mesh::sizes_of(doc.local); }, sizes},
-       {"text", [](const Doc& doc) { return fmt::format("ResourceEnv({})", mesh::to_text(doc.mesh)); }}}};
-  return kSchema;
+  return {"MeshEnvironment",
+          {{"depth", [](const Doc& doc) { return doc.stack.meshes.size(); }, {.low = 0}},
+           {"empty", [](const Doc& doc) { return doc.mesh.axes.empty(); }},
+           {"mesh",
+            [](const Doc& doc) {
+              return or_null(doc.mesh.is_empty() ? std::nullopt : std::optional(mesh::mesh_id(doc.mesh)));
+            }},
+           {"axes", [](const Doc& doc) -> std::span<const mesh::Axis> { return doc.mesh.axes; }},
+           {"shape", [](const Doc& doc) { return mesh::sizes_of(doc.mesh); }, sizes},
+           {"local_shape", [](const Doc& doc) { return mesh::sizes_of(doc.local); }, sizes},
+           {"text", [](const Doc& doc) { return fmt::format("ResourceEnv({})", mesh::to_text(doc.mesh)); }}}};
 }
 
 Schemas session_mesh_schemas() { return {&schema<MeshToEnter>(), &schema<MeshEnvironment>()}; }

@@ -27,24 +27,22 @@ struct SessionTokens {
 }  // namespace
 
 template <>
-const Schema<SessionInput>& schema() {
-  static const Schema<SessionInput> kSchema{"SessionInput",
-                                            {{"name", &SessionInput::name},
-                                             {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}},
-                                             {"effects", &SessionInput::effects, {.words = kEffectModes}}}};
-  return kSchema;
+Schema<SessionInput> make_schema() {
+  return {"SessionInput",
+          {{"name", &SessionInput::name},
+           {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}},
+           {"effects", &SessionInput::effects, {.words = kEffectModes}}}};
 }
 
 template <>
-const Schema<SessionTokens>& schema() {
-  static const Schema<SessionTokens> kSchema{"SessionTokens", {{"log", &SessionTokens::log, {.low = 0}}}};
-  return kSchema;
+Schema<SessionTokens> make_schema() {
+  return {"SessionTokens", {{"log", &SessionTokens::log, {.low = 0}}}};
 }
 
 template <>
-const Schema<storage::SessionRow>& schema() {
+Schema<storage::SessionRow> make_schema() {
   using Row = storage::SessionRow;
-  static const Schema<Row> kSchema{
+  return {
       "Session",
       {{"id", &Row::id},
        {"name", &Row::name},
@@ -57,7 +55,6 @@ const Schema<storage::SessionRow>& schema() {
        {"tokens", [](const Row& row) { return SessionTokens{row.last_sequence}; }},
        {"created", &Row::created},
        {"closed", &Row::closed}}};
-  return kSchema;
 }
 
 Schemas session_schemas() {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "service/partition/export/device_module.h"
+#include "service/partition/local_walk.h"
 #include "service/program/print.h"
 
 namespace meshd::compile {
@@ -16,14 +17,6 @@ struct Maker {
   int64_t result = 0;
 };
 
-void collect(const partition::LocalBlock& block, std::vector<Maker>& makers) {
-  for (const partition::LocalOp& op : block.ops) {
-    for (size_t i = 0; i < op.results.size(); ++i)
-      makers[static_cast<size_t>(op.results[i])] = {&op, static_cast<int64_t>(i)};
-    for (const partition::LocalBlock& inner : op.blocks) collect(inner, makers);
-  }
-}
-
 std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
                                     const std::vector<propagation::FunctionReport>& functions) {
   std::map<int32_t, std::pair<size_t, bool>> function_of_frame;  // entry, first of it
@@ -31,7 +24,10 @@ std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
     for (size_t i = 0; i < functions[f].frames.size(); ++i) function_of_frame[functions[f].frames[i]] = {f, i == 0};
   }
   std::vector<Maker> makers(local.values.size());
-  collect(local.body, makers);
+  partition::walk(local.body, [&](const partition::LocalOp& op) {
+    for (size_t i = 0; i < op.results.size(); ++i)
+      makers[static_cast<size_t>(op.results[i])] = {&op, static_cast<int64_t>(i)};
+  });
   std::map<partition::LocalId, int64_t> arguments;
   for (const partition::LocalParameter& argument : local.arguments) arguments[argument.value] = argument.position;
 

@@ -284,7 +284,6 @@ class Planner {
       slot.storage = Storage::kArgument;
       // More live ranges than the argument's own: steps write there; exchanged: it gets the other slot's bytes.
       slot.is_writable = shared.is_writable && (shared.lives.size() > 1 || !shared.exchanged.empty());
-      if (slot.is_writable) out_.written_arguments.push_back(shared.argument);
     } else if (shared.leaves) {
       slot.storage = Storage::kOwn;
     }

@@ -37,8 +37,7 @@ struct BufferAssignment {
   std::vector<SlotId> slot_of;       ///< by value that is a root; -1: not stored
   std::vector<std::byte> constants;  ///< from offset 0; the plan aligns them
   int64_t arena_bytes = 0;
-  int64_t device_arena_bytes = 0;          ///< one shard of each arena slot, the most that are live at once
-  std::vector<int64_t> written_arguments;  ///< donated arguments that steps write
+  int64_t device_arena_bytes = 0;  ///< one shard of each arena slot, the most that are live at once
 };
 
 /// Assigns every stored value a slot and marks carried values that are written in place. `donated`: by argument.

@@ -52,7 +52,7 @@ CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_
 }
 
 CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op) {
-  const LocalView local(builder, op);
+  const LocalView local(*builder.program, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::GroupKernel>(&body);
   if (kernel == nullptr) ir::fail("unsupported_op", op.location, "'" + op.name + "' is no collective");

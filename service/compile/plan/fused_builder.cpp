@@ -254,7 +254,7 @@ BuilderStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
         member_registers_.push_back(emit_mask(*node, masks_.at(node)));
         continue;
       }
-      const LocalView local(builder_, *node->op);
+      const LocalView local(*builder_.program, *node->op);
       std::vector<uint16_t> operands;
       for (const LocalId id : node->op->operands) operands.push_back(reg(sources_.at(id)));
       const ops::Body body = ops::body_of(*node->op->def, local.view);

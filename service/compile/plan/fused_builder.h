@@ -19,7 +19,7 @@ enum class NodeKind : uint8_t {
   kPoint,  ///< computes lane by lane
   kRead,   ///< an indexing map of its operand
   kIota,
-  kReduce,  ///< reduces a chain
+  kReduce,  ///< reduces a fusion
 };
 
 struct Node {
@@ -28,7 +28,7 @@ struct Node {
   ops::IndexingMap read;      ///< kRead
   int64_t iota_dim = 0;       ///< kIota
   std::vector<int64_t> dims;  ///< kReduce
-  int32_t group = -1;         ///< kPoint: which chain
+  int32_t group = -1;         ///< kPoint: which fusion
 };
 
 /// Which node of the block defines a value; -1: none (argument, constant, defined outside).
@@ -46,7 +46,7 @@ class FusedBuilder {
   /// Adds a pointwise op; operands that were added before are lanes, others are read from memory, generated or
   /// constant.
   void add(const Node& node);
-  /// Ends the chain with a reduction; its operands are lanes or read.
+  /// Ends the fusion with a reduction; its operands are lanes or read.
   void reduce(const Node& node);
   /// Reads a value that is not computed here (an iota or a constant that no op fuses with).
   void give(LocalId id);

@@ -6,12 +6,13 @@
 // A member of a fusion is read only by members and by what has a greater rank.
 //
 // 1. Classify ops: pointwise; read through an indexing map (movement ops); iota; reduction; other, a step of its own.
-// 2. Join, in program order: each pointwise op starts a fusion and merges with those of its operands, except when
+// 2. Loop fusion, in program order: each pointwise op starts a fusion and merges with those of its operands, except
+// when
 //    a. local dims, shard table or sub-axes of dims differ (another iteration space);
 //    b. it would have more than 64 ops, or read more than 24 values;
 //    c. it would read a value of its own through an indexing map, which has to be stored first;
 //    d. a reader outside has no greater rank than the merged fusion: one would wait for the other.
-// 3. Absorb: a reduction takes those pointwise producers whose readers are all its own (input fusion).
+// 3. Reduction fusion: a reduction takes those pointwise producers whose readers are all its own (XLA's input fusion).
 // 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read. A
 //    movement op that has no reader from memory leaves no step; one that keeps the bytes in order becomes an alias.
 // 5. Order: as the text, by the last op of each step; earlier where another step needs its result (topological order).
@@ -21,7 +22,7 @@
 //   1 (1,0)   d = dot_general p, w
 //   2 (1,1)   q = tanh d
 //   3 (1,1)   r = multiply q, p
-// 3 joins 2. They do not join 0: op 1 reads p, and its rank (1,0) is not greater than (1,1).
+// 3 is fused with 2. They are not fused with 0: op 1 reads p, and its rank (1,0) is not greater than (1,1).
 // Out: three steps: add (p is stored), dot_general, "fused tanh multiply (2 ops)".
 #include <algorithm>
 #include <set>
@@ -46,7 +47,7 @@ struct Rank {
   [[nodiscard]] Rank next() const { return {op, depth + 1}; }
 };
 
-struct Chain {
+struct Fusion {
   std::vector<int32_t> members;  // nodes, ascending
   Rank rank;
   bool is_gone = false;
@@ -67,7 +68,7 @@ class BlockFuser {
       for (const LocalId id : op->results) producers_[static_cast<size_t>(id)] = number;
       for (const LocalId id : op->operands) users_[static_cast<size_t>(id)].push_back(number);
       for (const partition::LocalBlock& block : op->blocks) {
-        for_each_use(block, [&](LocalId id) { users_[static_cast<size_t>(id)].push_back(number); });
+        partition::for_each_use(block, [&](LocalId id) { users_[static_cast<size_t>(id)].push_back(number); });
       }
     }
     for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
@@ -82,8 +83,8 @@ class BlockFuser {
 
   std::vector<BuilderStep> run() {
     for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
-      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kPoint) join(n);
-      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kReduce) absorb(n);
+      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kPoint) fuse_loop(n);
+      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kReduce) fuse_reduction(n);
     }
     build();
     return order();
@@ -104,7 +105,7 @@ class BlockFuser {
       }
       return node;
     }
-    const LocalView local(builder_, op);
+    const LocalView local(*builder_.program, op);
     const ops::Body body = ops::body_of(*op.def, local.view);
     if (std::holds_alternative<ops::ScalarMath>(body)) {
       node.kind = NodeKind::kPoint;
@@ -121,7 +122,7 @@ class BlockFuser {
   }
 
   Node reduction(const LocalOp& op, Node node) {
-    const LocalView local(builder_, op);
+    const LocalView local(*builder_.program, op);
     node.kind = NodeKind::kReduce;
     node.dims = op.def->fuse.reduce_dims(local.view);
     return node;
@@ -148,7 +149,7 @@ class BlockFuser {
       }
       const int32_t n = producer(id);
       if (node(n).kind == NodeKind::kPoint) {
-        if (node(n).group >= 0) return chains_[static_cast<size_t>(node(n).group)].rank.next();
+        if (node(n).group >= 0) return fusions_[static_cast<size_t>(node(n).group)].rank.next();
         return Rank{n, 0}.next();
       }
       if (node(n).kind == NodeKind::kIota) return {};
@@ -177,15 +178,15 @@ class BlockFuser {
 
   Rank node_rank(int32_t n) {
     const int32_t group = node(n).group;
-    return group >= 0 ? chains_[static_cast<size_t>(group)].rank : Rank{n, 0};
+    return group >= 0 ? fusions_[static_cast<size_t>(group)].rank : Rank{n, 0};
   }
 
-  void join(int32_t n) {
-    Chain made;
+  void fuse_loop(int32_t n) {
+    Fusion made;
     made.members = {n};
     for (const LocalId id : node(n).op->operands) made.rank = std::max(made.rank, rank_of(id));
-    const auto number = static_cast<int32_t>(chains_.size());
-    chains_.push_back(std::move(made));
+    const auto number = static_cast<int32_t>(fusions_.size());
+    fusions_.push_back(std::move(made));
     node(n).group = number;
     if (!fuse_) return;
     for (const LocalId id : node(n).op->operands) {
@@ -196,34 +197,34 @@ class BlockFuser {
     }
   }
 
-  // Step 2. Merges fusion `a` into `b` if no step outside has to run between them; `now` is the op that joins.
+  // Step 2. Merges fusion `a` into `b` if no step outside has to run between them; `now` is the op that is added.
   void merge(int32_t a, int32_t b, int32_t now) {
-    const std::vector<int32_t>& left = chains_[static_cast<size_t>(a)].members;
-    const std::vector<int32_t>& right = chains_[static_cast<size_t>(b)].members;
+    const std::vector<int32_t>& left = fusions_[static_cast<size_t>(a)].members;
+    const std::vector<int32_t>& right = fusions_[static_cast<size_t>(b)].members;
     if (left.size() + right.size() > kMostMembers) return;
-    Chain joint;
-    std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(joint.members));
+    Fusion merged;
+    std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(merged.members));
     const auto inside = [&](int32_t n) { return node(n).group == a || node(n).group == b; };
     std::set<LocalId> reads;
-    for (const int32_t member : joint.members) {
+    for (const int32_t member : merged.members) {
       for (const LocalId id : node(member).op->operands) {
         if (producer(id) >= 0 && inside(producer(id))) continue;
         if (splat_of(builder_, builder_.memory_of(id)) != nullptr) continue;
         reads.insert(id);
         // A value of the fusion that is read through an indexing map has to be stored first.
         if (comes_from(id, inside)) return;
-        joint.rank = std::max(joint.rank, rank_of(id));
+        merged.rank = std::max(merged.rank, rank_of(id));
       }
     }
     if (reads.size() > kMostReads) return;
     std::vector<int32_t> outside;
-    for (const int32_t member : joint.members) readers(result(member), now, outside);
+    for (const int32_t member : merged.members) readers(result(member), now, outside);
     for (const int32_t reader : outside) {
-      if (!inside(reader) && node_rank(reader) <= joint.rank) return;
+      if (!inside(reader) && node_rank(reader) <= merged.rank) return;
     }
     for (const int32_t member : left) node(member).group = b;
-    chains_[static_cast<size_t>(a)].is_gone = true;
-    chains_[static_cast<size_t>(b)] = std::move(joint);
+    fusions_[static_cast<size_t>(a)].is_gone = true;
+    fusions_[static_cast<size_t>(b)] = std::move(merged);
   }
 
   template <typename Inside>
@@ -242,7 +243,7 @@ class BlockFuser {
   }
 
   // Step 3. A reduction computes the pointwise values that only it reads.
-  void absorb(int32_t n) {
+  void fuse_reduction(int32_t n) {
     if (!fuse_) return;
     const LocalOp& op = *node(n).op;
     const LocalId space = op.operands[0];
@@ -273,9 +274,9 @@ class BlockFuser {
     }
     std::sort(taken.begin(), taken.end());
     for (const int32_t member : taken) {
-      std::vector<int32_t>& members = chains_[static_cast<size_t>(node(member).group)].members;
+      std::vector<int32_t>& members = fusions_[static_cast<size_t>(node(member).group)].members;
       members.erase(std::remove(members.begin(), members.end(), member), members.end());
-      if (members.empty()) chains_[static_cast<size_t>(node(member).group)].is_gone = true;
+      if (members.empty()) fusions_[static_cast<size_t>(node(member).group)].is_gone = true;
       node(member).group = -1;
     }
     taken_[n] = std::move(taken);
@@ -283,21 +284,21 @@ class BlockFuser {
 
   // Step 4. From the last to the first: which values of a step are stored depends on the steps behind it.
   void build() {
-    std::vector<std::pair<Rank, int32_t>> units;  // chains as n >= 0, ops as ~n
+    std::vector<std::pair<Rank, int32_t>> units;  // fusions as n >= 0, ops as ~n
     for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
-      const bool absorbed = node(n).kind == NodeKind::kPoint;
+      const bool is_fused = node(n).kind == NodeKind::kPoint;
       const bool lazy = node(n).kind == NodeKind::kRead || node(n).kind == NodeKind::kIota;
-      if (absorbed) continue;
+      if (is_fused) continue;
       units.emplace_back(lazy ? rank_of(result(n)) : Rank{n, 0}, ~n);
     }
-    for (size_t c = 0; c < chains_.size(); ++c) {
-      if (!chains_[c].is_gone) units.emplace_back(chains_[c].rank, static_cast<int32_t>(c));
+    for (size_t c = 0; c < fusions_.size(); ++c) {
+      if (!fusions_[c].is_gone) units.emplace_back(fusions_[c].rank, static_cast<int32_t>(c));
     }
     // A movement op sorts before the fusions of its rank, which read it: it is built after them.
     std::stable_sort(units.begin(), units.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
       if (unit->second >= 0) {
-        build_chain(unit->second);
+        build_fusion(unit->second);
       } else {
         build_op(~unit->second);
       }
@@ -314,17 +315,17 @@ class BlockFuser {
     }
   }
 
-  void build_chain(int32_t c) {
-    const Chain& chain = chains_[static_cast<size_t>(c)];
+  void build_fusion(int32_t c) {
+    const Fusion& fusion = fusions_[static_cast<size_t>(c)];
     std::vector<LocalId> outputs;
-    for (const int32_t member : chain.members) {
+    for (const int32_t member : fusion.members) {
       if (stored_[static_cast<size_t>(result(member))] != 0) outputs.push_back(result(member));
     }
     if (outputs.empty()) return;
     FusedBuilder fused(builder_, nodes_, producers_, outputs[0]);
-    for (const int32_t member : chain.members) fused.add(node(member));
+    for (const int32_t member : fusion.members) fused.add(node(member));
     need(fused.operands());
-    made_.push_back({fused.finish(outputs), chain.members.back()});
+    made_.push_back({fused.finish(outputs), fusion.members.back()});
     need(made_.back().step.operands);
   }
 
@@ -452,7 +453,7 @@ class BlockFuser {
   std::vector<std::vector<int32_t>> users_;
   std::vector<char> is_live_;
   std::vector<char> stored_;
-  std::vector<Chain> chains_;
+  std::vector<Fusion> fusions_;
   std::map<int32_t, std::vector<int32_t>> taken_;
   std::map<LocalId, std::vector<LocalId>> aliases_;
   std::map<LocalId, BuilderStep> fills_;

@@ -241,8 +241,6 @@ struct PlanMemory {
   int64_t device_arena = 0;
   int64_t device_own = 0;
   int64_t device_constants = 0;
-  /// What a run allocates itself.
-  [[nodiscard]] int64_t run_bytes() const { return arena + own + scratch; }
 };
 
 /// What all plans of a server have in common. Passes that are off change times and, but for what is said at one of
@@ -352,7 +350,7 @@ struct Plan {
 
 using PlanRef = std::shared_ptr<const Plan>;
 
-/// Eliminates dead code, fuses, assigns buffers, prepares kernels. Throws unsupported_dtype, unsupported_op with
+/// Rewrites products, fuses, assigns buffers, prepares kernels. Throws unsupported_dtype, unsupported_op with
 /// line and name where a kernel is missing.
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options = {});
 

@@ -15,51 +15,14 @@ using partition::LocalBlock;
 using partition::LocalKind;
 using partition::LocalProgram;
 
-// Which ops are needed: their results are read, or they do something that is seen outside.
-class Needed {
- public:
-  explicit Needed(const LocalProgram& program) : used_(program.values.size(), 0) { block(program.body); }
-
-  bool operator()(const LocalOp& op) const {
-    if (has_effect(op)) return true;
-    return std::any_of(op.results.begin(), op.results.end(),
-                       [&](LocalId id) { return used_[static_cast<size_t>(id)] != 0; });
-  }
-
- private:
-  static bool has_effect(const LocalOp& op) {
-    if (op.kind == LocalKind::kEffect) return op.effect.has_side_effect;
-    if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->has_effect) return true;
-    return std::any_of(op.blocks.begin(), op.blocks.end(), [](const LocalBlock& inner) {
-      return std::any_of(inner.ops.begin(), inner.ops.end(), [](const LocalOp& in) { return has_effect(in); });
-    });
-  }
-
-  void use(const std::vector<LocalId>& ids) {
-    for (const LocalId id : ids) used_[static_cast<size_t>(id)] = 1;
-  }
-
-  void block(const LocalBlock& body) {
-    use(body.results);
-    for (auto op = body.ops.rbegin(); op != body.ops.rend(); ++op) {
-      if (!(*this)(*op)) continue;
-      use(op->operands);
-      for (const LocalBlock& inner : op->blocks) block(inner);
-    }
-  }
-
-  std::vector<char> used_;
-};
-
 class BlockBuilder {
  public:
-  BlockBuilder(PlanBuilder& builder, const PlanOptions& options)
-      : builder_(builder), needed_(*builder.program), options_(options) {}
+  BlockBuilder(PlanBuilder& builder, const PlanOptions& options) : builder_(builder), options_(options) {}
 
   BuilderBlock block(const LocalBlock& local, const std::vector<LocalId>& results) {
     std::vector<const LocalOp*> ops;
     for (const LocalOp& op : local.ops) {
-      if (needed_(op) && !name_only(op)) ops.push_back(&op);
+      if (!name_only(op)) ops.push_back(&op);
     }
     BuilderBlock out;
     out.results = results;
@@ -136,18 +99,9 @@ class BlockBuilder {
   std::vector<LocalId> live_out(const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& results) {
     std::vector<LocalId> out = results;
     for (const LocalOp* op : ops) {
-      for (const LocalBlock& inner : op->blocks) collect_uses(inner, out);
+      for (const LocalBlock& inner : op->blocks) partition::for_each_use(inner, [&](LocalId id) { out.push_back(id); });
     }
     return out;
-  }
-
-  void collect_uses(const LocalBlock& body, std::vector<LocalId>& out) {
-    out.insert(out.end(), body.results.begin(), body.results.end());
-    for (const LocalOp& op : body.ops) {
-      if (!needed_(op)) continue;
-      out.insert(out.end(), op.operands.begin(), op.operands.end());
-      for (const LocalBlock& inner : op.blocks) collect_uses(inner, out);
-    }
   }
 
   void loop(BuilderStep step, BuilderBlock& out) {
@@ -184,7 +138,6 @@ class BlockBuilder {
     for (const size_t i : carried) {
       BuilderStep::Carry carry;
       carry.variable = builder_.value(op.results[i]).alias_of;
-      carry.body_argument = body.arguments[i];
       carry.body_result = body.results[i];
       carry.back = builder_.add_like(carry.variable, "next " + op.name);
       step.blocks.back().steps.push_back(make_copy(builder_, carry.body_result, carry.back));
@@ -225,16 +178,15 @@ class BlockBuilder {
   }
 
   PlanBuilder& builder_;
-  Needed needed_;
   const PlanOptions& options_;
 };
 
 }  // namespace
 
-LocalView::LocalView(const PlanBuilder& builder, const LocalOp& op)
-    : operands(builder.program->local_types(op.operands)),
-      results(builder.program->local_types(op.results)),
-      view{operands, results, &op.attributes, op.regions, builder.program->function.get(), &op.location} {}
+LocalView::LocalView(const partition::LocalProgram& program, const LocalOp& op)
+    : operands(program.local_types(op.operands)),
+      results(program.local_types(op.results)),
+      view{operands, results, &op.attributes, op.regions, program.function.get(), &op.location} {}
 
 LocalId PlanBuilder::add_like(LocalId like, const std::string& name) {
   BuilderValue made = value(like);

@@ -2,7 +2,7 @@
 // The passes over it, in order, and the file of each:
 //
 // 1. divergence         values assigned under divergent control flow vary at least as the condition does
-// 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
+// 2. plan_builder       makes blocks with carried variables and copies of control flow
 // 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each;
 //    producer_fusion    and gathers and products with the reduction that alone reads them;
 //    row_fusion         fuses such loops over the same rows into steps that pass over the rows once
@@ -34,6 +34,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/compile/plan/tables.h"
 #include "service/ops/kernel_interface.h"
+#include "service/partition/local_walk.h"
 
 namespace meshd::compile {
 
@@ -71,7 +72,6 @@ struct BuilderStep {
   /// each iteration.
   struct Carry {
     LocalId variable = -1;
-    LocalId body_argument = -1;
     LocalId body_result = -1;
     LocalId back = -1;
     bool in_place = false;  ///< buffer assignment: body_result is written into `variable`, no exchange
@@ -95,19 +95,11 @@ void add_lines(BuilderStep& step, const std::vector<int32_t>& lines);
 
 /// What a step reads, `f(id)` each: control flow reads what its blocks read of values around it, too.
 template <typename F>
-void for_each_use(const partition::LocalBlock& block, const F& f) {
-  for (const LocalId id : block.results) f(id);
-  for (const LocalOp& op : block.ops) {
-    for (const LocalId id : op.operands) f(id);
-    for (const partition::LocalBlock& inner : op.blocks) for_each_use(inner, f);
-  }
-}
-template <typename F>
 void for_each_operand(const BuilderStep& step, const F& f) {
   for (const LocalId id : step.operands) f(id);
   if (step.op == nullptr || step.op->blocks.empty()) return;
   for (const LocalId id : step.op->operands) f(id);
-  for (const partition::LocalBlock& block : step.op->blocks) for_each_use(block, f);
+  for (const partition::LocalBlock& block : step.op->blocks) partition::for_each_use(block, f);
 }
 
 struct BuilderBlock {
@@ -142,12 +134,12 @@ struct PlanBuilder {
 /// does what its blocks assign.
 std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
 
-/// Passes 2 and 3: dead code eliminated, blocks fused.
+/// Passes 2 and 3, over a program without dead ops (partition/dead_ops.h).
 PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOptions& options);
 
-/// Fuses and orders the ops of one block. `ops` are the live ones; `live_out`: values that must be in memory for the
-/// block's results and the blocks inside it. Steps of control flow and effects are returned empty; build_steps() fills
-/// them.
+/// Fuses and orders the ops of one block. `ops` are those that become steps; `live_out`: values that must be in memory
+/// for the block's results and the blocks inside it. Steps of control flow and effects are returned empty;
+/// build_steps() fills them.
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                     const std::vector<LocalId>& live_out, bool fuse);
 
@@ -177,7 +169,7 @@ struct LocalView {
   std::vector<ir::Type> operands;
   std::vector<ir::Type> results;
   ops::OpView view;
-  LocalView(const PlanBuilder& builder, const LocalOp& op);
+  LocalView(const partition::LocalProgram& program, const LocalOp& op);
   LocalView(const LocalView&) = delete;
   LocalView& operator=(const LocalView&) = delete;
 };

@@ -40,8 +40,8 @@ bool fuse_reduction(const PlanBuilder& builder, const BuilderStep& producer, Bui
   const auto reduced = producer.op->def->fuse.reduced;
   if (reduced == nullptr || !is_single_op(reduction) || reduction.op->def->fuse.reduce_dims == nullptr) return false;
   if (reduction.operands.size() != 2 || producer.table != reduction.table) return false;
-  const LocalView first(builder, *producer.op);
-  const LocalView second(builder, *reduction.op);
+  const LocalView first(*builder.program, *producer.op);
+  const LocalView second(*builder.program, *reduction.op);
   std::optional<ops::PreparedKernel> kernel = reduced(first.view, second.view);
   if (!kernel) return false;
   std::vector<LocalId> operands = producer.operands;
@@ -70,7 +70,7 @@ bool fuse_sum(const PlanBuilder& builder, const BuilderStep& producer, BuilderSt
   const auto is_here = [&](LocalId id) { return builder.value(id).type.layout.view == number; };
   if (std::none_of(producer.operands.begin(), producer.operands.end(), varies)) return false;
   if (!std::all_of(producer.operands.begin(), producer.operands.end(), is_here)) return false;
-  const LocalView view(builder, *producer.op);
+  const LocalView view(*builder.program, *producer.op);
   std::optional<ops::PreparedKernel> kernel = summed(view.view, builder.tables.view(number).distinct_count(reduced));
   if (!kernel) return false;
   sum.operands = producer.operands;

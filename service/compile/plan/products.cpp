@@ -21,6 +21,7 @@
 
 #include "service/compile/plan/plan_builder.h"
 #include "service/core/checked_math.h"
+#include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
 namespace {
@@ -37,13 +38,6 @@ bool is_transpose(const LocalOp& op) {
   return op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.is_transpose;
 }
 
-bool any_op(const LocalBlock& block, const auto& found) {
-  return std::any_of(block.ops.begin(), block.ops.end(), [&](const LocalOp& op) {
-    return found(op) || std::any_of(op.blocks.begin(), op.blocks.end(),
-                                    [&](const LocalBlock& inner) { return any_op(inner, found); });
-  });
-}
-
 class ProductRewriter {
  public:
   ProductRewriter(LocalProgram& program, const PlanSettings& settings)
@@ -52,7 +46,7 @@ class ProductRewriter {
   bool run() {
     if (settings_.hoist_products) hoist_in(program_.body);
     if (settings_.fold_transposes) {
-      for_each_use(program_.body, [&](LocalId id) { ++reads_[static_cast<size_t>(id)]; });
+      partition::for_each_use(program_.body, [&](LocalId id) { ++reads_[static_cast<size_t>(id)]; });
       fold_in(program_.body);
     }
     return has_changed_;
@@ -87,11 +81,9 @@ class ProductRewriter {
         const LocalOp& transpose = found->second;
         LocalOp made = op;
         made.operands[operand] = transpose.operands[0];
-        const std::vector<ir::Type> operands = program_.local_types(made.operands);
-        const std::vector<ir::Type> results = program_.local_types(op.results);
-        const ops::OpView view{operands, results, &op.attributes, {}, program_.function.get(), &op.location};
+        const LocalView local(program_, made);
         std::optional<ir::AttributeList> attributes =
-            op.def->fuse.of_transposed(view, operand, ir::ints(transpose.attributes, "permutation"));
+            op.def->fuse.of_transposed(local.view, operand, ir::ints(transpose.attributes, "permutation"));
         if (!attributes) break;
         --reads_[static_cast<size_t>(op.operands[operand])];
         ++reads_[static_cast<size_t>(transpose.operands[0])];
@@ -106,11 +98,9 @@ class ProductRewriter {
     const auto found = definitions_.products.find(transpose.operands[0]);
     if (found == definitions_.products.end() || reads_[static_cast<size_t>(transpose.operands[0])] != 1) return;
     const LocalOp& product = found->second;
-    const std::vector<ir::Type> operands = program_.local_types(product.operands);
-    const std::vector<ir::Type> results = program_.local_types(product.results);
-    const ops::OpView view{operands, results, &product.attributes, {}, program_.function.get(), &product.location};
+    const LocalView local(program_, product);
     std::optional<ir::AttributeList> attributes =
-        product.def->fuse.as_transposed(view, ir::ints(transpose.attributes, "permutation"));
+        product.def->fuse.as_transposed(local.view, ir::ints(transpose.attributes, "permutation"));
     if (!attributes) return;
     LocalOp made = product;
     std::swap(made.operands[0], made.operands[1]);
@@ -208,19 +198,9 @@ class ProductRewriter {
   bool is_pure(const LocalOp& op) const {
     if (op.kind == LocalKind::kConstant) return true;
     if (op.kind != LocalKind::kOp || op.def == nullptr || !op.blocks.empty()) return false;
-    const LocalOpTypes types(program_, op);
-    return !op.def->is_random && !op.def->result_is_operand && !ops::has_effect(*op.def, types.view);
+    const LocalView local(program_, op);
+    return !op.def->is_random && !op.def->result_is_operand && !ops::has_effect(*op.def, local.view);
   }
-
-  struct LocalOpTypes {
-    std::vector<ir::Type> operands;
-    std::vector<ir::Type> results;
-    ops::OpView view;
-    LocalOpTypes(const LocalProgram& program, const LocalOp& op)
-        : operands(program.local_types(op.operands)),
-          results(program.local_types(op.results)),
-          view{operands, results, &op.attributes, op.regions, program.function.get(), &op.location} {}
-  };
 
   bool is_worth_keeping(const LocalOp& op) const {
     int64_t read = 0;
@@ -240,12 +220,14 @@ class ProductRewriter {
 
 std::optional<LocalProgram> rewrite_products(const LocalProgram& program, const PlanSettings& settings) {
   // Most programs are not copied.
-  const bool has_transposes = settings.fold_transposes && any_op(program.body, is_transpose);
-  const bool has_loops =
-      settings.hoist_products && any_op(program.body, [](const LocalOp& op) { return op.kind == LocalKind::kWhile; });
-  if ((!has_transposes && !has_loops) || !any_op(program.body, is_product)) return std::nullopt;
+  const bool has_transposes = settings.fold_transposes && partition::any_op(program.body, is_transpose);
+  const bool has_loops = settings.hoist_products && partition::any_op(program.body, [](const LocalOp& op) {
+                           return op.kind == LocalKind::kWhile;
+                         });
+  if ((!has_transposes && !has_loops) || !partition::any_op(program.body, is_product)) return std::nullopt;
   LocalProgram out = program;
   if (!ProductRewriter(out, settings).run()) return std::nullopt;
+  partition::drop_dead_ops(out);
   return out;
 }
 

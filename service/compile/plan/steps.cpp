@@ -10,7 +10,7 @@ using partition::LocalKind;
 
 void prepare_kernel(const PlanBuilder& builder, const LocalOp& op, BuilderStep& step) {
   if (op.def == nullptr) throw core::Error("internal", "an op without a row");
-  const LocalView local(builder, op);
+  const LocalView local(*builder.program, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::LocalKernel>(&body);
   if (kernel == nullptr || kernel->prepare == nullptr) {

@@ -225,9 +225,9 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   run.lowered = job->lowered;
   run.devices = job->assignment.devices;
   std::optional<arrays::LentMemory> lent;
-  run.bind = [&](core::Checkpoint& checkpoint) {
+  run.bind = [&](core::Checkpoint& checkpoint, int64_t planned_bytes) {
     std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);
-    lent.emplace(arrays_, device::planned_bytes(*job->lowered->plan, engine_.options(), job->assignment.devices));
+    lent.emplace(arrays_, planned_bytes);
     return bound;
   };
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);

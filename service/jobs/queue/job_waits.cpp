@@ -15,6 +15,12 @@ constexpr std::chrono::seconds kLastStep{1};
 
 }  // namespace
 
+core::Error session_halted(const std::string& session) {
+  return {"session_halted", fmt::format("session '{}' is halted: a job has failed; resume it, or queue this job with "
+                                        "\"Prefer: respond-async\"",
+                                        session)};
+}
+
 std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waiter) const {
   {
     const std::lock_guard held(job.mutex);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "service/core/error.h"
 
@@ -56,11 +57,7 @@ class QueuePlaces {
   [[nodiscard]] const QueueLimits& limits() const { return limits_; }
 
  private:
-  static core::Error full(const std::string& whose, int64_t count, int64_t limit) {
-    return core::Error("queue_full",
-                       std::to_string(count) + " " + whose + " wait already; at most " + std::to_string(limit) + " may")
-        .with_retry_after(1);
-  }
+  static core::Error full(std::string_view whose, int64_t count, int64_t limit);
 
   const QueueLimits limits_;
   int64_t all_ = 0;

@@ -1,10 +1,13 @@
 #include "service/kernels/elementwise/scalar_op.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstring>
-#include <string>
+#include <type_traits>
 
 #include "service/core/error.h"
+#include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/narrow_lanes.h"
 #include "service/kernels/elementwise/scalar/scalar_table.h"
 
@@ -47,11 +50,6 @@ void copy_elements(const std::byte* const* operands, std::byte* result, int64_t 
   if (count > 0)
     std::memmove(result, operands[0], static_cast<size_t>(count) * Bytes);  // of nothing there may be no memory
 }
-
-struct Element16 {
-  uint64_t low;
-  uint64_t high;
-};
 
 template <class T>
 struct Select {
@@ -97,7 +95,7 @@ ScalarOp scalar_op(std::string_view name) {
   for (size_t i = 0; i < kFacts.size(); ++i) {
     if (kFacts[i].name == name) return static_cast<ScalarOp>(i);
   }
-  throw core::Error("internal", "there is no scalar operation '" + std::string(name) + "'");
+  throw core::Error("internal", fmt::format("there is no scalar operation '{}'", name));
 }
 
 size_t scalar_op_count() { return kFacts.size(); }
@@ -129,37 +127,21 @@ DType result_dtype(ScalarOp op, DType in) {
 }
 
 ScalarKernel find_copy_kernel(int64_t element_bytes) {
-  switch (element_bytes) {
-    case 1:
-      return copy_elements<1>;
-    case 2:
-      return copy_elements<2>;
-    case 4:
-      return copy_elements<4>;
-    case 8:
-      return copy_elements<8>;
-    case 16:
-      return copy_elements<16>;
-    default:
-      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
-  }
+  ScalarKernel out = nullptr;
+  with_element(element_bytes, [&](auto element) { out = copy_elements<sizeof(element)>; });
+  return out;
 }
 
 ScalarKernel find_select_kernel(int64_t element_bytes) {
-  switch (element_bytes) {
-    case 1:
-      return vector_kernel<Select<uint8_t>, uint8_t, uint8_t, uint8_t, uint8_t>();
-    case 2:
-      return vector_kernel<Select<uint16_t>, uint16_t, uint8_t, uint16_t, uint16_t>();
-    case 4:
-      return vector_kernel<Select<uint32_t>, uint32_t, uint8_t, uint32_t, uint32_t>();
-    case 8:
-      return vector_kernel<Select<uint64_t>, uint64_t, uint8_t, uint64_t, uint64_t>();
-    case 16:
-      return call_kernel<Select<Element16>, Element16, uint8_t, Element16, Element16>();
-    default:
-      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
-  }
+  ScalarKernel out = nullptr;
+  with_element(element_bytes, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, Element16>) {
+      out = call_kernel<Select<T>, T, uint8_t, T, T>();
+    } else {
+      out = vector_kernel<Select<T>, T, uint8_t, T, T>();
+    }
+  });
+  return out;
 }
 
 ScalarKernel find_scalar_kernel(ScalarOp op, DType in, DType out) {

@@ -1,8 +1,9 @@
 #include "service/kernels/fold/batch_norm.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -21,8 +22,7 @@ BatchNorm::BatchNorm(BatchNormKind kind, const Sizes& sizes, double epsilon, ten
   widen_ = find_scalar_kernel(ScalarOp::kConvert, dtype, tensor::DType::kFloat64);
   narrow_ = find_scalar_kernel(ScalarOp::kConvert, tensor::DType::kFloat64, dtype);
   if (widen_ == nullptr || narrow_ == nullptr || !tensor::is_float(dtype)) {
-    throw core::Error("unsupported_dtype",
-                      "normalisation of '" + std::string(tensor::name(dtype)) + "' is not supported");
+    throw core::Error("unsupported_dtype", fmt::format("normalisation of '{}' is not supported", tensor::name(dtype)));
   }
   block_ = std::min(kBlock, std::max<int64_t>(1, sizes.features));
   // Whole features where they are short, parts of one feature where they are long.

@@ -1,9 +1,10 @@
 #include "service/kernels/fold/monoid.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "service/core/error.h"
@@ -39,8 +40,8 @@ Monoid::Monoid(TileProgram body, std::vector<DType> elements)
     const bool same = elements_[k] == sums_[k];
     ScalarKernel kernel = same ? nullptr : find_scalar_kernel(ScalarOp::kConvert, elements_[k], sums_[k]);
     if (!same && kernel == nullptr && !fold_) {
-      throw core::Error("unsupported_dtype", "a window's values of type '" + std::string(tensor::name(elements_[k])) +
-                                                 "' cannot become '" + std::string(tensor::name(sums_[k])) + "'");
+      throw core::Error("unsupported_dtype", fmt::format("a window's values of type '{}' cannot become '{}'",
+                                                         tensor::name(elements_[k]), tensor::name(sums_[k])));
     }
     load_.push_back(kernel);
     elements_are_sums_ = elements_are_sums_ && same;

@@ -27,7 +27,7 @@ struct FusedInput {
   int iota_dim = 0;
 };
 
-/// A reduction behind the chain: output register k of the program is combined along `dims` of the iteration space with
+/// A reduction behind the loop: output register k of the program is combined along `dims` of the iteration space with
 /// `reducer` (inputs: accumulators then values; outputs: new accumulators). Results have the remaining dims.
 struct FusedReduce {
   std::vector<int> dims;

@@ -17,7 +17,7 @@ constexpr int64_t kWorkItemElements = 16 * 1024;
 constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
 constexpr int64_t kColumnWorkItems = 8;
-/// A chain without instructions only reads: tiles need no room for registers.
+/// A loop without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
 /// Fewer lanes than these are folded within tiles.

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
 
-#include "service/core/error.h"
+#include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {
-
-struct Element16 {
-  uint64_t low;
-  uint64_t high;
-};
 
 /// The phase of a register that holds one element on all lanes.
 constexpr int64_t kOneElement = -1;
@@ -47,25 +41,6 @@ void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* t
     for (int64_t i = 0; i < repeat; ++i) *target++ = *source;
   }
   while (target < end) *target++ = *source;
-}
-
-/// Calls run with a value of the unsigned type that has so many bytes.
-template <class Run>
-void with_element(int64_t element_bytes, const Run& run) {
-  switch (element_bytes) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    case 8:
-      return run(uint64_t{});
-    case 16:
-      return run(Element16{});
-    default:
-      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
-  }
 }
 
 /// Fills lanes [done, count) by repeating the first `done` lanes.

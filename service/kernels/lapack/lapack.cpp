@@ -1,10 +1,11 @@
 #include "service/kernels/lapack/lapack.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <sstream>
-#include <string>
 
 #include "service/core/error.h"
 #include "service/kernels/lapack/blas_core.h"
@@ -24,9 +25,8 @@ void expect_sizes(const LapackSpec& spec) {
                                                            {spec.right_rows, spec.columns}}};
   for (const auto& [rows, columns] : matrices) {
     if (rows < kMost && columns < kMost && (rows == 0 || columns <= kMost / rows)) continue;
-    throw core::Error("unsupported_op", "linear algebra: a matrix of " + std::to_string(rows) + " x " +
-                                            std::to_string(columns) + " has more than " + std::to_string(kMost) +
-                                            " elements");
+    throw core::Error("unsupported_op", fmt::format("linear algebra: a matrix of {} x {} has more than {} elements",
+                                                    rows, columns, kMost));
   }
 }
 
@@ -115,8 +115,9 @@ std::vector<Byte*> of_problem(Byte* const* memory, const std::vector<int64_t>& b
 
 Lapack::Lapack(const LapackSpec& spec) : batch_(spec.batch) {
   if (spec.dtype != DType::kFloat32 && spec.dtype != DType::kFloat64 && !tensor::is_complex(spec.dtype)) {
-    throw core::Error("unsupported_dtype", "linear algebra of " + std::string(tensor::name(spec.dtype)) +
-                                               ": float32, float64, complex64 and complex128 are supported");
+    throw core::Error("unsupported_dtype",
+                      fmt::format("linear algebra of {}: float32, float64, complex64 and complex128 are supported",
+                                  tensor::name(spec.dtype)));
   }
   expect_sizes(spec);
   flops_ = flops_of(spec);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "service/kernels/element_width.h"
+
 namespace meshd::kernels {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr int64_t kWorkItemBytes = 64 << 10;
 constexpr int64_t kTuplesAtOnce = 512;
 
 // A window of known size: the copy is a load and a store.
-template <int64_t kBytes>
+template <size_t kBytes>
 void copy_fixed(const IndexRun& run, const std::byte* operand, std::byte* result, int64_t elem) {
   for (size_t i = 0; i < run.operand.size(); ++i) {
     std::memcpy(result + run.slice[i] * elem, operand + run.operand[i] * elem, kBytes);
@@ -50,27 +52,16 @@ Gather::Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims&
 }
 
 void Gather::copy_windows(const IndexRun& run, const std::byte* operand, std::byte* result) const {
-  switch (run_bytes_) {
-    case 1:
-      return copy_fixed<1>(run, operand, result, elem_size_);
-    case 2:
-      return copy_fixed<2>(run, operand, result, elem_size_);
-    case 4:
-      return copy_fixed<4>(run, operand, result, elem_size_);
-    case 8:
-      return copy_fixed<8>(run, operand, result, elem_size_);
-    case 16:
-      return copy_fixed<16>(run, operand, result, elem_size_);
-    case 0:
-      for (size_t i = 0; i < run.operand.size(); ++i) {
-        window_.run(result + run.slice[i] * elem_size_, operand + run.operand[i] * elem_size_);
-      }
-      return;
-    default:
-      for (size_t i = 0; i < run.operand.size(); ++i) {
-        std::memcpy(result + run.slice[i] * elem_size_, operand + run.operand[i] * elem_size_,
-                    static_cast<size_t>(run_bytes_));
-      }
+  if (visit_element(run_bytes_, [&](auto window) { copy_fixed<sizeof(window)>(run, operand, result, elem_size_); }))
+    return;
+  for (size_t i = 0; i < run.operand.size(); ++i) {
+    std::byte* const to = result + run.slice[i] * elem_size_;
+    const std::byte* const from = operand + run.operand[i] * elem_size_;
+    if (run_bytes_ == 0) {
+      window_.run(to, from);
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(run_bytes_));
+    }
   }
 }
 

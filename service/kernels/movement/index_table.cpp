@@ -1,10 +1,18 @@
 #include "service/kernels/movement/index_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "service/core/error.h"
 #include "service/kernels/movement/index_value.h"
 
 namespace meshd::kernels {
+
+void refuse_index_type(tensor::DType dtype) {
+  throw core::Error("unsupported_dtype", fmt::format("an index must be an integer, got {}", tensor::name(dtype)));
+}
+
 void IndexTable::merge_batch() {
   for (size_t d = batch.size(); d-- > 1;) {
     const int64_t size = batch[d];

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
 
-#include "service/core/error.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
@@ -25,13 +23,14 @@ int64_t index_as(const std::byte* element) {
   }
 }
 
+/// Throws unsupported_dtype.
+[[noreturn]] void refuse_index_type(tensor::DType dtype);
+
 /// visit(T{}) with the type that elements of an integer dtype have in memory. Throws unsupported_dtype for other
 /// dtypes.
 template <typename Visit>
 auto with_index_type(tensor::DType dtype, Visit&& visit) {
-  const auto refuse = [&]() -> decltype(visit(int64_t{})) {
-    throw core::Error("unsupported_dtype", "an index must be an integer, got " + std::string(tensor::name(dtype)));
-  };
+  const auto refuse = [&]() -> decltype(visit(int64_t{})) { refuse_index_type(dtype); };
   return tensor::is_integer(dtype) ? tensor::with_integer(dtype, visit, refuse) : refuse();
 }
 

@@ -1,5 +1,7 @@
 #include "service/kernels/movement/movement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -39,7 +41,7 @@ Nest make_nest(std::span<const int64_t> extent, std::span<const int64_t> dst, st
                int64_t elem) {
   if (extent.size() > static_cast<size_t>(kMaxRank)) {
     throw core::Error("unsupported_op",
-                      "a tensor may have at most 64 dimensions, got " + std::to_string(extent.size()));
+                      fmt::format("a tensor may have at most {} dimensions, got {}", kMaxRank, extent.size()));
   }
   Nest nest;
   nest.elem = elem;
@@ -217,7 +219,7 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
   std::array<int64_t, kMaxRank> src_strides{};
   const size_t rank = extent.size();
   if (rank > static_cast<size_t>(kMaxRank)) {
-    throw core::Error("unsupported_op", "a tensor may have at most 64 dimensions, got " + std::to_string(rank));
+    throw core::Error("unsupported_op", fmt::format("a tensor may have at most {} dimensions, got {}", kMaxRank, rank));
   }
   int64_t dst_stride = 1;
   int64_t src_stride = 1;

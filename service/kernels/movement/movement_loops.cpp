@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "service/kernels/element_width.h"
 #include "service/kernels/movement/movement.h"
 
 namespace meshd::kernels {
@@ -15,10 +16,6 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kPages = 4;
 constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
 
-struct Wide16 {
-  uint64_t low, high;
-};
-
 template <typename T>
 T load(const std::byte* from) {
   T value;
@@ -28,30 +25,6 @@ T load(const std::byte* from) {
 template <typename T>
 void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof(T));
-}
-
-/// Calls visit(word) with a word of `size` bytes; false, and no call, where no type has so many.
-template <typename Visit>
-bool with_word(int64_t size, Visit&& visit) {
-  switch (size) {
-    case 1:
-      visit(uint8_t{});
-      return true;
-    case 2:
-      visit(uint16_t{});
-      return true;
-    case 4:
-      visit(uint32_t{});
-      return true;
-    case 8:
-      visit(uint64_t{});
-      return true;
-    case 16:
-      visit(Wide16{});
-      return true;
-    default:
-      return false;
-  }
 }
 
 template <typename T>
@@ -224,7 +197,7 @@ void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int6
     return;
   }
   const auto copy = [&](auto word) { strided<decltype(word)>(dst, dst_stride, src, src_stride, count); };
-  if (with_word(elem_size, copy)) return;
+  if (visit_element(elem_size, copy)) return;
   for (int64_t i = 0; i < count; ++i)
     std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));
 }
@@ -234,14 +207,14 @@ void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int6
     std::memset(dst, static_cast<int>(*element), static_cast<size_t>(count));
     return;
   }
-  if (with_word(elem_size, [&](auto word) { fill<decltype(word)>(dst, element, count); })) return;
+  if (visit_element(elem_size, [&](auto word) { fill<decltype(word)>(dst, element, count); })) return;
   for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * elem_size, element, static_cast<size_t>(elem_size));
 }
 
 void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
                      bool streaming) {
   const auto block = [&](auto word) { transpose<decltype(word)>(dst, src, rows, columns, streaming); };
-  if (with_word(elem_size, block)) return;
+  if (visit_element(elem_size, block)) return;
   for (int64_t row = 0; row < rows; ++row) {
     copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
                  elem_size);

@@ -1,11 +1,12 @@
 #include "service/kernels/movement/scatter.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "service/core/checked_math.h"
@@ -218,7 +219,7 @@ void Scatter::add_single(const Windows& windows, std::byte* array, const std::by
     case DType::kUint64:
       return add_elements<uint64_t>(windows, array, update);
     default:  // excluded by adds_elements()
-      throw core::Error("internal", "scatter has no loop for " + std::string(tensor::name(body_.registers[0])));
+      throw core::Error("internal", fmt::format("scatter has no loop for {}", tensor::name(body_.registers[0])));
   }
 }
 

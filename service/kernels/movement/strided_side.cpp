@@ -1,6 +1,6 @@
 #include "service/kernels/movement/strided_side.h"
 
-#include <string>
+#include <fmt/core.h>
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -27,8 +27,8 @@ StridedSide::StridedSide(const tensor::Dims& extent, const tensor::Dims& strides
   convert_ = find_scalar_kernel(ScalarOp::kConvert, dtype, wanted);
   restore_ = find_scalar_kernel(ScalarOp::kConvert, wanted, dtype);
   if (convert_ == nullptr || restore_ == nullptr) {
-    throw core::Error("unsupported_dtype", "a convolution of '" + std::string(tensor::name(dtype)) + "' in '" +
-                                               std::string(tensor::name(wanted)) + "' is not supported");
+    throw core::Error("unsupported_dtype", fmt::format("a convolution of '{}' in '{}' is not supported",
+                                                       tensor::name(dtype), tensor::name(wanted)));
   }
   converted_bytes_ = core::round_up(core::checked_mul(count_, tensor::size_bytes(wanted)), 64);
 }

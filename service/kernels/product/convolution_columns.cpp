@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <string>
 
 #include "service/core/checked_math.h"
+
+#include <fmt/core.h>
 #include "service/core/error.h"
 #include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/movement/strided_side.h"
@@ -169,8 +170,8 @@ ScalarKernel conversion(DType from, DType to) {
   if (from == to) return nullptr;
   const ScalarKernel kernel = find_scalar_kernel(ScalarOp::kConvert, from, to);
   if (kernel == nullptr) {
-    throw core::Error("unsupported_dtype", "a convolution of '" + std::string(tensor::name(from)) + "' into '" +
-                                               std::string(tensor::name(to)) + "' is not supported");
+    throw core::Error("unsupported_dtype", fmt::format("a convolution of '{}' into '{}' is not supported",
+                                                       tensor::name(from), tensor::name(to)));
   }
   return kernel;
 }

@@ -1,10 +1,10 @@
 #include "service/kernels/product/gemm.h"
 
+#include <fmt/core.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
@@ -152,8 +152,8 @@ bool gemm_takes_b(DType in, int64_t rows, int64_t columns, MatrixLayout layout) 
 
 Gemm::Gemm(const GemmSpec& spec) {
   if (!gemm_takes(spec.in, spec.out)) {
-    throw core::Error("unsupported_dtype", "no product of " + std::string(tensor::name(spec.in)) + " into " +
-                                               std::string(tensor::name(spec.out)));
+    throw core::Error("unsupported_dtype",
+                      fmt::format("no product of {} into {}", tensor::name(spec.in), tensor::name(spec.out)));
   }
   rows_ = spec.m;
   row_bytes_ = spec.n * tensor::size_bytes(spec.out);

@@ -5,6 +5,8 @@
 #include <type_traits>
 
 #include "service/core/error.h"
+
+#include <fmt/core.h>
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 
@@ -95,7 +97,7 @@ Multiply multiply_of(DType dtype) {
     case 8:
       return for_this_cpu<uint64_t>();
     default:
-      throw core::Error("internal", "integer products have no loop for " + std::string(tensor::name(dtype)));
+      throw core::Error("internal", fmt::format("integer products have no loop for {}", tensor::name(dtype)));
   }
 }
 

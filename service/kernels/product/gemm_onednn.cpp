@@ -4,11 +4,12 @@
 #endif
 
 #include <algorithm>
-#include <string>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "service/core/error.h"
+
+#include <fmt/core.h>
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 
@@ -60,7 +61,8 @@ struct SgemmByDnnl : Gemm::Plan {
       const dnnl_status_t status = dnnl_sgemm(
           a.transpose, b.transpose, rows, columns, spec.k, 1, reinterpret_cast<const float*>(from_a), a.leading,
           reinterpret_cast<const float*>(from_b), b.leading, 0, reinterpret_cast<float*>(to), spec.c_row_stride());
-      if (status != dnnl_success) throw core::Error("internal", "dnnl_sgemm failed with " + std::to_string(status));
+      if (status != dnnl_success)
+        throw core::Error("internal", fmt::format("dnnl_sgemm failed with {}", static_cast<int>(status)));
     });
   }
 };
@@ -81,7 +83,7 @@ dnnl::memory::data_type dnnl_type(DType dtype) {
     case DType::kFloat32:
       return dnnl::memory::data_type::f32;
     default:
-      throw core::Error("internal", "oneDNN multiplies no " + std::string(tensor::name(dtype)));
+      throw core::Error("internal", fmt::format("oneDNN multiplies no {}", tensor::name(dtype)));
   }
 }
 

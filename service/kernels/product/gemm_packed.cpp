@@ -33,14 +33,14 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kLineFloats = 16;     // of a cache line
 constexpr int64_t kMostColumns = 1024;  // of a block
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
-// A matrix b is read where it lies when it stays in the second level cache and few rows of a meet it, or when it is
-// read once or twice and not so large that pages far apart cost more than a copy.
+// A matrix b is read in place when it stays in the second level cache and few rows of a are multiplied with it, or when
+// it is read once or twice and not so large that pages far apart cost more than a copy.
 constexpr int64_t kDirectRows = 256;
 constexpr int64_t kDirectOnceFloats = int64_t{1} << 20;
-constexpr int64_t kStripsConverted = 8;  // of rows of a, where a narrow type lies in columns
+constexpr int64_t kStripsConverted = 8;  // of rows of a, where a narrow type is stored by columns
 constexpr int64_t kMostTileColumns = 32;
 
-// One operand. Lines are what lies without gaps: rows, or columns.
+// One operand. Lines are what is contiguous: rows, or columns.
 struct Operand {
   DType dtype = DType::kFloat32;
   int64_t elem = 4;
@@ -249,7 +249,7 @@ class PackedGemm final : public Gemm::Plan {
 
   // ---- a
 
-  // Where tiles find the strip. One that meets one strip of b alone stays where it is.
+  // Where tiles find the strip. One that is multiplied with one strip of b alone stays where it is.
   TileRows load_strip(const Call& call, int64_t strip, int64_t strips, int64_t term, int64_t depth, bool is_read_again,
                       TileCall& tile) const {
     float* const to = call.scratch + strip_at_;
@@ -300,7 +300,7 @@ class PackedGemm final : public Gemm::Plan {
     return TileRows::kColumns;
   }
 
-  // While a strip meets those of b, lines of the next one come nearer.
+  // While a strip is multiplied with those of b, lines of the next one come nearer.
   void prefetch_strip(const std::byte* a, int64_t strip, int64_t strips, int64_t term, int64_t depth, int64_t at,
                       int64_t columns) const {
     if (strip == strips || !a_.by_rows) return;

@@ -7,6 +7,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/kernels/element_width.h"
 #include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/sort/merge_sort.h"
 #include "service/kernels/sort/vector_sort.h"
@@ -38,20 +39,7 @@ void permute_as(const std::byte* from, std::byte* to, const int64_t* order, int6
 }
 
 void permute_some(const std::byte* from, std::byte* to, const int64_t* order, int64_t count, int64_t elem_size) {
-  switch (elem_size) {
-    case 1:
-      return permute_as<uint8_t>(from, to, order, count);
-    case 2:
-      return permute_as<uint16_t>(from, to, order, count);
-    case 4:
-      return permute_as<uint32_t>(from, to, order, count);
-    case 8:
-      return permute_as<uint64_t>(from, to, order, count);
-    case 16:
-      return permute_as<std::array<uint64_t, 2>>(from, to, order, count);
-    default:
-      throw core::Error("internal", "no element has " + std::to_string(elem_size) + " bytes");
-  }
+  with_element(elem_size, [&](auto element) { permute_as<decltype(element)>(from, to, order, count); });
 }
 
 void permute(const std::byte* from, std::byte* to, const int64_t* order, int64_t count, int64_t elem_size,

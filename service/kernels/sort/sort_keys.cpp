@@ -1,8 +1,9 @@
 #include "service/kernels/sort/sort_keys.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <type_traits>
 
 #include "service/core/error.h"
@@ -289,7 +290,7 @@ auto with_element(DType dtype, Visit&& visit) {
     case 8:
       return by_order(uint64_t{});
     default:
-      throw core::Error("internal", "sort keys have at most 8 bytes, not " + std::string(tensor::name(dtype)));
+      throw core::Error("internal", fmt::format("sort keys have at most 8 bytes, not {}", tensor::name(dtype)));
   }
 }
 

@@ -1,9 +1,10 @@
 #include "service/kernels/tile/tile_program.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "service/core/error.h"
@@ -20,9 +21,9 @@ constexpr int64_t kMaxTileLanes = 1024;
 constexpr int64_t kPrefetchLanes = 256;
 
 core::Error unsupported(std::string_view what, tensor::DType in, tensor::DType out) {
-  return core::Error("unsupported_dtype", std::string(what) + " has no kernel for elements of type '" +
-                                              std::string(tensor::name(in)) + "' with a result of '" +
-                                              std::string(tensor::name(out)) + "'");
+  return core::Error("unsupported_dtype",
+                     fmt::format("{} has no kernel for elements of type '{}' with a result of '{}'", what,
+                                 tensor::name(in), tensor::name(out)));
 }
 
 int used_operands(const TileInstruction& instruction) {

@@ -1,10 +1,11 @@
 #include "service/kernels/tile/tile_steps.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string_view>
-#include <utility>
 
+#include "service/kernels/elementwise/functors/float_recipes.h"
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/tile/tile_recipes.h"
 
@@ -12,59 +13,52 @@ namespace meshd::kernels {
 namespace {
 
 using tensor::DType;
-using NamedStep = std::pair<std::string_view, StepKind>;
 
-constexpr std::array kFloatSteps = {
-    NamedStep{"copy", StepKind::kMove},
-    NamedStep{"abs", StepKind::kAbs},
-    NamedStep{"negate", StepKind::kNegate},
-    NamedStep{"add", StepKind::kAdd},
-    NamedStep{"subtract", StepKind::kSubtract},
-    NamedStep{"multiply", StepKind::kMultiply},
-    NamedStep{"divide", StepKind::kDivide},
-    NamedStep{"square", StepKind::kSquare},
-    NamedStep{"maximum", StepKind::kMaximum},
-    NamedStep{"minimum", StepKind::kMinimum},
-    NamedStep{"clamp", StepKind::kClamp},
-    NamedStep{"sqrt", StepKind::kSqrt},
-    NamedStep{"sign", StepKind::kSign},
-    NamedStep{"floor", StepKind::kFloor},
-    NamedStep{"ceil", StepKind::kCeil},
-    NamedStep{"select", StepKind::kSelect},
-    NamedStep{"round_nearest_even", StepKind::kRoundEven},
-    NamedStep{"is_finite", StepKind::kIsFinite},
+/// What an operation is on the element types that code is generated for.
+struct OpSteps {
+  std::string_view op = {};
+  StepKind floats = StepKind::kKernel;
+  StepKind integers = StepKind::kKernel;
+  StepKind bools = StepKind::kKernel;
+  RecipeFn recipe = nullptr;  ///< of floats
 };
-constexpr std::array kIntegerSteps = {
-    NamedStep{"copy", StepKind::kMove},
-    NamedStep{"abs", StepKind::kAbs},
-    NamedStep{"negate", StepKind::kNegate},
-    NamedStep{"add", StepKind::kAdd},
-    NamedStep{"subtract", StepKind::kSubtract},
-    NamedStep{"multiply", StepKind::kMultiply},
-    NamedStep{"square", StepKind::kSquare},
-    NamedStep{"maximum", StepKind::kMaximum},
-    NamedStep{"minimum", StepKind::kMinimum},
-    NamedStep{"clamp", StepKind::kClamp},
-    NamedStep{"select", StepKind::kSelect},
-    NamedStep{"and", StepKind::kAnd},
-    NamedStep{"or", StepKind::kOr},
-    NamedStep{"xor", StepKind::kXor},
-    NamedStep{"not", StepKind::kNot},
-    NamedStep{"shift_left", StepKind::kShiftLeft},
-    NamedStep{"shift_right_logical", StepKind::kShiftRightLogical},
-    NamedStep{"shift_right_arithmetic", StepKind::kShiftRightArithmetic},
-};
-constexpr std::array kBoolSteps = {
-    NamedStep{"copy", StepKind::kMove}, NamedStep{"and", StepKind::kAnd}, NamedStep{"or", StepKind::kOr},
-    NamedStep{"xor", StepKind::kXor},   NamedStep{"not", StepKind::kNot}, NamedStep{"select", StepKind::kSelect},
+constexpr std::array kSteps = {
+    OpSteps{.op = "copy", .floats = StepKind::kMove, .integers = StepKind::kMove, .bools = StepKind::kMove},
+    OpSteps{.op = "abs", .floats = StepKind::kAbs, .integers = StepKind::kAbs},
+    OpSteps{.op = "negate", .floats = StepKind::kNegate, .integers = StepKind::kNegate},
+    OpSteps{.op = "add", .floats = StepKind::kAdd, .integers = StepKind::kAdd},
+    OpSteps{.op = "subtract", .floats = StepKind::kSubtract, .integers = StepKind::kSubtract},
+    OpSteps{.op = "multiply", .floats = StepKind::kMultiply, .integers = StepKind::kMultiply},
+    OpSteps{.op = "divide", .floats = StepKind::kDivide},
+    OpSteps{.op = "square", .floats = StepKind::kSquare, .integers = StepKind::kSquare},
+    OpSteps{.op = "maximum", .floats = StepKind::kMaximum, .integers = StepKind::kMaximum},
+    OpSteps{.op = "minimum", .floats = StepKind::kMinimum, .integers = StepKind::kMinimum},
+    OpSteps{.op = "clamp", .floats = StepKind::kClamp, .integers = StepKind::kClamp},
+    OpSteps{.op = "sqrt", .floats = StepKind::kSqrt},
+    OpSteps{.op = "sign", .floats = StepKind::kSign},
+    OpSteps{.op = "floor", .floats = StepKind::kFloor},
+    OpSteps{.op = "ceil", .floats = StepKind::kCeil},
+    OpSteps{.op = "select", .floats = StepKind::kSelect, .integers = StepKind::kSelect, .bools = StepKind::kSelect},
+    OpSteps{.op = "round_nearest_even", .floats = StepKind::kRoundEven},
+    OpSteps{.op = "is_finite", .floats = StepKind::kIsFinite},
+    OpSteps{.op = "and", .integers = StepKind::kAnd, .bools = StepKind::kAnd},
+    OpSteps{.op = "or", .integers = StepKind::kOr, .bools = StepKind::kOr},
+    OpSteps{.op = "xor", .integers = StepKind::kXor, .bools = StepKind::kXor},
+    OpSteps{.op = "not", .integers = StepKind::kNot, .bools = StepKind::kNot},
+    OpSteps{.op = "shift_left", .integers = StepKind::kShiftLeft},
+    OpSteps{.op = "shift_right_logical", .integers = StepKind::kShiftRightLogical},
+    OpSteps{.op = "shift_right_arithmetic", .integers = StepKind::kShiftRightArithmetic},
+    OpSteps{.op = "exponential", .recipe = exp_recipe<StepMachine>},
+    OpSteps{.op = "tanh", .recipe = tanh_recipe<StepMachine>},
+    OpSteps{.op = "logistic",
+            .recipe = [](StepMachine& m,
+                         uint16_t x) { return logistic_recipe(m, x, exp_recipe(m, m.negative_magnitude(x))); }},
 };
 
-template <size_t N>
-StepKind find_step(const std::array<NamedStep, N>& steps, ScalarOp op) {
-  for (const auto& [step_name, kind] : steps) {
-    if (step_name == name(op)) return kind;
-  }
-  return StepKind::kKernel;
+OpSteps find_steps(ScalarOp op) {
+  const auto* const found =
+      std::find_if(kSteps.begin(), kSteps.end(), [&](const OpSteps& row) { return row.op == name(op); });
+  return found == kSteps.end() ? OpSteps{} : *found;
 }
 
 bool is_float_form(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kBfloat16; }
@@ -130,14 +124,14 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
     step.comparison = op;
     return step;
   }
+  const OpSteps steps = find_steps(op);
   if (step.family == LaneFamily::kFloat) {
-    step.kind = find_step(kFloatSteps, op);
-    if (step.kind == StepKind::kKernel) {
-      step.function = vector_function(op, level);
-      if (step.function != nullptr) step.kind = StepKind::kFunction;
-      // Only where loops are compiled to the same: others may choose another one of several NaNs.
-      if (step.function != nullptr) step.recipe = find_recipe(op);
-      if (step.recipe != nullptr) step.kind = StepKind::kRecipe;
+    step.kind = steps.floats;
+    // A recipe only where loops are compiled to the same: others may choose another one of several NaNs.
+    if (step.kind == StepKind::kKernel) step.function = vector_function(op, level);
+    if (step.function != nullptr) {
+      step.recipe = steps.recipe;
+      step.kind = step.recipe == nullptr ? StepKind::kFunction : StepKind::kRecipe;
     }
     if (step.kind == StepKind::kMove || step.kind == StepKind::kSelect) step.rounds = false;
     if ((step.kind == StepKind::kAdd || step.kind == StepKind::kMultiply) &&
@@ -146,7 +140,7 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
     }
     return step;
   }
-  step.kind = in == DType::kBool ? find_step(kBoolSteps, op) : find_step(kIntegerSteps, op);
+  step.kind = in == DType::kBool ? steps.bools : steps.integers;
   if (step.kind == StepKind::kAbs && step.family == LaneFamily::kUnsigned) step.kind = StepKind::kMove;
   return step;
 }

@@ -61,15 +61,16 @@ enum class StepKind : uint8_t {
   kChooseNegative,
 };
 
-/// A function of float_recipes.h (tile_recipes.h).
-struct Recipe;
+/// Writes a function of float_recipes.h on the machine of tile_recipes.h; gives the register of the result.
+class StepMachine;
+using RecipeFn = uint16_t (*)(StepMachine& machine, uint16_t x);
 
 enum class LaneFamily : uint8_t { kFloat, kSigned, kUnsigned };
 
 struct TileStep {
   StepKind kind = StepKind::kKernel;
   LaneFamily family = LaneFamily::kFloat;
-  const Recipe* recipe = nullptr;  ///< of kRecipe
+  RecipeFn recipe = nullptr;  ///< of kRecipe
   int operand_count = 0;
   ScalarOp comparison = ScalarOp::kCompareEq;  ///< kCompare: kCompareEq to kCompareGe
   const void* function = nullptr;

@@ -308,7 +308,7 @@ class SelectAndScatter::WorkItem {
     });
   }
 
-  /// Places that nothing came to are the initial value, whatever the body makes of it.
+  /// Places that nothing was scattered to are the initial value, whatever the body makes of it.
   void restore_untouched(int64_t rows, int64_t bytes) {
     worker_.fill({call_.init}, {combined_.data()}, lanes_);
     for (int64_t row = 0; row < rows; ++row) {

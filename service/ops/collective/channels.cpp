@@ -34,11 +34,13 @@ const std::vector<AttributeSpec>& channel_attributes() {
   return kAttributes;
 }
 
-std::vector<OpDef> make_channels_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.send",
-                  .summary = "gives values to a channel: to the client, or to a recv of the program",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> channel_rows() {
+  return {
+      {.name = "stablehlo.send",
+       .summary = "gives values to a channel: to the client, or to a recv of the program",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
     %1 = "stablehlo.send"(%arg0, %0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 2>, is_host_transfer = true}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
@@ -46,13 +48,13 @@ std::vector<OpDef> make_channels_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = -1, .attributes = channel_attributes()},
-                  .infer = infer_send,
-                  .body = Structural::kEffect,
-                  .has_effect = true});
-  rows.push_back({.name = "stablehlo.recv",
-                  .summary = "takes values from a channel: from the client, or from a send of the program",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = -1, .attributes = channel_attributes()},
+       .infer = infer_send,
+       .body = Structural::kEffect,
+       .has_effect = true},
+      {.name = "stablehlo.recv",
+       .summary = "takes values from a channel: from the client, or from a send of the program",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
     %1:2 = "stablehlo.recv"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 3>, is_host_transfer = true}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
@@ -60,18 +62,11 @@ std::vector<OpDef> make_channels_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = channel_attributes()},
-                  .infer = infer_recv,
-                  .body = Structural::kEffect,
-                  .has_effect = true});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> channel_rows() {
-  static const std::vector<OpDef> kRows = make_channels_rows();
-  return kRows;
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = channel_attributes()},
+       .infer = infer_recv,
+       .body = Structural::kEffect,
+       .has_effect = true},
+  };
 }
 
 }  // namespace meshd::ops

@@ -80,11 +80,13 @@ const AttributeSpec kChannel{"channel_handle", false, "the channel; there is one
 const AttributeSpec kChannelId{"channel_id", false, "the channel's number, as newer texts write it"};
 const AttributeSpec kGlobalIds{"use_global_device_ids", false, "ids count all devices"};
 
-std::vector<OpDef> make_collectives_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.all_gather",
-                  .summary = "the operands of all members of a group, one behind the other",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> collective_rows() {
+  return {
+      {.name = "stablehlo.all_gather",
+       .summary = "the operands of all members of a group, one behind the other",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4xi32>) -> tensor<4xi32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%arg1: tensor<2xi32>) {
@@ -95,21 +97,21 @@ std::vector<OpDef> make_collectives_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .attributes = {{"all_gather_dim", true, "the dimension that grows"},
-                                               kGroups,
-                                               kChannel,
-                                               kChannelId,
-                                               kGlobalIds}},
-                  .infer = infer_all_gather,
-                  .quantized = kQuantizedMoved,
-                  .rule = all_gather_rule,
-                  .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">},
-                  .derivative = {vjp_all_gather}});
-  rows.push_back({.name = "stablehlo.all_reduce",
-                  .summary = "the operands of all members of a group, combined element by element",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .attributes = {{"all_gather_dim", true, "the dimension that grows"},
+                                    kGroups,
+                                    kChannel,
+                                    kChannelId,
+                                    kGlobalIds}},
+       .infer = infer_all_gather,
+       .quantized = kQuantizedMoved,
+       .rule = all_gather_rule,
+       .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">},
+       .derivative = {vjp_all_gather}},
+      {.name = "stablehlo.all_reduce",
+       .summary = "the operands of all members of a group, combined element by element",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<2xf32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%arg1: tensor<2xf32>) {
@@ -124,19 +126,19 @@ std::vector<OpDef> make_collectives_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {kGroups, kChannel, kChannelId, kGlobalIds}},
-                  .infer = infer_all_reduce,
-                  .quantized = kQuantizedMoved,
-                  .rule = elementwise_rule,
-                  .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">},
-                  .region_arguments = RegionArguments::kFixed,
-                  .derivative = {vjp_all_reduce}});
-  rows.push_back({.name = "stablehlo.all_to_all",
-                  .summary = "each member gives every other a block of its operand",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {kGroups, kChannel, kChannelId, kGlobalIds}},
+       .infer = infer_all_reduce,
+       .quantized = kQuantizedMoved,
+       .rule = elementwise_rule,
+       .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">},
+       .region_arguments = RegionArguments::kFixed,
+       .derivative = {vjp_all_reduce}},
+      {.name = "stablehlo.all_to_all",
+       .summary = "each member gives every other a block of its operand",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x2xi32>) -> tensor<4x2xi32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{}, {"x"}]>] manual_axes={"x"} (%arg1: tensor<2x2xi32>) {
@@ -147,22 +149,22 @@ std::vector<OpDef> make_collectives_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .attributes = {{"split_dimension", true, "the dimension that is split"},
-                                               {"concat_dimension", true, "the dimension that grows"},
-                                               {"split_count", true, "blocks, as many as a group has members"},
-                                               kGroups,
-                                               kChannel,
-                                               kChannelId}},
-                  .infer = infer_all_to_all,
-                  .quantized = kQuantizedMoved,
-                  .rule = all_to_all_rule,
-                  .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">},
-                  .derivative = {vjp_all_to_all}});
-  rows.push_back({.name = "stablehlo.reduce_scatter",
-                  .summary = "one block each of the operands of a group, combined element by element",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .attributes = {{"split_dimension", true, "the dimension that is split"},
+                                    {"concat_dimension", true, "the dimension that grows"},
+                                    {"split_count", true, "blocks, as many as a group has members"},
+                                    kGroups,
+                                    kChannel,
+                                    kChannelId}},
+       .infer = infer_all_to_all,
+       .quantized = kQuantizedMoved,
+       .rule = all_to_all_rule,
+       .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">},
+       .derivative = {vjp_all_to_all}},
+      {.name = "stablehlo.reduce_scatter",
+       .summary = "one block each of the operands of a group, combined element by element",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<8xf32>) -> tensor<4xf32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%arg1: tensor<4xf32>) {
@@ -177,21 +179,20 @@ std::vector<OpDef> make_collectives_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .region_count = 1,
-                                .attributes = {{"scatter_dimension", true, "the dimension that is split"},
-                                               kGroups,
-                                               kChannel,
-                                               kChannelId,
-                                               kGlobalIds}},
-                  .infer = infer_reduce_scatter,
-                  .quantized = kQuantizedMoved,
-                  .rule = reduce_scatter_rule,
-                  .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">},
-                  .region_arguments = RegionArguments::kFixed,
-                  .derivative = {vjp_reduce_scatter}});
-  rows.push_back(
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .region_count = 1,
+                     .attributes = {{"scatter_dimension", true, "the dimension that is split"},
+                                    kGroups,
+                                    kChannel,
+                                    kChannelId,
+                                    kGlobalIds}},
+       .infer = infer_reduce_scatter,
+       .quantized = kQuantizedMoved,
+       .rule = reduce_scatter_rule,
+       .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">},
+       .region_arguments = RegionArguments::kFixed,
+       .derivative = {vjp_reduce_scatter}},
       {.name = "stablehlo.collective_permute",
        .summary = "each device gets the operand of its source, or zeros when it has none",
        .example = R"(module @jit_f {
@@ -212,10 +213,10 @@ std::vector<OpDef> make_collectives_rows() {
        .quantized = kQuantizedMoved,
        .rule = elementwise_rule,
        .body = GroupKernel{prepare_collective_permute, permute_pairs, true},
-       .derivative = {vjp_collective_permute}});
-  rows.push_back({.name = "stablehlo.collective_broadcast",
-                  .summary = "each member of a group gets the operand of the first",
-                  .example = R"(module @jit_f {
+       .derivative = {vjp_collective_permute}},
+      {.name = "stablehlo.collective_broadcast",
+       .summary = "each member of a group gets the operand of the first",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4xi32>) -> tensor<4xi32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%arg1: tensor<2xi32>) {
@@ -226,19 +227,12 @@ std::vector<OpDef> make_collectives_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {kGroups, kChannel, kChannelId}},
-                  .infer = infer_collective_broadcast,
-                  .quantized = kQuantizedMoved,
-                  .rule = elementwise_rule,
-                  .body = GroupKernel{prepare_collective_broadcast, by_partition<"collective_broadcast">}});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> collective_rows() {
-  static const std::vector<OpDef> kRows = make_collectives_rows();
-  return kRows;
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {kGroups, kChannel, kChannelId}},
+       .infer = infer_collective_broadcast,
+       .quantized = kQuantizedMoved,
+       .rule = elementwise_rule,
+       .body = GroupKernel{prepare_collective_broadcast, by_partition<"collective_broadcast">}},
+  };
 }
 
 }  // namespace meshd::ops

@@ -34,44 +34,6 @@ std::vector<ir::Type> infer_outfeed(const OpView& view) {
   return agree(view, "outfeed", {ir::Type::token()});
 }
 
-std::vector<OpDef> make_host_transfers_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.infeed",
-                  .summary = "takes the next values that the client feeds; waits for them",
-                  .example = R"(module @jit_f {
-  func.func public @main() -> tensor<4xf32> {
-    %0 = stablehlo.create_token : !stablehlo.token
-    %1:2 = "stablehlo.infeed"(%0) <{infeed_config = ""}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
-    return %1#0 : tensor<4xf32>
-  }
-}
-)",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"infeed_config", false, "name of the queue"},
-                                               {"layout", false, "of the results"}}},
-                  .infer = infer_infeed,
-                  .body = Structural::kEffect,
-                  .has_effect = true});
-  rows.push_back({.name = "stablehlo.outfeed",
-                  .summary = "gives values to the client while the program runs",
-                  .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = stablehlo.create_token : !stablehlo.token
-    %1 = "stablehlo.outfeed"(%arg0, %0) <{outfeed_config = ""}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
-    return %arg0 : tensor<4xf32>
-  }
-}
-)",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .attributes = {{"outfeed_config", false, "name of the queue"}}},
-                  .infer = infer_outfeed,
-                  .body = Structural::kEffect,
-                  .has_effect = true});
-  return rows;
-}
-
 }  // namespace
 
 bool is_host_transfer(std::string_view name) {
@@ -111,9 +73,42 @@ TransferInfo host_transfer_of(std::string_view name, const OpView& view) {
 
 const OpDef& pair_op() { return *find_op("stablehlo.collective_permute"); }
 
-std::span<const OpDef> feed_rows() {
-  static const std::vector<OpDef> kRows = make_host_transfers_rows();
-  return kRows;
+std::vector<OpDef> feed_rows() {
+  return {
+      {.name = "stablehlo.infeed",
+       .summary = "takes the next values that the client feeds; waits for them",
+       .example = R"(module @jit_f {
+  func.func public @main() -> tensor<4xf32> {
+    %0 = stablehlo.create_token : !stablehlo.token
+    %1:2 = "stablehlo.infeed"(%0) <{infeed_config = ""}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+    return %1#0 : tensor<4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"infeed_config", false, "name of the queue"},
+                                    {"layout", false, "of the results"}}},
+       .infer = infer_infeed,
+       .body = Structural::kEffect,
+       .has_effect = true},
+      {.name = "stablehlo.outfeed",
+       .summary = "gives values to the client while the program runs",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.create_token : !stablehlo.token
+    %1 = "stablehlo.outfeed"(%arg0, %0) <{outfeed_config = ""}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+    return %arg0 : tensor<4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .attributes = {{"outfeed_config", false, "name of the queue"}}},
+       .infer = infer_outfeed,
+       .body = Structural::kEffect,
+       .has_effect = true},
+  };
 }
 
 }  // namespace meshd::ops

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "service/ops/checks.h"
+#include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
 
@@ -11,8 +12,7 @@ namespace {
 
 template <FixedString kName>
 std::vector<ir::Type> infer_same(const OpView& view) {
-  expect_operand_count(view, kName.view(), 1);
-  expect_tensor(view, kName.view(), 0);
+  expect_tensor_operands(view, kName.view(), 1);
   return agree(view, kName.view(), {view.operands[0]});
 }
 

@@ -1,18 +1,14 @@
 // Shardy's own collectives and data_flow_edge, as its passes print them: on global values each is a reshard of its
-// operand, whose axes are given redundantly.
+// operand, whose axes are given redundantly (the result's sharding is attribute `sharding`, `out_sharding` in text).
+// Their rows are sdy_collective_rows() of families.h; here are data_flow_edges that inline_calls writes.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "service/ops/op_def.h"
 
 namespace meshd::ops {
-
-/// Rows of sdy.all_gather, all_slice, all_to_all, all_reduce, reduce_scatter, collective_permute, sharded_to_unreduced,
-/// replicated_to_unreduced, data_flow_edge. The result's sharding is attribute `sharding` (`out_sharding` in text).
-std::vector<OpDef> sdy_collective_rows();
 
 // Edges of called functions in a program whose calls are copied in: data_flow_edges that only give a value another
 // name, so that what the text tells apart stays apart. inline_calls writes one where a call is given one value twice,

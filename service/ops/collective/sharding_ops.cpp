@@ -7,7 +7,6 @@
 
 #include "service/core/checked_math.h"
 #include "service/ops/checks.h"
-#include "service/ops/collective/sdy_collectives.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
@@ -32,8 +31,7 @@ const std::vector<sharding::TensorSharding>& shardings_of(const OpView& view, co
 
 template <FixedString kName>
 std::vector<ir::Type> infer_identity(const OpView& view) {
-  expect_operand_count(view, kName.view(), 1);
-  expect_tensor(view, kName.view(), 0);
+  expect_tensor_operands(view, kName.view(), 1);
   return agree(view, kName.view(), {view.operands[0]});
 }
 
@@ -51,8 +49,7 @@ std::vector<ir::Type> infer_annotation(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_group(const OpView& view) {
-  expect_operand_count(view, "sharding_group", 1);
-  expect_tensor(view, "sharding_group", 0);
+  expect_tensor_operands(view, "sharding_group", 1);
   return agree(view, "sharding_group", {});
 }
 
@@ -151,11 +148,13 @@ Batched batch_constraint(const Batching& b) {
   return b.rewritten({b.batched(0)}, {{"sharding", ir::Attribute{ir::ShardingAttr{{std::move(sharding)}}}}});
 }
 
-std::vector<OpDef> make_sharding_ops_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "sdy.sharding_constraint",
-                  .summary = "its operand, which must have the given sharding here",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> sharding_rows() {
+  return {
+      {.name = "sdy.sharding_constraint",
+       .summary = "its operand, which must have the given sharding here",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {
     %0 = sdy.sharding_constraint %arg0 <@mesh, [{"x"}, {?}]> : tensor<4x3xf32>
@@ -163,18 +162,18 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
-                  .text = {.shape = TextShape::kShardingConstraint},
-                  .infer = infer_annotation<"sharding_constraint">,
-                  .quantized = kQuantizedHeld,
-                  .rule = pointwise_rule,
-                  .body = Structural::kShardingConstraint,
-                  .result_is_operand = true,
-                  .derivative = {vjp_identity},
-                  .batch = batch_constraint});
-  rows.push_back({.name = "sdy.reshard",
-                  .summary = "its operand, brought to the given sharding",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
+       .text = {.shape = TextShape::kShardingConstraint},
+       .infer = infer_annotation<"sharding_constraint">,
+       .quantized = kQuantizedHeld,
+       .rule = pointwise_rule,
+       .body = Structural::kShardingConstraint,
+       .result_is_operand = true,
+       .derivative = {vjp_identity},
+       .batch = batch_constraint},
+      {.name = "sdy.reshard",
+       .summary = "its operand, brought to the given sharding",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {
     %0 = sdy.reshard %arg0 <@mesh, [{"x"}, {}]> : tensor<4x3xf32>
@@ -182,17 +181,16 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
-                  .text = {.shape = TextShape::kShardingConstraint},
-                  .infer = infer_annotation<"reshard">,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kReshard,
-                  .result_is_operand = true,
-                  .derivative = {vjp_identity}});
-  for (OpDef& row : sdy_collective_rows()) rows.push_back(std::move(row));
-  rows.push_back({.name = "sdy.sharding_group",
-                  .summary = "values of one group get one sharding",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
+       .text = {.shape = TextShape::kShardingConstraint},
+       .infer = infer_annotation<"reshard">,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kReshard,
+       .result_is_operand = true,
+       .derivative = {vjp_identity}},
+      {.name = "sdy.sharding_group",
+       .summary = "values of one group get one sharding",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
     sdy.sharding_group %arg0 group_id=0 : tensor<4x3xf32>
@@ -201,14 +199,14 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"group_id", true, "which group"}}},
-                  .text = {.shape = TextShape::kShardingGroup},
-                  .infer = infer_group,
-                  .body = Structural::kShardingGroup,
-                  .has_effect = true});
-  rows.push_back({.name = "sdy.propagation_barrier",
-                  .summary = "its operand; shardings pass in the allowed direction only",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"group_id", true, "which group"}}},
+       .text = {.shape = TextShape::kShardingGroup},
+       .infer = infer_group,
+       .body = Structural::kShardingGroup,
+       .has_effect = true},
+      {.name = "sdy.propagation_barrier",
+       .summary = "its operand; shardings pass in the allowed direction only",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {
     %0 = sdy.propagation_barrier %arg0 allowed_direction=FORWARD : tensor<4x3xf32>
@@ -216,18 +214,18 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"allowed_direction", true, "NONE, FORWARD, BACKWARD or BOTH"}}},
-                  .text = {.shape = TextShape::kPropagationBarrier},
-                  .infer = infer_barrier,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kPropagationBarrier,
-                  .result_is_operand = true,
-                  .derivative = {vjp_identity}});
-  rows.push_back({.name = "sdy.manual_computation",
-                  .summary = "a body that every device runs on its own part along the manual axes",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"allowed_direction", true, "NONE, FORWARD, BACKWARD or BOTH"}}},
+       .text = {.shape = TextShape::kPropagationBarrier},
+       .infer = infer_barrier,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kPropagationBarrier,
+       .result_is_operand = true,
+       .derivative = {vjp_identity}},
+      {.name = "sdy.manual_computation",
+       .summary = "a body that every device runs on its own part along the manual axes",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x"} (%arg1: tensor<2x3xf32>) {
@@ -238,18 +236,18 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"in_shardings", true, "of the operands"},
-                                               {"out_shardings", true, "of the results"},
-                                               {"manual_axes", true, "axes that the body itself handles"}}},
-                  .text = {.shape = TextShape::kManualComputation},
-                  .infer = infer_manual,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kManualComputation});
-  rows.push_back({.name = "sdy.named_computation",
-                  .summary = "a body with a name: a call written in place",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"in_shardings", true, "of the operands"},
+                                    {"out_shardings", true, "of the results"},
+                                    {"manual_axes", true, "axes that the body itself handles"}}},
+       .text = {.shape = TextShape::kManualComputation},
+       .infer = infer_manual,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kManualComputation},
+      {.name = "sdy.named_computation",
+       .summary = "a body with a name: a call written in place",
+       .example = R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<4x3xf32> {
     %0 = sdy.named_computation<"f">(%arg0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] (%arg1: tensor<4x3xf32>) {
@@ -260,23 +258,16 @@ std::vector<OpDef> make_sharding_ops_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"name", true, "of the computation"},
-                                               {"in_shardings", false, "of the operands"},
-                                               {"out_shardings", false, "of the results"}}},
-                  .text = {.shape = TextShape::kNamedComputation},
-                  .infer = infer_named,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kNamedComputation});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> sharding_rows() {
-  static const std::vector<OpDef> kRows = make_sharding_ops_rows();
-  return kRows;
+       .signature = {.operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"name", true, "of the computation"},
+                                    {"in_shardings", false, "of the operands"},
+                                    {"out_shardings", false, "of the results"}}},
+       .text = {.shape = TextShape::kNamedComputation},
+       .infer = infer_named,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kNamedComputation},
+  };
 }
 
 }  // namespace meshd::ops

@@ -157,7 +157,9 @@ OpDef broadcast_select_row() {
   return def;
 }
 
-std::vector<OpDef> make_chlo_broadcast_rows() {
+}  // namespace
+
+std::vector<OpDef> chlo_broadcast_rows() {
   return {
       binary<"chlo.broadcast_add">("sum of broadcast operands"),
       binary<"chlo.broadcast_and", "i32">("bits of both broadcast operands"),
@@ -183,13 +185,6 @@ std::vector<OpDef> make_chlo_broadcast_rows() {
       binary<"chlo.broadcast_xor", "i32">("bits of one broadcast operand alone"),
       binary<"chlo.broadcast_zeta">("Hurwitz zeta of broadcast operands"),
   };
-}
-
-}  // namespace
-
-std::span<const OpDef> chlo_broadcast_rows() {
-  static const std::vector<OpDef> kRows = make_chlo_broadcast_rows();
-  return kRows;
 }
 
 }  // namespace meshd::ops

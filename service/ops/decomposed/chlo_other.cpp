@@ -36,8 +36,7 @@ ir::ValueId as_type(Writer& writer, ir::ValueId value, DType dtype) {
 // constant_like
 
 std::vector<ir::Type> infer_constant_like(const OpView& view) {
-  expect_operand_count(view, "constant_like", 1);
-  expect_tensor(view, "constant_like", 0);
+  expect_tensor_operands(view, "constant_like", 1);
   const ir::Attribute* value = ir::find(attributes_of(view), "value");
   if (value == nullptr || (value->as<ir::FloatAttr>() == nullptr && value->as<ir::IntegerAttr>() == nullptr))
     reject(view, "constant_like I1: value must be a number");
@@ -172,8 +171,7 @@ void expect_group_sizes(const OpView& view, const std::vector<int64_t>& prefix) 
 }
 
 std::vector<ir::Type> infer_ragged_dot(const OpView& view) {
-  expect_operand_count(view, "ragged_dot", 3);
-  for (size_t i = 0; i < 3; ++i) expect_tensor(view, "ragged_dot", i);
+  expect_tensor_operands(view, "ragged_dot", 3);
   const RaggedDims dims = ragged_dims(view);
   if (dims.ragged.size() != 1 || dims.ragged[0] < 0 || dims.ragged[0] >= view.operands[0].rank())
     reject(view, "ragged_dot C1: lhs_ragged_dimensions must be one dimension of " + operand_text(view, 0));
@@ -414,34 +412,7 @@ std::vector<ir::Type> infer_chlo_constant(const OpView& view) {
   return agree(view, "constant C1", {ir::Type::of(dense->type)});
 }
 
-std::vector<OpDef> make_chlo_other_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "chlo.constant",
-                  .summary = "a value written in the program",
-                  .example = R"(module @jit_f {
-  func.func public @main() -> tensor<2xi32> {
-    %0 = chlo.constant dense<[1, 2]> : tensor<2xi32>
-    return %0 : tensor<2xi32>
-  }
-}
-)",
-                  .signature = {.attributes = {{"value", true, "the elements"}}},
-                  .text = {.shape = TextShape::kConstant},
-                  .infer = infer_chlo_constant,
-                  .body = Structural::kConstant});
-  rows.push_back({.name = "chlo.constant_like",
-                  .summary = "a number repeated over the operand's shape",
-                  .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = "chlo.constant_like"(%arg0) <{value = 3.200000e+00 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
-    return %0 : tensor<4xf32>
-  }
-}
-)",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"value", true, "the number"}}},
-                  .propagation = {.elementwise = Elementwise::kAlways},
-                  .infer = infer_constant_like,
-                  .expand = expand_constant_like});
+OpDef mulhi_row() {
   OpDef mulhi = pointwise<"chlo.mulhi", 2, kIntegers, Gives::kSame>("upper half of the bits of a product", {});
   mulhi.body = Unsupported{};
   mulhi.example = R"(module @jit_f {
@@ -453,7 +424,10 @@ std::vector<OpDef> make_chlo_other_rows() {
 )";
   mulhi.propagation.elementwise = Elementwise::kAlways;
   mulhi.expand = expand_mulhi;
-  rows.push_back(mulhi);
+  return mulhi;
+}
+
+OpDef asin_acos_kernel_row() {
   OpDef kernel = pointwise<"chlo._asin_acos_kernel", 1, kComplexes, Gives::kSame>(
       "what asin and acos of complex numbers have in common", {});
   kernel.body = Unsupported{};
@@ -466,26 +440,60 @@ std::vector<OpDef> make_chlo_other_rows() {
 )";
   kernel.propagation.elementwise = Elementwise::kAlways;
   kernel.expand = expand_asin_acos_kernel;
-  rows.push_back(kernel);
-  rows.push_back({.name = "chlo.ragged_dot",
-                  .summary = "products of groups of rows of different sizes, each with a matrix of its own",
-                  .example = R"(module @jit_f {
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<OpDef> chlo_other_rows() {
+  return {
+      {.name = "chlo.constant",
+       .summary = "a value written in the program",
+       .example = R"(module @jit_f {
+  func.func public @main() -> tensor<2xi32> {
+    %0 = chlo.constant dense<[1, 2]> : tensor<2xi32>
+    return %0 : tensor<2xi32>
+  }
+}
+)",
+       .signature = {.attributes = {{"value", true, "the elements"}}},
+       .text = {.shape = TextShape::kConstant},
+       .infer = infer_chlo_constant,
+       .body = Structural::kConstant},
+      {.name = "chlo.constant_like",
+       .summary = "a number repeated over the operand's shape",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = "chlo.constant_like"(%arg0) <{value = 3.200000e+00 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"value", true, "the number"}}},
+       .propagation = {.elementwise = Elementwise::kAlways},
+       .infer = infer_constant_like,
+       .expand = expand_constant_like},
+      mulhi_row(),
+      asin_acos_kernel_row(),
+      {.name = "chlo.ragged_dot",
+       .summary = "products of groups of rows of different sizes, each with a matrix of its own",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<6x4xf32>, %arg1: tensor<2x4x3xf32>, %arg2: tensor<2xi32>) -> tensor<6x3xf32> {
     %0 = "chlo.ragged_dot"(%arg0, %arg1, %arg2) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1], lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]>}> : (tensor<6x4xf32>, tensor<2x4x3xf32>, tensor<2xi32>) -> tensor<6x3xf32>
     return %0 : tensor<6x3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 3,
-                                .operand_max = 3,
-                                .attributes = {{"ragged_dot_dimension_numbers", true, "how the operands go together"},
-                                               {"precision_config", false, "a hint that nothing depends on"}}},
-                  .propagation = {.elementwise = Elementwise::kAlways},
-                  .infer = infer_ragged_dot,
-                  .expand = expand_ragged_dot});
-  rows.push_back({.name = "chlo.scan",
-                  .summary = "a body run along a dimension, with values carried from one index to the next",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 3,
+                     .operand_max = 3,
+                     .attributes = {{"ragged_dot_dimension_numbers", true, "how the operands go together"},
+                                    {"precision_config", false, "a hint that nothing depends on"}}},
+       .propagation = {.elementwise = Elementwise::kAlways},
+       .infer = infer_ragged_dot,
+       .expand = expand_ragged_dot},
+      {.name = "chlo.scan",
+       .summary = "a body run along a dimension, with values carried from one index to the next",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi32>) -> (tensor<4xi32>, tensor<i32>) {
     %c = stablehlo.constant dense<0> : tensor<i32>
     %0:2 = chlo.scan(%arg0) inits(%c) dimension=0 {
@@ -497,23 +505,16 @@ std::vector<OpDef> make_chlo_other_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"dimension", true, "along which the body runs"},
-                                               {"is_reverse", false, "from the last index to the first"},
-                                               {"is_associative", false, "a hint that nothing depends on"}}},
-                  .text = {.shape = TextShape::kScan},
-                  .infer = infer_scan,
-                  .expand = expand_scan});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> chlo_other_rows() {
-  static const std::vector<OpDef> kRows = make_chlo_other_rows();
-  return kRows;
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"dimension", true, "along which the body runs"},
+                                    {"is_reverse", false, "from the last index to the first"},
+                                    {"is_associative", false, "a hint that nothing depends on"}}},
+       .text = {.shape = TextShape::kScan},
+       .infer = infer_scan,
+       .expand = expand_scan},
+  };
 }
 
 }  // namespace meshd::ops

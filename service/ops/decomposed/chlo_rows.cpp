@@ -50,7 +50,9 @@ uint16_t emit_is_signed_inf(const OpView& view, kernels::TileProgram& program, s
   return program.emit(ScalarOp::kCompareEq, {operands[0], infinity(view, program, dtype, kNegative)}, DType::kBool);
 }
 
-std::vector<OpDef> make_chlo_rows() {
+}  // namespace
+
+std::vector<OpDef> chlo_pointwise_rows() {
   return {
       chlo_unary<"chlo.acos", kFloatsOrComplexes>("inverse cosine, in radians", {.op = kernels::scalar_op("acos")},
                                                   {vjp_acos}),
@@ -92,13 +94,6 @@ std::vector<OpDef> make_chlo_rows() {
                                     {.emit = emit_polygamma}, {vjp_polygamma}),
       chlo_binary<"chlo.zeta">("Hurwitz zeta function", {.emit = emit_zeta}),
   };
-}
-
-}  // namespace
-
-std::span<const OpDef> chlo_pointwise_rows() {
-  static const std::vector<OpDef> kRows = make_chlo_rows();
-  return kRows;
 }
 
 }  // namespace meshd::ops

@@ -19,8 +19,7 @@ using Values = std::optional<std::vector<ir::ValueId>>;
 // broadcast
 
 std::vector<ir::Type> infer_broadcast(const OpView& view) {
-  expect_operand_count(view, "broadcast", 1);
-  expect_tensor(view, "broadcast", 0);
+  expect_tensor_operands(view, "broadcast", 1);
   Dims dims = ir::ints(attributes_of(view), "broadcast_sizes");
   for (const int64_t size : dims) {
     if (size < 0) reject(view, fmt::format("broadcast C1: broadcast_sizes must not be negative, got {}", size));
@@ -91,8 +90,7 @@ Einsum parse_einsum(const OpView& view, const std::string& op, size_t operand_co
 }
 
 std::vector<ir::Type> infer_einsum_of(const OpView& view, const std::string& op, size_t count) {
-  expect_operand_count(view, op, count);
-  for (size_t i = 0; i < count; ++i) expect_tensor(view, op, i);
+  expect_tensor_operands(view, op, count);
   const Einsum einsum = parse_einsum(view, op, count);
   Dims dims;
   for (const char c : einsum.result) {
@@ -224,9 +222,7 @@ IndexSelect index_select(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_index_select(const OpView& view) {
-  expect_operand_count(view, "torch_index_select", 2);
-  expect_tensor(view, "torch_index_select", 0);
-  expect_tensor(view, "torch_index_select", 1);
+  expect_tensor_operands(view, "torch_index_select", 2);
   const auto [dim, batch_dims] = index_select(view);
   const Dims& in = view.operands[0].dims();
   const Dims& index = view.operands[1].dims();
@@ -275,8 +271,7 @@ Values expand_index_select(const OpView& view, Writer& writer) {
 // cross-replica-sum, trace
 
 std::vector<ir::Type> infer_cross_replica(const OpView& view) {
-  expect_operand_count(view, "cross-replica-sum", 1);
-  expect_tensor(view, "cross-replica-sum", 0);
+  expect_tensor_operands(view, "cross-replica-sum", 1);
   return agree(view, "cross-replica-sum C1", {view.operands[0]});
 }
 
@@ -292,103 +287,98 @@ std::vector<ir::Type> infer_trace(const OpView& view) { return agree(view, "trac
 /// A profiling annotation, which has no effect here.
 Values expand_trace(const OpView& /*view*/, Writer& /*writer*/) { return std::vector<ir::ValueId>{}; }
 
-std::vector<OpDef> make_composed_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.broadcast",
-                  .summary = "the operand repeated along new dimensions in front",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> composed_rows() {
+  return {
+      {.name = "stablehlo.broadcast",
+       .summary = "the operand repeated along new dimensions in front",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<3xf32>) -> tensor<2x3xf32> {
     %0 = stablehlo.broadcast %arg0, sizes = [2] : (tensor<3xf32>) -> tensor<2x3xf32>
     return %0 : tensor<2x3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"broadcast_sizes", true, "sizes of the new dims"}}},
-                  .text = {.fields = {{"sizes", FieldKind::kIntArray, "broadcast_sizes"}}},
-                  .infer = infer_broadcast,
-                  .expand = expand_broadcast});
-  rows.push_back({.name = "stablehlo.einsum",
-                  .summary = "products summed over the letters that the result does not have",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"broadcast_sizes", true, "sizes of the new dims"}}},
+       .text = {.fields = {{"sizes", FieldKind::kIntArray, "broadcast_sizes"}}},
+       .infer = infer_broadcast,
+       .expand = expand_broadcast},
+      {.name = "stablehlo.einsum",
+       .summary = "products summed over the letters that the result does not have",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x8xf32>, %arg1: tensor<8x2xf32>) -> tensor<4x2xf32> {
     %0 = stablehlo.einsum %arg0, %arg1, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
     return %0 : tensor<4x2xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 2,
-                                .operand_max = 2,
-                                .attributes = {{"einsum_config", true, "letters of the dims, \"ab,bc->ac\""}}},
-                  .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
-                  .infer = infer_einsum,
-                  .expand = expand_einsum});
-  rows.push_back({.name = "stablehlo.unary_einsum",
-                  .summary = "sums over the letters that the result does not have, in the result's order",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 2,
+                     .operand_max = 2,
+                     .attributes = {{"einsum_config", true, "letters of the dims, \"ab,bc->ac\""}}},
+       .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
+       .infer = infer_einsum,
+       .expand = expand_einsum},
+      {.name = "stablehlo.unary_einsum",
+       .summary = "sums over the letters that the result does not have, in the result's order",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x8xf32>) -> tensor<8xf32> {
     %0 = stablehlo.unary_einsum %arg0, config = "ab->b" : (tensor<4x8xf32>) -> tensor<8xf32>
     return %0 : tensor<8xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"einsum_config", true, "letters of the dims, \"ab->b\""}}},
-                  .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
-                  .infer = infer_unary_einsum,
-                  .expand = expand_unary_einsum});
-  rows.push_back({.name = "stablehlo.torch_index_select",
-                  .summary = "the parts of a dimension that indices choose",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"einsum_config", true, "letters of the dims, \"ab->b\""}}},
+       .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
+       .infer = infer_unary_einsum,
+       .expand = expand_unary_einsum},
+      {.name = "stablehlo.torch_index_select",
+       .summary = "the parts of a dimension that indices choose",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<2xi32>) -> tensor<2x3xf32> {
     %0 = "stablehlo.torch_index_select"(%arg0, %arg1) <{batch_dims = 0 : i64, dim = 0 : i64}> : (tensor<4x3xf32>, tensor<2xi32>) -> tensor<2x3xf32>
     return %0 : tensor<2x3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 2,
-                                .operand_max = 2,
-                                .attributes = {{"dim", true, "which dimension is chosen from"},
-                                               {"batch_dims", true, "how many leading dims operand and index share"}}},
-                  .infer = infer_index_select,
-                  .expand = expand_index_select});
-  rows.push_back({.name = "stablehlo.cross-replica-sum",
-                  .summary = "sums of the operands of groups of devices",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 2,
+                     .operand_max = 2,
+                     .attributes = {{"dim", true, "which dimension is chosen from"},
+                                    {"batch_dims", true, "how many leading dims operand and index share"}}},
+       .infer = infer_index_select,
+       .expand = expand_index_select},
+      {.name = "stablehlo.cross-replica-sum",
+       .summary = "sums of the operands of groups of devices",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = "stablehlo.cross-replica-sum"(%arg0) <{replica_groups = dense<0> : tensor<1x1xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"replica_groups", true, "who is summed with whom"}}},
-                  .infer = infer_cross_replica,
-                  .expand = expand_cross_replica_sum});
-  rows.push_back({.name = "stablehlo.trace",
-                  .summary = "a mark for profiles; nothing happens",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"replica_groups", true, "who is summed with whom"}}},
+       .infer = infer_cross_replica,
+       .expand = expand_cross_replica_sum},
+      {.name = "stablehlo.trace",
+       .summary = "a mark for profiles; nothing happens",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     "stablehlo.trace"(%arg0) <{tag = "here"}> : (tensor<4xf32>) -> ()
     return %arg0 : tensor<4xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"tag", false, "its name"}}},
-                  .text = {.shape = TextShape::kTrace},
-                  .infer = infer_trace,
-                  .expand = expand_trace});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> composed_rows() {
-  static const std::vector<OpDef> kRows = make_composed_rows();
-  return kRows;
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"tag", false, "its name"}}},
+       .text = {.shape = TextShape::kTrace},
+       .infer = infer_trace,
+       .expand = expand_trace},
+  };
 }
 
 }  // namespace meshd::ops

@@ -87,9 +87,7 @@ void expect_divides(const OpView& view, const char* label, const char* what, int
 }
 
 std::vector<ir::Type> infer_convolution(const OpView& view) {
-  expect_operand_count(view, "convolution", 2);
-  expect_tensor(view, "convolution", 0);
-  expect_tensor(view, "convolution", 1);
+  expect_tensor_operands(view, "convolution", 2);
   const ir::Type& lhs = view.operands[0];
   const ir::Type& rhs = view.operands[1];
   if (lhs.rank() != rhs.rank() || lhs.rank() < 2) {
@@ -329,9 +327,10 @@ bool convolution_keeps_unsharded(const OpView& view, const FactorRule& rule, siz
   return false;
 }
 
-std::vector<OpDef> make_convolution_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
+}  // namespace
+
+std::vector<OpDef> convolution_rows() {
+  return {
       {.name = "stablehlo.convolution",
        .summary = "products of windows of lhs with a kernel, summed over the windows' elements and input features",
        .example = R"(module @jit_f {
@@ -363,15 +362,8 @@ std::vector<OpDef> make_convolution_rows() {
        .localize = localize_convolution,
        .derivative = {vjp_convolution},
        .keeps_unsharded = convolution_keeps_unsharded,
-       .halo = convolution_halo});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> convolution_rows() {
-  static const std::vector<OpDef> kRows = make_convolution_rows();
-  return kRows;
+       .halo = convolution_halo},
+  };
 }
 
 }  // namespace meshd::ops

@@ -171,36 +171,6 @@ std::vector<ir::Type> infer_custom_call(const OpView& view) {
   return {view.results.begin(), view.results.end()};
 }
 
-std::vector<OpDef> make_custom_calls_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
-      {.name = "stablehlo.custom_call",
-       .summary = "runs what its target names; see the list of targets",
-       .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-    %0 = stablehlo.custom_call @annotate_device_placement(%arg0) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<4xf32>) -> tensor<4xf32>
-    return %0 : tensor<4xf32>
-  }
-}
-)",
-       .signature = {.operand_max = -1,
-                     .region_count = -1,
-                     .attributes = {{"call_target_name", true, "what is called"},
-                                    {"has_side_effect", false, "whether it must happen though nobody uses its results"},
-                                    {"backend_config", false, "what the target wants to know"},
-                                    {"api_version", false, "how backend_config is written"},
-                                    {"called_computations", false, "functions that the target calls"},
-                                    {"operand_layouts", false, "of the operands"},
-                                    {"result_layouts", false, "of the results"},
-                                    {"output_operand_aliases", false, "results that are operands overwritten"}}},
-       .text = {.shape = TextShape::kCustomCall},
-       .infer = infer_custom_call,
-       .body = Structural::kCustomCall,
-       .choose_body = choose_custom_call_body,
-       .expand = expand_older_lapack});
-  return rows;
-}
-
 /// The number after "device=" in an older text's "{maximal device=3}".
 std::optional<int64_t> maximal_device(std::string_view text) {
   constexpr std::string_view kWord = "maximal device=";
@@ -340,9 +310,33 @@ EffectInfo effect_of(const OpView& view) {
   return info;
 }
 
-std::span<const OpDef> custom_call_rows() {
-  static const std::vector<OpDef> kRows = make_custom_calls_rows();
-  return kRows;
+std::vector<OpDef> custom_call_rows() {
+  return {
+      {.name = "stablehlo.custom_call",
+       .summary = "runs what its target names; see the list of targets",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.custom_call @annotate_device_placement(%arg0) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+)",
+       .signature = {.operand_max = -1,
+                     .region_count = -1,
+                     .attributes = {{"call_target_name", true, "what is called"},
+                                    {"has_side_effect", false, "whether it must happen though nobody uses its results"},
+                                    {"backend_config", false, "what the target wants to know"},
+                                    {"api_version", false, "how backend_config is written"},
+                                    {"called_computations", false, "functions that the target calls"},
+                                    {"operand_layouts", false, "of the operands"},
+                                    {"result_layouts", false, "of the results"},
+                                    {"output_operand_aliases", false, "results that are operands overwritten"}}},
+       .text = {.shape = TextShape::kCustomCall},
+       .infer = infer_custom_call,
+       .body = Structural::kCustomCall,
+       .choose_body = choose_custom_call_body,
+       .expand = expand_older_lapack},
+  };
 }
 
 }  // namespace meshd::ops

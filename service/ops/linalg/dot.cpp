@@ -91,63 +91,6 @@ FactorRule rule_with(const OpView& view, const DotDims& dims) {
   return builder.build();
 }
 
-std::vector<OpDef> make_dot_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
-      {.name = "stablehlo.dot_general",
-       .summary = "products of slices, summed over contracting dimensions, for each index of the batching dimensions",
-       .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<2x4x3xf32>, %arg1: tensor<2x3x5xf32>) -> tensor<2x4x5xf32> {
-    %0 = stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x3xf32>, tensor<2x3x5xf32>) -> tensor<2x4x5xf32>
-    return %0 : tensor<2x4x5xf32>
-  }
-}
-)",
-       .signature =
-           {.operand_min = 2,
-            .operand_max = 2,
-            .attributes = {{"dot_dimension_numbers", true, "batching and contracting dims of both sides"},
-                           {"precision_config", false, "a hint; products are never less precise than their types"},
-                           {"algorithm", false, "a hint like precision_config; accumulation_type f64 is obeyed"}}},
-       .text = {.fields = {{"batching_dims", FieldKind::kBatching},
-                           {"contracting_dims", FieldKind::kContracting},
-                           {"precision", FieldKind::kPrecision, "precision_config"},
-                           {"algorithm", FieldKind::kAlgorithm, "algorithm"}}},
-       .infer = infer_dot_general,
-       .bounded = BoundedForm::kDotGeneral,
-       .quantized = {.form = QuantizedForm::kExpressed, .per_axis = true, .check = check_quantized_dot_general},
-       .rule = dot_general_rule,
-       .body = LocalKernel{prepare_dot_general},
-       .combine = combine_sums,
-       .derivative = {vjp_dot_general},
-       .batch = batch_dot_general,
-       .fuse = {.is_product = true,
-                .of_transposed = dot_of_transposed,
-                .as_transposed = dot_as_transposed,
-                .summed = prepare_dot_sum}});
-  rows.push_back({.name = "stablehlo.dot",
-                  .summary = "product of matrices and vectors",
-                  .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3x5xf32>) -> tensor<4x5xf32> {
-    %0 = stablehlo.dot %arg0, %arg1, precision = [DEFAULT, DEFAULT] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
-    return %0 : tensor<4x5xf32>
-  }
-}
-)",
-                  .signature = {.operand_min = 2,
-                                .operand_max = 2,
-                                .attributes = {{"precision_config", false,
-                                                "a hint; products are never less precise than their types"}}},
-                  .text = {.fields = {{"precision", FieldKind::kPrecision, "precision_config"}}},
-                  .infer = infer_dot,
-                  .bounded = BoundedForm::kDot,
-                  .rule = dot_rule,
-                  .body = LocalKernel{prepare_dot},
-                  .combine = combine_sums,
-                  .derivative = {vjp_dot}});
-  return rows;
-}
-
 // The op's attributes with other dimension numbers.
 ir::AttributeList with_dot_dims(const OpView& view, const DotDims& dims) {
   ir::AttributeList out = attributes_of(view);
@@ -219,9 +162,7 @@ std::vector<int64_t> free_dims(int64_t rank, const std::vector<int64_t>& batch, 
 }
 
 std::vector<ir::Type> infer_dot_general(const OpView& view) {
-  expect_operand_count(view, "dot_general", 2);
-  expect_tensor(view, "dot_general", 0);
-  expect_tensor(view, "dot_general", 1);
+  expect_tensor_operands(view, "dot_general", 2);
   const DotDims dims = dot_general_dims(view);
   if (dims.lhs_batch.size() != dims.rhs_batch.size()) {
     reject(view, fmt::format("dot_general C1: both sides must have as many batching dims, got {} and {}",
@@ -260,9 +201,60 @@ std::vector<ir::Type> infer_dot(const OpView& view) {
 FactorRule dot_general_rule(const OpView& view) { return rule_with(view, dot_general_dims(view)); }
 FactorRule dot_rule(const OpView& view) { return rule_with(view, dot_dims(view)); }
 
-std::span<const OpDef> dot_rows() {
-  static const std::vector<OpDef> kRows = make_dot_rows();
-  return kRows;
+std::vector<OpDef> dot_rows() {
+  return {
+      {.name = "stablehlo.dot_general",
+       .summary = "products of slices, summed over contracting dimensions, for each index of the batching dimensions",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x4x3xf32>, %arg1: tensor<2x3x5xf32>) -> tensor<2x4x5xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x3xf32>, tensor<2x3x5xf32>) -> tensor<2x4x5xf32>
+    return %0 : tensor<2x4x5xf32>
+  }
+}
+)",
+       .signature =
+           {.operand_min = 2,
+            .operand_max = 2,
+            .attributes = {{"dot_dimension_numbers", true, "batching and contracting dims of both sides"},
+                           {"precision_config", false, "a hint; products are never less precise than their types"},
+                           {"algorithm", false, "a hint like precision_config; accumulation_type f64 is obeyed"}}},
+       .text = {.fields = {{"batching_dims", FieldKind::kBatching},
+                           {"contracting_dims", FieldKind::kContracting},
+                           {"precision", FieldKind::kPrecision, "precision_config"},
+                           {"algorithm", FieldKind::kAlgorithm, "algorithm"}}},
+       .infer = infer_dot_general,
+       .bounded = BoundedForm::kDotGeneral,
+       .quantized = {.form = QuantizedForm::kExpressed, .per_axis = true, .check = check_quantized_dot_general},
+       .rule = dot_general_rule,
+       .body = LocalKernel{prepare_dot_general},
+       .combine = combine_sums,
+       .derivative = {vjp_dot_general},
+       .batch = batch_dot_general,
+       .fuse = {.is_product = true,
+                .of_transposed = dot_of_transposed,
+                .as_transposed = dot_as_transposed,
+                .summed = prepare_dot_sum}},
+      {.name = "stablehlo.dot",
+       .summary = "product of matrices and vectors",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3x5xf32>) -> tensor<4x5xf32> {
+    %0 = stablehlo.dot %arg0, %arg1, precision = [DEFAULT, DEFAULT] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+    return %0 : tensor<4x5xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 2,
+                     .operand_max = 2,
+                     .attributes = {{"precision_config", false,
+                                     "a hint; products are never less precise than their types"}}},
+       .text = {.fields = {{"precision", FieldKind::kPrecision, "precision_config"}}},
+       .infer = infer_dot,
+       .bounded = BoundedForm::kDot,
+       .rule = dot_rule,
+       .body = LocalKernel{prepare_dot},
+       .combine = combine_sums,
+       .derivative = {vjp_dot}},
+  };
 }
 
 }  // namespace meshd::ops

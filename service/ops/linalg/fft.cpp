@@ -35,8 +35,7 @@ FftKind kind_of(const OpView& view) {
 int64_t half_of(int64_t length) { return length == 0 ? 0 : length / 2 + 1; }
 
 std::vector<ir::Type> infer_fft(const OpView& view) {
-  expect_operand_count(view, "fft", 1);
-  expect_tensor(view, "fft", 0);
+  expect_tensor_operands(view, "fft", 1);
   const FftKind kind = kind_of(view);
   const std::vector<int64_t> lengths = ir::ints(attributes_of(view), "fft_length");
   const ir::Type& operand = view.operands[0];
@@ -109,9 +108,10 @@ PreparedKernel prepare_fft(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_fft_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
+}  // namespace
+
+std::vector<OpDef> fft_rows() {
+  return {
       {.name = "stablehlo.fft",
        .summary = "discrete Fourier transform of the last 1 to 3 dimensions",
        .example = R"(module @jit_f {
@@ -131,15 +131,8 @@ std::vector<OpDef> make_fft_rows() {
        .rule = fft_rule,
        .body = LocalKernel{prepare_fft},
        .derivative = {vjp_fft},
-       .batch = batch_leading});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> fft_rows() {
-  static const std::vector<OpDef> kRows = make_fft_rows();
-  return kRows;
+       .batch = batch_leading},
+  };
 }
 
 }  // namespace meshd::ops

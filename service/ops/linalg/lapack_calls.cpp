@@ -24,6 +24,12 @@ using sharding::FactorKind;
 using tensor::Dims;
 using tensor::DType;
 
+/// Results 0, 1, ... that take the memory of operands, from `operand` on: those that JAX overwrites.
+struct InPlace {
+  int operand = 0;
+  int results = 1;
+};
+
 /// A routine under its real and its complex name.
 struct Routine {
   LapackRoutine routine;
@@ -32,27 +38,29 @@ struct Routine {
   std::string_view summary;
   size_t operand_count;
   int operand_rank;  ///< of operand 0 without batch dimensions
+  bool is_square;    ///< the matrices of operand 0
+  InPlace in_place = {};
 };
 
 constexpr Routine kRoutines[] = {
-    {LapackRoutine::kPotrf, "potrf", "potrf", "Cholesky factors", 1, 2},
-    {LapackRoutine::kGetrf, "getrf", "getrf", "LU factors with row pivots", 1, 2},
-    {LapackRoutine::kGeqrf, "geqrf", "geqrf", "QR factors as reflectors", 1, 2},
-    {LapackRoutine::kOrgqr, "orgqr", "ungqr", "columns of Q from reflectors", 2, 2},
-    {LapackRoutine::kOrmqr, "ormqr", "unmqr", "a product with Q from reflectors", 3, 2},
-    {LapackRoutine::kGeqp3, "geqp3", "geqp3", "QR factors with column pivots", 2, 2},
-    {LapackRoutine::kSyevd, "syevd", "heevd", "eigenvalues and vectors of symmetric matrices", 1, 2},
-    {LapackRoutine::kGesdd, "gesdd", "gesdd", "singular values by divide and conquer", 1, 2},
-    {LapackRoutine::kGesvd, "gesvd", "gesvd", "singular values by QR iteration", 1, 2},
-    {LapackRoutine::kGeev, "geev", "geev", "eigenvalues and vectors", 1, 2},
-    {LapackRoutine::kGees, "gees", "gees", "Schur form", 1, 2},
-    {LapackRoutine::kGehrd, "gehrd", "gehrd", "Hessenberg form as reflectors", 1, 2},
-    {LapackRoutine::kSytrd, "sytrd", "hetrd", "tridiagonal form as reflectors", 1, 2},
-    {LapackRoutine::kGtsv, "gtsv", "gtsv", "tridiagonal systems", 4, 1},
-    {LapackRoutine::kTrsm, "trsm", "trsm", "triangular systems", 2, 2},
+    {LapackRoutine::kPotrf, "potrf", "potrf", "Cholesky factors", 1, 2, true},
+    {LapackRoutine::kGetrf, "getrf", "getrf", "LU factors with row pivots", 1, 2, false},
+    {LapackRoutine::kGeqrf, "geqrf", "geqrf", "QR factors as reflectors", 1, 2, false},
+    {LapackRoutine::kOrgqr, "orgqr", "ungqr", "columns of Q from reflectors", 2, 2, false},
+    {LapackRoutine::kOrmqr, "ormqr", "unmqr", "a product with Q from reflectors", 3, 2, false, {2, 1}},
+    {LapackRoutine::kGeqp3, "geqp3", "geqp3", "QR factors with column pivots", 2, 2, false, {0, 2}},
+    {LapackRoutine::kSyevd, "syevd", "heevd", "eigenvalues and vectors of symmetric matrices", 1, 2, true},
+    {LapackRoutine::kGesdd, "gesdd", "gesdd", "singular values by divide and conquer", 1, 2, false},
+    {LapackRoutine::kGesvd, "gesvd", "gesvd", "singular values by QR iteration", 1, 2, false},
+    {LapackRoutine::kGeev, "geev", "geev", "eigenvalues and vectors", 1, 2, true, {0, 0}},
+    {LapackRoutine::kGees, "gees", "gees", "Schur form", 1, 2, true},
+    {LapackRoutine::kGehrd, "gehrd", "gehrd", "Hessenberg form as reflectors", 1, 2, true},
+    {LapackRoutine::kSytrd, "sytrd", "hetrd", "tridiagonal form as reflectors", 1, 2, true},
+    {LapackRoutine::kGtsv, "gtsv", "gtsv", "tridiagonal systems", 4, 1, true, {0, 4}},
+    {LapackRoutine::kTrsm, "trsm", "trsm", "triangular systems", 2, 2, true, {1, 1}},
 };
-constexpr Routine kPerturbed = {LapackRoutine::kTridiagonalPerturbed,     "", "",
-                                "tridiagonal systems, singular ones too", 4,  1};
+constexpr Routine kPerturbed = {
+    LapackRoutine::kTridiagonalPerturbed, "", "", "tridiagonal systems, singular ones too", 4, 1, true, {3, 1}};
 constexpr std::string_view kPerturbedTarget = "tridiagonal_solve_perturbed_ffi";
 
 struct Letter {
@@ -246,21 +254,10 @@ void Reader::read_sizes(LapackSpec& spec) {
   spec.dtype = dtype_;
   spec.columns = dim(0, 1);
   spec.rows = routine.operand_rank == 2 ? dim(0, 2) : spec.columns;
-  switch (spec.routine) {
-    case LapackRoutine::kGetrf:
-    case LapackRoutine::kGeqrf:
-    case LapackRoutine::kOrgqr:
-    case LapackRoutine::kOrmqr:
-    case LapackRoutine::kGeqp3:
-    case LapackRoutine::kGesdd:
-    case LapackRoutine::kGesvd:
-      break;
-    default:
-      if (spec.rows == tensor::kDynamicDim) spec.rows = spec.columns;
-      if (spec.columns == tensor::kDynamicDim) spec.columns = spec.rows;
-      if (spec.rows != spec.columns)
-        complain("the matrices of operand 0 must be square, got " + operand_text(view_, 0));
-  }
+  if (!routine.is_square) return;
+  if (spec.rows == tensor::kDynamicDim) spec.rows = spec.columns;
+  if (spec.columns == tensor::kDynamicDim) spec.columns = spec.rows;
+  if (spec.rows != spec.columns) complain("the matrices of operand 0 must be square, got " + operand_text(view_, 0));
 }
 
 void Reader::expect_types(const LapackSpec& spec) {
@@ -537,29 +534,8 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
   kernel.passes_checkpoints = true;
   for (const ir::Type& type : local.operands) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
   for (const ir::Type& type : local.results) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
-  // A result takes the memory of the operand that JAX overwrites.
-  switch (spec.routine) {
-    case LapackRoutine::kGtsv:
-      kernel.in_place = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
-      break;
-    case LapackRoutine::kGeqp3:
-      kernel.in_place = {{0, 0}, {1, 1}};
-      break;
-    case LapackRoutine::kTrsm:
-      kernel.in_place = {{1, 0}};
-      break;
-    case LapackRoutine::kOrmqr:
-      kernel.in_place = {{2, 0}};
-      break;
-    case LapackRoutine::kTridiagonalPerturbed:
-      kernel.in_place = {{3, 0}};
-      break;
-    case LapackRoutine::kGeev:
-      break;
-    default:
-      kernel.in_place = {{0, 0}};
-      break;
-  }
+  const auto [first, results] = target_row(local).routine->in_place;
+  for (int result = 0; result < results; ++result) kernel.in_place.emplace_back(first + result, result);
   kernel.run = [lapack](const KernelCall& call) {
     lapack->run({call.operands, call.results, call.scratch, call.workspace}, call.begin, call.end, call.checkpoint);
   };

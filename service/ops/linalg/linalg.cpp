@@ -63,8 +63,7 @@ void narrow(DType dtype, const float* from, int64_t count, std::byte* to) {
 }
 
 std::vector<ir::Type> infer_cholesky(const OpView& view) {
-  expect_operand_count(view, "cholesky", 1);
-  expect_tensor(view, "cholesky", 0);
+  expect_tensor_operands(view, "cholesky", 1);
   // checks: cholesky I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
   expect_element_type(view, "cholesky I1");
   const Dims& dims = view.operands[0].dims();
@@ -183,9 +182,7 @@ PreparedKernel prepare_cholesky(const OpView& local) {
 }
 
 std::vector<ir::Type> infer_triangular_solve(const OpView& view) {
-  expect_operand_count(view, "triangular_solve", 2);
-  expect_tensor(view, "triangular_solve", 0);
-  expect_tensor(view, "triangular_solve", 1);
+  expect_tensor_operands(view, "triangular_solve", 2);
   // checks: triangular_solve I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
   expect_element_type(view, "triangular_solve I1");
   const ir::Type& a = view.operands[0];
@@ -291,9 +288,10 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_linalg_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
+}  // namespace
+
+std::vector<OpDef> linalg_rows() {
+  return {
       {.name = "stablehlo.cholesky",
        .summary = "triangular factor of a positive definite matrix; NaN where it is not",
        .example = R"(module @jit_f {
@@ -312,36 +310,29 @@ std::vector<OpDef> make_linalg_rows() {
        .rule = cholesky_rule,
        .body = LocalKernel{prepare_cholesky},
        .derivative = {vjp_cholesky},
-       .batch = batch_leading});
-  rows.push_back({.name = "stablehlo.triangular_solve",
-                  .summary = "x with op(a) x = b, or x op(a) = b, where a is triangular",
-                  .example = R"(module @jit_f {
+       .batch = batch_leading},
+      {.name = "stablehlo.triangular_solve",
+       .summary = "x with op(a) x = b, or x op(a) = b, where a is triangular",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x2xf32>) -> tensor<4x2xf32> {
     %0 = "stablehlo.triangular_solve"(%arg0, %arg1) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = true}> : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
     return %0 : tensor<4x2xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 2,
-                                .operand_max = 2,
-                                .attributes = {{"left_side", true, "op(a) x = b; else x op(a) = b"},
-                                               {"lower", true, "which triangle of a is read"},
-                                               {"unit_diagonal", true, "a's diagonal counts as ones"},
-                                               {"transpose_a", true, "NO_TRANSPOSE, TRANSPOSE or ADJOINT"}}},
-                  .infer = infer_triangular_solve,
-                  .quantized = kQuantizedMath,
-                  .rule = triangular_solve_rule,
-                  .body = LocalKernel{prepare_triangular_solve},
-                  .derivative = {vjp_triangular_solve},
-                  .batch = batch_leading});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> linalg_rows() {
-  static const std::vector<OpDef> kRows = make_linalg_rows();
-  return kRows;
+       .signature = {.operand_min = 2,
+                     .operand_max = 2,
+                     .attributes = {{"left_side", true, "op(a) x = b; else x op(a) = b"},
+                                    {"lower", true, "which triangle of a is read"},
+                                    {"unit_diagonal", true, "a's diagonal counts as ones"},
+                                    {"transpose_a", true, "NO_TRANSPOSE, TRANSPOSE or ADJOINT"}}},
+       .infer = infer_triangular_solve,
+       .quantized = kQuantizedMath,
+       .rule = triangular_solve_rule,
+       .body = LocalKernel{prepare_triangular_solve},
+       .derivative = {vjp_triangular_solve},
+       .batch = batch_leading},
+  };
 }
 
 }  // namespace meshd::ops

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/kernels/movement/movement.h"
 #include "service/ops/checks.h"
 #include "service/ops/evaluate.h"
 #include "service/ops/families.h"
@@ -199,27 +199,17 @@ std::array<std::vector<int64_t>, 3> read_three(const KernelCall& call, std::span
   return out;
 }
 
-constexpr int64_t kElementsBetweenCheckpoints = int64_t{1} << 16;
-
-/// Visits every index of `dims` with its row-major number.
-template <typename Visit>
-void for_each(const Dims& dims, core::Checkpoint* checkpoint, Visit&& visit) {
-  const int64_t count = tensor::element_count(dims);
-  Dims index(dims.size());
-  for (int64_t i = 0; i < count; ++i) {
-    if (i % kElementsBetweenCheckpoints == 0) core::pass(checkpoint);
-    visit(i, index);
-    for (size_t d = dims.size(); d-- > 0;) {
-      if (++index[d] < dims[d]) break;
-      index[d] = 0;
-    }
+void copy_all(const kernels::StridedCopy& copy, std::byte* to, const std::byte* from, core::Checkpoint* checkpoint) {
+  for (int64_t item = 0; item < copy.work_count(); ++item) {
+    core::pass(checkpoint);
+    copy.run(to, from, item, item + 1);
   }
 }
 
 PreparedKernel prepare_dynamic_pad(const OpView& local) {
   const std::vector<ir::Type> operands(local.operands.begin(), local.operands.end());
   const Dims out = local.results[0].dims();
-  const auto size = static_cast<size_t>(tensor::size_bytes(operands[0].dtype()));
+  const int64_t size = tensor::size_bytes(operands[0].dtype());
   PreparedKernel kernel;
   kernel.bytes = static_cast<double>(tensor::byte_count(local.results[0].tensor));
   kernel.run = [=](const KernelCall& call) {
@@ -234,22 +224,30 @@ PreparedKernel prepare_dynamic_pad(const OpView& local) {
             fmt::format("dynamic_pad: dimension {} would have {} elements, its type says {}", d, padded, out[d]));
       }
     }
-    const Dims strides = tensor::row_major_strides(out);
+    constexpr int64_t kFilledAtOnce = int64_t{1} << 16;
     const int64_t count = tensor::element_count(out);
-    for (int64_t i = 0; i < count; ++i) {
-      if (i % kElementsBetweenCheckpoints == 0) core::pass(call.checkpoint);
-      std::memcpy(call.results[0] + static_cast<size_t>(i) * size, call.operands[1], size);
+    for (int64_t at = 0; at < count; at += kFilledAtOnce) {
+      core::pass(call.checkpoint);
+      kernels::fill_elements(call.results[0] + at * size, call.operands[1], std::min(kFilledAtOnce, count - at), size);
     }
-    for_each(in, call.checkpoint, [&](int64_t from, const Dims& index) {
-      int64_t to = 0;
-      for (size_t d = 0; d < in.size(); ++d) {
-        const int64_t place = low[d] + index[d] + index[d] * interior[d];
-        if (place < 0 || place >= out[d]) return;
-        to += place * strides[d];
-      }
-      std::memcpy(call.results[0] + static_cast<size_t>(to) * size, call.operands[0] + static_cast<size_t>(from) * size,
-                  size);
-    });
+    // Of dimension d: the operand's elements from `first` on that are within the result, as many as `extent` says.
+    const Dims from_strides = tensor::row_major_strides(in);
+    Dims to_strides = tensor::row_major_strides(out);
+    Dims extent(in.size());
+    int64_t from = 0, to = 0;
+    for (size_t d = 0; d < in.size(); ++d) {
+      const int64_t apart = in[d] > 1 ? interior[d] + 1 : 1;
+      const int64_t first = low[d] < 0 ? -(low[d] + 1) / apart + 1 : 0;
+      if (first >= in[d]) return;
+      const int64_t place = low[d] + first * apart;
+      if (place >= out[d]) return;
+      extent[d] = std::min(in[d] - first, core::ceil_div(out[d] - place, apart));
+      from += first * from_strides[d];
+      to += place * to_strides[d];
+      if (extent[d] > 1) to_strides[d] *= apart;
+    }
+    copy_all(kernels::StridedCopy(extent, to_strides, from_strides, size), call.results[0] + to * size,
+             call.operands[0] + from * size, call.checkpoint);
   };
   return kernel;
 }
@@ -273,7 +271,7 @@ Values expand_real_dynamic_slice(const OpView& view, Writer& writer) {
 PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
   const std::vector<ir::Type> operands(local.operands.begin(), local.operands.end());
   const Dims out = local.results[0].dims();
-  const auto size = static_cast<size_t>(tensor::size_bytes(operands[0].dtype()));
+  const int64_t size = tensor::size_bytes(operands[0].dtype());
   PreparedKernel kernel;
   kernel.bytes = static_cast<double>(tensor::byte_count(local.results[0].tensor));
   kernel.run = [=](const KernelCall& call) {
@@ -289,13 +287,15 @@ PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
                 in[d], starts[d], limits[d], steps[d], out[d]));
       }
     }
-    const Dims strides = tensor::row_major_strides(in);
-    for_each(out, call.checkpoint, [&](int64_t to, const Dims& index) {
-      int64_t from = 0;
-      for (size_t d = 0; d < in.size(); ++d) from += (starts[d] + index[d] * steps[d]) * strides[d];
-      std::memcpy(call.results[0] + static_cast<size_t>(to) * size, call.operands[0] + static_cast<size_t>(from) * size,
-                  size);
-    });
+    if (tensor::element_count(out) == 0) return;
+    Dims strides = tensor::row_major_strides(in);
+    int64_t from = 0;
+    for (size_t d = 0; d < in.size(); ++d) {
+      from += starts[d] * strides[d];
+      if (out[d] > 1) strides[d] *= steps[d];
+    }
+    copy_all(kernels::StridedCopy(out, tensor::row_major_strides(out), strides, size), call.results[0],
+             call.operands[0] + from * size, call.checkpoint);
   };
   return kernel;
 }
@@ -335,10 +335,7 @@ Values expand_dynamic_gather(const OpView& view, Writer& writer) {
 // dynamic_conv
 
 std::vector<ir::Type> infer_dynamic_conv(const OpView& view) {
-  expect_operand_count(view, "dynamic_conv", 3);
-  expect_tensor(view, "dynamic_conv", 0);
-  expect_tensor(view, "dynamic_conv", 1);
-  expect_tensor(view, "dynamic_conv", 2);
+  expect_tensor_operands(view, "dynamic_conv", 3);
   const ir::Type& padding = view.operands[2];
   const int64_t spatial = view.operands[0].rank() - 2;
   if (padding.rank() != 2 || !tensor::is_integer(padding.dtype()) || padding.dims()[0] != spatial ||
@@ -363,9 +360,7 @@ Values expand_dynamic_conv(const OpView& view, Writer& writer) {
 // set_dimension_size
 
 std::vector<ir::Type> infer_set_dimension_size(const OpView& view) {
-  expect_operand_count(view, "set_dimension_size", 2);
-  expect_tensor(view, "set_dimension_size", 0);
-  expect_tensor(view, "set_dimension_size", 1);
+  expect_tensor_operands(view, "set_dimension_size", 2);
   if (view.operands[1].rank() != 0 || !tensor::is_integer(view.operands[1].dtype())) {
     reject(view, "set_dimension_size I2: size must be an integer, got " + operand_text(view, 1));
   }
@@ -398,11 +393,13 @@ Values expand_set_dimension_size(const OpView& view, Writer& writer) {
                                  {"strides", ir::int_array_attr(ones)}})};
 }
 
-std::vector<OpDef> make_dynamic_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.dynamic_reshape",
-                  .summary = "reshape to a shape that is a value",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> dynamic_rows() {
+  return {
+      {.name = "stablehlo.dynamic_reshape",
+       .summary = "reshape to a shape that is a value",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<3x2xf32> {
     %c = stablehlo.constant dense<[3, 2]> : tensor<2xi32>
     %0 = stablehlo.dynamic_reshape %arg0, %c : (tensor<2x3xf32>, tensor<2xi32>) -> tensor<3x2xf32>
@@ -410,12 +407,11 @@ std::vector<OpDef> make_dynamic_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 2, .operand_max = 2},
-                  .infer = infer_dynamic_reshape,
-                  .bounded = BoundedForm::kDynamicReshape,
-                  .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_reshape},
-                  .expand = expand_dynamic_reshape});
-  rows.push_back(
+       .signature = {.operand_min = 2, .operand_max = 2},
+       .infer = infer_dynamic_reshape,
+       .bounded = BoundedForm::kDynamicReshape,
+       .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_reshape},
+       .expand = expand_dynamic_reshape},
       {.name = "stablehlo.dynamic_broadcast_in_dim",
        .summary = "broadcast_in_dim to a shape that is a value",
        .example = R"(module @jit_f {
@@ -435,10 +431,10 @@ std::vector<OpDef> make_dynamic_rows() {
        .infer = infer_dynamic_broadcast,
        .bounded = BoundedForm::kDynamicBroadcast,
        .quantized = {.form = QuantizedForm::kStorage, .per_axis = true, .check = check_quantized_broadcast},
-       .expand = expand_dynamic_broadcast});
-  rows.push_back({.name = "stablehlo.dynamic_iota",
-                  .summary = "iota of a shape that is a value",
-                  .example = R"(module @jit_f {
+       .expand = expand_dynamic_broadcast},
+      {.name = "stablehlo.dynamic_iota",
+       .summary = "iota of a shape that is a value",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<4xi32> {
     %c = stablehlo.constant dense<4> : tensor<1xi32>
     %0 = stablehlo.dynamic_iota %c, dim = 0 : (tensor<1xi32>) -> tensor<4xi32>
@@ -446,17 +442,17 @@ std::vector<OpDef> make_dynamic_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"iota_dimension", true, "whose index is given"}}},
-                  .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
-                  .infer = infer_dynamic_iota,
-                  .bounded = BoundedForm::kDynamicIota,
-                  .quantized = kQuantizedComputed,
-                  .expand = expand_dynamic_iota});
-  rows.push_back({.name = "stablehlo.dynamic_pad",
-                  .summary = "pad by amounts that are values",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"iota_dimension", true, "whose index is given"}}},
+       .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
+       .infer = infer_dynamic_iota,
+       .bounded = BoundedForm::kDynamicIota,
+       .quantized = kQuantizedComputed,
+       .expand = expand_dynamic_iota},
+      {.name = "stablehlo.dynamic_pad",
+       .summary = "pad by amounts that are values",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<f32>) -> tensor<6xf32> {
     %low = stablehlo.constant dense<1> : tensor<1xi32>
     %high = stablehlo.constant dense<0> : tensor<1xi32>
@@ -465,15 +461,15 @@ std::vector<OpDef> make_dynamic_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 5, .operand_max = 5},
-                  .infer = infer_dynamic_pad,
-                  .bounded = BoundedForm::kDynamicPad,
-                  .quantized = kQuantizedInserted,
-                  .body = LocalKernel{prepare_dynamic_pad},
-                  .expand = expand_dynamic_pad});
-  rows.push_back({.name = "stablehlo.real_dynamic_slice",
-                  .summary = "slice with bounds and strides that are values",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 5, .operand_max = 5},
+       .infer = infer_dynamic_pad,
+       .bounded = BoundedForm::kDynamicPad,
+       .quantized = kQuantizedInserted,
+       .body = LocalKernel{prepare_dynamic_pad},
+       .expand = expand_dynamic_pad},
+      {.name = "stablehlo.real_dynamic_slice",
+       .summary = "slice with bounds and strides that are values",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<8xf32>) -> tensor<3xf32> {
     %start = stablehlo.constant dense<1> : tensor<1xi32>
     %limit = stablehlo.constant dense<7> : tensor<1xi32>
@@ -483,13 +479,12 @@ std::vector<OpDef> make_dynamic_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 4, .operand_max = 4},
-                  .infer = infer_real_dynamic_slice,
-                  .bounded = BoundedForm::kRealDynamicSlice,
-                  .quantized = kQuantizedMoved,
-                  .body = LocalKernel{prepare_real_dynamic_slice},
-                  .expand = expand_real_dynamic_slice});
-  rows.push_back(
+       .signature = {.operand_min = 4, .operand_max = 4},
+       .infer = infer_real_dynamic_slice,
+       .bounded = BoundedForm::kRealDynamicSlice,
+       .quantized = kQuantizedMoved,
+       .body = LocalKernel{prepare_real_dynamic_slice},
+       .expand = expand_real_dynamic_slice},
       {.name = "stablehlo.dynamic_gather",
        .summary = "gather of windows whose sizes are values",
        .example = R"(module @jit_f {
@@ -507,10 +502,10 @@ std::vector<OpDef> make_dynamic_rows() {
        .infer = infer_dynamic_gather,
        .bounded = BoundedForm::kDynamicGather,
        .quantized = kQuantizedMoved,
-       .expand = expand_dynamic_gather});
-  rows.push_back({.name = "stablehlo.dynamic_conv",
-                  .summary = "convolution with padding that is a value",
-                  .example = R"(module @jit_f {
+       .expand = expand_dynamic_gather},
+      {.name = "stablehlo.dynamic_conv",
+       .summary = "convolution with padding that is a value",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<1x4x4x1xf32>, %arg1: tensor<3x3x1x1xf32>) -> tensor<1x4x4x1xf32> {
     %c = stablehlo.constant dense<1> : tensor<2x2xi32>
     %0 = "stablehlo.dynamic_conv"(%arg0, %arg1, %c) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64}> : (tensor<1x4x4x1xf32>, tensor<3x3x1x1xf32>, tensor<2x2xi32>) -> tensor<1x4x4x1xf32>
@@ -518,22 +513,21 @@ std::vector<OpDef> make_dynamic_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 3,
-                                .operand_max = 3,
-                                .attributes = {{"window_strides", false, "step of the window in each spatial dim"},
-                                               {"padding", false, "ignored: the operand says it"},
-                                               {"lhs_dilation", false, "distance of the operand's elements"},
-                                               {"rhs_dilation", false, "distance of the kernel's elements"},
-                                               {"window_reversal", false, "spatial dims whose window is reversed"},
-                                               {"dimension_numbers", true, "batch, feature and spatial dims"},
-                                               {"feature_group_count", true, "groups of features"},
-                                               {"batch_group_count", true, "groups of batches"},
-                                               {"precision_config", false, "a hint that nothing depends on"}}},
-                  .text = {.shape = TextShape::kConvolution},
-                  .infer = infer_dynamic_conv,
-                  .bounded = BoundedForm::kDynamicConvolution,
-                  .expand = expand_dynamic_conv});
-  rows.push_back(
+       .signature = {.operand_min = 3,
+                     .operand_max = 3,
+                     .attributes = {{"window_strides", false, "step of the window in each spatial dim"},
+                                    {"padding", false, "ignored: the operand says it"},
+                                    {"lhs_dilation", false, "distance of the operand's elements"},
+                                    {"rhs_dilation", false, "distance of the kernel's elements"},
+                                    {"window_reversal", false, "spatial dims whose window is reversed"},
+                                    {"dimension_numbers", true, "batch, feature and spatial dims"},
+                                    {"feature_group_count", true, "groups of features"},
+                                    {"batch_group_count", true, "groups of batches"},
+                                    {"precision_config", false, "a hint that nothing depends on"}}},
+       .text = {.shape = TextShape::kConvolution},
+       .infer = infer_dynamic_conv,
+       .bounded = BoundedForm::kDynamicConvolution,
+       .expand = expand_dynamic_conv},
       {.name = "stablehlo.set_dimension_size",
        .summary = "the first elements of a dimension, as many as a value says",
        .example = R"(module @jit_f {
@@ -548,15 +542,8 @@ std::vector<OpDef> make_dynamic_rows() {
        .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_set_dimension_size,
        .bounded = BoundedForm::kSetSize,
-       .expand = expand_set_dimension_size});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> dynamic_rows() {
-  static const std::vector<OpDef> kRows = make_dynamic_rows();
-  return kRows;
+       .expand = expand_set_dimension_size},
+  };
 }
 
 }  // namespace meshd::ops

@@ -70,71 +70,6 @@ bool scatter_keeps_unsharded(const OpView& view, const FactorRule& rule, size_t 
   return false;
 }
 
-std::vector<OpDef> make_gather_scatter_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
-      {.name = "stablehlo.gather",
-       .summary = "windows of the operand at computed start indices, which are clamped so that they lie inside",
-       .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>) -> tensor<3x4xf32> {
-    %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
-    return %0 : tensor<3x4xf32>
-  }
-}
-)",
-       .signature = {.operand_min = 2,
-                     .operand_max = 2,
-                     .region_count = 0,
-                     .attributes = {{"dimension_numbers", true, "how operand, indices and result go together"},
-                                    {"slice_sizes", true, "sizes of a window"},
-                                    {"indices_are_sorted", false, "a hint that nothing depends on"}}},
-       .infer = infer_gather,
-       .bounded = BoundedForm::kGather,
-       .quantized = kQuantizedMoved,
-       .rule = gather_rule,
-       .body = LocalKernel{prepare_gather},
-       .combine = combine_gather,
-       .on_shard = gather_on_shard,
-       .localize = localize_gather,
-       .derivative = {vjp_gather},
-       .batch = batch_gather,
-       .fuse = {.reduced = prepare_gathered_reduction}});
-  rows.push_back(
-      {.name = "stablehlo.scatter",
-       .summary = "windows of updates combined into the inputs at computed start indices; windows that do not lie "
-                  "inside are skipped",
-       .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {
-    %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
-    ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):
-      %1 = stablehlo.add %arg3, %arg4 : tensor<f32>
-      stablehlo.return %1 : tensor<f32>
-    }) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>
-    return %0 : tensor<8x4xf32>
-  }
-}
-)",
-       .signature = {.operand_min = 3,
-                     .operand_max = -1,
-                     .region_count = 1,
-                     .attributes = {{"scatter_dimension_numbers", true, "how inputs, indices and updates go together"},
-                                    {"indices_are_sorted", false, "a hint that nothing depends on"},
-                                    {"unique_indices", false, "a hint that nothing depends on"}}},
-       .infer = infer_scatter,
-       .bounded = BoundedForm::kScatter,
-       .quantized = kQuantizedReduced,
-       .rule = scatter_rule,
-       .body = LocalKernel{prepare_scatter},
-       .combine = combine_scatter,
-       .on_shard = scatter_on_shard,
-       .localize = localize_scatter,
-       .region_arguments = RegionArguments::kScatter,
-       .derivative = {vjp_scatter},
-       .batch = batch_scatter,
-       .keeps_unsharded = scatter_keeps_unsharded});
-  return rows;
-}
-
 }  // namespace
 
 ir::AttributeList gather_attributes(const WindowDims& dims, const std::vector<int64_t>& slice_sizes) {
@@ -237,9 +172,67 @@ FactorRule scatter_rule(const OpView& view) {
   return builder.build();
 }
 
-std::span<const OpDef> gather_scatter_rows() {
-  static const std::vector<OpDef> kRows = make_gather_scatter_rows();
-  return kRows;
+std::vector<OpDef> gather_scatter_rows() {
+  return {
+      {.name = "stablehlo.gather",
+       .summary = "windows of the operand at computed start indices, which are clamped so that they lie inside",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>) -> tensor<3x4xf32> {
+    %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 4>}> : (tensor<8x4xf32>, tensor<3x1xi32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 2,
+                     .operand_max = 2,
+                     .region_count = 0,
+                     .attributes = {{"dimension_numbers", true, "how operand, indices and result go together"},
+                                    {"slice_sizes", true, "sizes of a window"},
+                                    {"indices_are_sorted", false, "a hint that nothing depends on"}}},
+       .infer = infer_gather,
+       .bounded = BoundedForm::kGather,
+       .quantized = kQuantizedMoved,
+       .rule = gather_rule,
+       .body = LocalKernel{prepare_gather},
+       .combine = combine_gather,
+       .on_shard = gather_on_shard,
+       .localize = localize_gather,
+       .derivative = {vjp_gather},
+       .batch = batch_gather,
+       .fuse = {.reduced = prepare_gathered_reduction}},
+      {.name = "stablehlo.scatter",
+       .summary = "windows of updates combined into the inputs at computed start indices; windows that do not lie "
+                  "inside are skipped",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<3x1xi32>, %arg2: tensor<3x4xf32>) -> tensor<8x4xf32> {
+    %0 = "stablehlo.scatter"(%arg0, %arg1, %arg2) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({
+    ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):
+      %1 = stablehlo.add %arg3, %arg4 : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+    }) : (tensor<8x4xf32>, tensor<3x1xi32>, tensor<3x4xf32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 3,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"scatter_dimension_numbers", true, "how inputs, indices and updates go together"},
+                                    {"indices_are_sorted", false, "a hint that nothing depends on"},
+                                    {"unique_indices", false, "a hint that nothing depends on"}}},
+       .infer = infer_scatter,
+       .bounded = BoundedForm::kScatter,
+       .quantized = kQuantizedReduced,
+       .rule = scatter_rule,
+       .body = LocalKernel{prepare_scatter},
+       .combine = combine_scatter,
+       .on_shard = scatter_on_shard,
+       .localize = localize_scatter,
+       .region_arguments = RegionArguments::kScatter,
+       .derivative = {vjp_scatter},
+       .batch = batch_scatter,
+       .keeps_unsharded = scatter_keeps_unsharded},
+  };
 }
 
 }  // namespace meshd::ops

@@ -210,9 +210,7 @@ void expect_offset_dims(const OpView& view, const Words& words, const char* orde
 
 std::vector<ir::Type> infer_gather(const OpView& view) {
   const Words& words = gather_words();
-  expect_operand_count(view, "gather", 2);
-  expect_tensor(view, "gather", 0);
-  expect_tensor(view, "gather", 1);
+  expect_tensor_operands(view, "gather", 2);
   const WindowDims dims = gather_dims(view);
   const ir::Type& operand = view.operands[0];
   const ir::Type& indices = view.operands[1];

@@ -62,8 +62,7 @@ void expect_starts(const OpView& view, std::string_view op, std::string_view cou
 }  // namespace
 
 std::vector<ir::Type> infer_reshape(const OpView& view) {
-  expect_operand_count(view, "reshape", 1);
-  expect_tensor(view, "reshape", 0);
+  expect_tensor_operands(view, "reshape", 1);
   std::vector<ir::Type> results = declared(view, "reshape", 1);
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];
@@ -81,8 +80,7 @@ std::vector<ir::Type> infer_reshape(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_transpose(const OpView& view) {
-  expect_operand_count(view, "transpose", 1);
-  expect_tensor(view, "transpose", 0);
+  expect_tensor_operands(view, "transpose", 1);
   const ir::Type& from = view.operands[0];
   const std::vector<int64_t> permutation = one_per_dim(view, "transpose C2", "permutation");
   expect_distinct_dims(view, "transpose C2", "permutation", permutation, from.rank());
@@ -92,8 +90,7 @@ std::vector<ir::Type> infer_transpose(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view) {
-  expect_operand_count(view, "broadcast_in_dim", 1);
-  expect_tensor(view, "broadcast_in_dim", 0);
+  expect_tensor_operands(view, "broadcast_in_dim", 1);
   std::vector<ir::Type> results = declared(view, "broadcast_in_dim", 1);
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];
@@ -116,8 +113,7 @@ std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_slice(const OpView& view) {
-  expect_operand_count(view, "slice", 1);
-  expect_tensor(view, "slice", 0);
+  expect_tensor_operands(view, "slice", 1);
   const ir::Type& from = view.operands[0];
   const std::vector<int64_t> starts = one_per_dim(view, "slice C2", "start_indices");
   const std::vector<int64_t> limits = one_per_dim(view, "slice C2", "limit_indices");
@@ -210,9 +206,7 @@ std::vector<ir::Type> infer_concatenate(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_pad(const OpView& view) {
-  expect_operand_count(view, "pad", 2);
-  expect_tensor(view, "pad", 0);
-  expect_tensor(view, "pad", 1);
+  expect_tensor_operands(view, "pad", 2);
   const ir::Type& from = view.operands[0];
   if (view.operands[1].dtype() != from.dtype() || view.operands[1].rank() != 0) {
     reject(view, "pad C1: padding_value must be a scalar of the operand's type (operand " + operand_text(view, 0) +
@@ -240,8 +234,7 @@ std::vector<ir::Type> infer_pad(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_reverse(const OpView& view) {
-  expect_operand_count(view, "reverse", 1);
-  expect_tensor(view, "reverse", 0);
+  expect_tensor_operands(view, "reverse", 1);
   const ir::Type& from = view.operands[0];
   expect_distinct_dims(view, "reverse C3", "dimensions", ir::ints(attributes_of(view), "dimensions"), from.rank());
   return agree(view, "reverse C1", {from});

@@ -25,8 +25,7 @@ using tensor::DType;
 bool is_packed(DType dtype) { return tensor::row(dtype).bits < 8; }
 
 std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
-  expect_operand_count(view, "bitcast_convert", 1);
-  expect_tensor(view, "bitcast_convert", 0);
+  expect_tensor_operands(view, "bitcast_convert", 1);
   std::vector<ir::Type> results = declared(view, "bitcast_convert", 1);
   const ir::Type& from = view.operands[0];
   const ir::Type& to = results[0];

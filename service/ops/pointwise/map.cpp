@@ -77,11 +77,13 @@ PreparedKernel prepare_map(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_map_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.map",
-                  .summary = "a computation on scalars, for each element",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> map_rows() {
+  return {
+      {.name = "stablehlo.map",
+       .summary = "a computation on scalars, for each element",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %0 = "stablehlo.map"(%arg0, %arg1) <{dimensions = array<i64: 0>}> ({
     ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
@@ -92,22 +94,15 @@ std::vector<OpDef> make_map_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"dimensions", false, "all dimensions, in order"}}},
-                  .infer = infer_map,
-                  .bounded = BoundedForm::kPointwise,
-                  .body = LocalKernel{prepare_map},
-                  .region_arguments = RegionArguments::kEach});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> map_rows() {
-  static const std::vector<OpDef> kRows = make_map_rows();
-  return kRows;
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"dimensions", false, "all dimensions, in order"}}},
+       .infer = infer_map,
+       .bounded = BoundedForm::kPointwise,
+       .body = LocalKernel{prepare_map},
+       .region_arguments = RegionArguments::kEach},
+  };
 }
 
 }  // namespace meshd::ops

@@ -22,7 +22,9 @@ OpDef with_quantized(OpDef def, const QuantizedTypes& types) {
   return def;
 }
 
-std::vector<OpDef> make_pointwise_rows() {
+}  // namespace
+
+std::vector<OpDef> pointwise_rows() {
   return {
       // one operand
       with_quantized(pointwise_unary_to<"stablehlo.abs", kSignedNumbers, Gives::kPart, "complex<f32>", "f32">(
@@ -100,13 +102,6 @@ std::vector<OpDef> make_pointwise_rows() {
       uniform_dequantize_row(),
       uniform_quantize_row(),
   };
-}
-
-}  // namespace
-
-std::span<const OpDef> pointwise_rows() {
-  static const std::vector<OpDef> kRows = make_pointwise_rows();
-  return kRows;
 }
 
 }  // namespace meshd::ops

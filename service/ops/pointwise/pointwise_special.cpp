@@ -89,8 +89,7 @@ std::vector<ir::Type> infer_compare(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_select(const OpView& view) {
-  expect_operand_count(view, "select", 3);
-  for (size_t i = 0; i < 3; ++i) expect_tensor(view, "select", i);
+  expect_tensor_operands(view, "select", 3);
   const ir::Type& pred = view.operands[0];
   if (pred.dtype() != DType::kBool) reject(view, "select I1: pred must be boolean, got " + operand_text(view, 0));
   if (!compatible(view.operands[1], view.operands[2])) {
@@ -106,8 +105,7 @@ std::vector<ir::Type> infer_select(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_clamp(const OpView& view) {
-  expect_operand_count(view, "clamp", 3);
-  for (size_t i = 0; i < 3; ++i) expect_tensor(view, "clamp", i);
+  expect_tensor_operands(view, "clamp", 3);
   const ir::Type& operand = view.operands[1];
   if (!contains(kAnyDType & ~kComplexes, operand.dtype())) {
     reject(view, "clamp I2: element type must have an order, got " + operand_text(view, 1));
@@ -137,8 +135,7 @@ std::vector<ir::Type> infer_complex(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_convert(const OpView& view) {
-  expect_operand_count(view, "convert", 1);
-  expect_tensor(view, "convert", 0);
+  expect_tensor_operands(view, "convert", 1);
   std::vector<ir::Type> results = declared(view, "convert", 1);
   if (!results[0].is_tensor() || !compatible_shapes(results[0].dims(), view.operands[0].dims())) {
     reject(view, fmt::format("convert C1: operand and result must have one shape ({} and {})", operand_text(view, 0),

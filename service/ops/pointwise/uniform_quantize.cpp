@@ -13,8 +13,7 @@ namespace {
 
 /// Operand 0 and the declared result, which have one shape (C1).
 std::pair<ir::Type, ir::Type> types_of(const OpView& view, const std::string& op) {
-  expect_operand_count(view, op, 1);
-  expect_tensor(view, op, 0);
+  expect_tensor_operands(view, op, 1);
   const ir::Type result = declared(view, op, 1)[0];
   if (!result.is_tensor() || !compatible_shapes(view.operands[0].dims(), result.dims())) {
     reject(view, fmt::format("{} C1: operand and result have one shape ({} and {})", op, operand_text(view, 0),

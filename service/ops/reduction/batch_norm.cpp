@@ -41,8 +41,7 @@ void expect_batch_norm_operands(const OpView& view, const std::string& op, size_
   // checks: batch_norm_grad C3: grad_output has the shape of the operand
   // checks: batch_norm_grad C5: scale, mean and variance have an element for each feature
   const bool is_gradient = whole != 0;
-  expect_operand_count(view, op, count);
-  for (size_t i = 0; i < count; ++i) expect_tensor(view, op, i);
+  expect_tensor_operands(view, op, count);
   const ir::Type& array = view.operands[0];
   const int64_t feature = feature_of(view);
   if (feature < 0 || feature >= array.rank()) {
@@ -227,62 +226,57 @@ std::vector<AttributeSpec> attributes() {
   return {{"epsilon", true, "is added to variances"}, {"feature_index", true, "which dimension has the features"}};
 }
 
-std::vector<OpDef> make_batch_norm_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.batch_norm_inference",
-                  .summary = "features normalised by given mean and variance, then scaled and moved",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> batch_norm_rows() {
+  return {
+      {.name = "stablehlo.batch_norm_inference",
+       .summary = "features normalised by given mean and variance, then scaled and moved",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<3xf32>, %arg3: tensor<3xf32>, %arg4: tensor<3xf32>) -> tensor<4x3xf32> {
     %0 = "stablehlo.batch_norm_inference"(%arg0, %arg1, %arg2, %arg3, %arg4) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
     return %0 : tensor<4x3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
-                  .infer = infer_inference,
-                  .quantized = kQuantizedMath,
-                  .rule = inference_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>},
-                  .derivative = {vjp_batch_norm_inference}});
-  rows.push_back({.name = "stablehlo.batch_norm_training",
-                  .summary = "features normalised by their own mean and variance, which are results too",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
+       .infer = infer_inference,
+       .quantized = kQuantizedMath,
+       .rule = inference_rule,
+       .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>},
+       .derivative = {vjp_batch_norm_inference}},
+      {.name = "stablehlo.batch_norm_training",
+       .summary = "features normalised by their own mean and variance, which are results too",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) {
     %0:3 = "stablehlo.batch_norm_training"(%arg0, %arg1, %arg2) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>)
     return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 3, .operand_max = 3, .attributes = attributes()},
-                  .infer = infer_training,
-                  .quantized = kQuantizedMath,
-                  .rule = statistics_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>},
-                  .derivative = {vjp_batch_norm_training},
-                  .sharded = {feature_of, expand_training}});
-  rows.push_back({.name = "stablehlo.batch_norm_grad",
-                  .summary = "gradients of operand, scale and offset of batch_norm_training",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 3, .operand_max = 3, .attributes = attributes()},
+       .infer = infer_training,
+       .quantized = kQuantizedMath,
+       .rule = statistics_rule,
+       .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>},
+       .derivative = {vjp_batch_norm_training},
+       .sharded = {feature_of, expand_training}},
+      {.name = "stablehlo.batch_norm_grad",
+       .summary = "gradients of operand, scale and offset of batch_norm_training",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<3xf32>, %arg3: tensor<3xf32>, %arg4: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) {
     %0:3 = "stablehlo.batch_norm_grad"(%arg0, %arg1, %arg2, %arg3, %arg4) <{epsilon = 1.000000e-03 : f32, feature_index = 1 : i64}> : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>)
     return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }
 )",
-                  .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
-                  .infer = infer_grad,
-                  .quantized = kQuantizedMath,
-                  .rule = statistics_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>},
-                  .sharded = {feature_of, expand_grad}});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> batch_norm_rows() {
-  static const std::vector<OpDef> kRows = make_batch_norm_rows();
-  return kRows;
+       .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
+       .infer = infer_grad,
+       .quantized = kQuantizedMath,
+       .rule = statistics_rule,
+       .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>},
+       .sharded = {feature_of, expand_grad}},
+  };
 }
 
 }  // namespace meshd::ops

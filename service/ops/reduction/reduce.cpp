@@ -153,11 +153,13 @@ PreparedKernel prepare_reduce(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_reduce_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.reduce",
-                  .summary = "elements along dimensions combined by the body, beginning with the init values",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> reduce_rows() {
+  return {
+      {.name = "stablehlo.reduce",
+       .summary = "elements along dimensions combined by the body, beginning with the init values",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x8xf32>) -> tensor<4xf32> {
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
     %0 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
@@ -165,29 +167,22 @@ std::vector<OpDef> make_reduce_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 2,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"dimensions", true, "which are combined"}}},
-                  .text = {.shape = TextShape::kReduce},
-                  .infer = infer_reduce,
-                  .bounded = BoundedForm::kReduce,
-                  .quantized = kQuantizedReduced,
-                  .rule = reduce_rule,
-                  .body = LocalKernel{prepare_reduce},
-                  .combine = combine_reduce,
-                  .region_arguments = RegionArguments::kReduction,
-                  .derivative = {vjp_reduce},
-                  .batch = batch_reduce,
-                  .fuse = {.reduce_dims = reduced_dims}});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> reduce_rows() {
-  static const std::vector<OpDef> kRows = make_reduce_rows();
-  return kRows;
+       .signature = {.operand_min = 2,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"dimensions", true, "which are combined"}}},
+       .text = {.shape = TextShape::kReduce},
+       .infer = infer_reduce,
+       .bounded = BoundedForm::kReduce,
+       .quantized = kQuantizedReduced,
+       .rule = reduce_rule,
+       .body = LocalKernel{prepare_reduce},
+       .combine = combine_reduce,
+       .region_arguments = RegionArguments::kReduction,
+       .derivative = {vjp_reduce},
+       .batch = batch_reduce,
+       .fuse = {.reduce_dims = reduced_dims}},
+  };
 }
 
 }  // namespace meshd::ops

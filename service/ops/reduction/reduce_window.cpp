@@ -126,11 +126,13 @@ PreparedKernel prepare_reduce_window(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_reduce_window_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.reduce_window",
-                  .summary = "elements of windows combined by the body, beginning with the init values",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> reduce_window_rows() {
+  return {
+      {.name = "stablehlo.reduce_window",
+       .summary = "elements of windows combined by the body, beginning with the init values",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x6xf32>) -> tensor<2x3xf32> {
     %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
     %0 = "stablehlo.reduce_window"(%arg0, %cst) <{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 2>}> ({
@@ -142,32 +144,25 @@ std::vector<OpDef> make_reduce_window_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 2,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"window_dimensions", true, "size of a window"},
-                                               {"window_strides", false, "from one window to the next"},
-                                               {"base_dilations", false, "elements of the inputs are this far apart"},
-                                               {"window_dilations", false, "elements of a window are this far apart"},
-                                               {"padding", false, "places before and behind the inputs"}}},
-                  .infer = infer_reduce_window,
-                  .bounded = BoundedForm::kReduceWindow,
-                  .quantized = kQuantizedReduced,
-                  .rule = reduce_window_rule,
-                  .body = LocalKernel{prepare_reduce_window},
-                  .combine = combine_windows,
-                  .region_arguments = RegionArguments::kReduction,
-                  .derivative = {vjp_reduce_window},
-                  .batch = batch_reduce_window,
-                  .halo = reduce_window_halo});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> reduce_window_rows() {
-  static const std::vector<OpDef> kRows = make_reduce_window_rows();
-  return kRows;
+       .signature = {.operand_min = 2,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"window_dimensions", true, "size of a window"},
+                                    {"window_strides", false, "from one window to the next"},
+                                    {"base_dilations", false, "elements of the inputs are this far apart"},
+                                    {"window_dilations", false, "elements of a window are this far apart"},
+                                    {"padding", false, "places before and behind the inputs"}}},
+       .infer = infer_reduce_window,
+       .bounded = BoundedForm::kReduceWindow,
+       .quantized = kQuantizedReduced,
+       .rule = reduce_window_rule,
+       .body = LocalKernel{prepare_reduce_window},
+       .combine = combine_windows,
+       .region_arguments = RegionArguments::kReduction,
+       .derivative = {vjp_reduce_window},
+       .batch = batch_reduce_window,
+       .halo = reduce_window_halo},
+  };
 }
 
 }  // namespace meshd::ops

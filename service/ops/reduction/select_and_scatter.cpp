@@ -46,8 +46,7 @@ tensor::DType body_result(const OpView& view, size_t region, const char* label, 
 }
 
 std::vector<ir::Type> infer_select_and_scatter(const OpView& view) {
-  expect_operand_count(view, "select_and_scatter", 3);
-  for (size_t i = 0; i < 3; ++i) expect_tensor(view, "select_and_scatter", i);
+  expect_tensor_operands(view, "select_and_scatter", 3);
   const ir::Type& operand = view.operands[0];
   const ir::Type& source = view.operands[1];
   const ir::Type& init = view.operands[2];
@@ -180,11 +179,13 @@ bool select_and_scatter_keeps_unsharded(const OpView& view, const FactorRule& ru
   return false;
 }
 
-std::vector<OpDef> make_select_and_scatter_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.select_and_scatter",
-                  .summary = "each window selects an element, to whose place the source's element is scattered",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> select_and_scatter_rows() {
+  return {
+      {.name = "stablehlo.select_and_scatter",
+       .summary = "each window selects an element, to whose place the source's element is scattered",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x6xf32>, %arg1: tensor<2x3xf32>) -> tensor<4x6xf32> {
     %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
     %0 = "stablehlo.select_and_scatter"(%arg0, %arg1, %cst) <{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 2>}> ({
@@ -200,28 +201,21 @@ std::vector<OpDef> make_select_and_scatter_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 3,
-                                .operand_max = 3,
-                                .region_count = 2,
-                                .attributes = {{"window_dimensions", false, "size of a window; ones"},
-                                               {"window_strides", false, "from one window to the next"},
-                                               {"padding", false, "places before and behind the operand"}}},
-                  .infer = infer_select_and_scatter,
-                  .quantized = kQuantizedJoined,
-                  .rule = select_and_scatter_rule,
-                  .body = LocalKernel{prepare_select_and_scatter},
-                  .region_arguments = RegionArguments::kFixed,
-                  .batch = batch_select_and_scatter,
-                  .keeps_unsharded = select_and_scatter_keeps_unsharded,
-                  .halo = select_and_scatter_halo});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> select_and_scatter_rows() {
-  static const std::vector<OpDef> kRows = make_select_and_scatter_rows();
-  return kRows;
+       .signature = {.operand_min = 3,
+                     .operand_max = 3,
+                     .region_count = 2,
+                     .attributes = {{"window_dimensions", false, "size of a window; ones"},
+                                    {"window_strides", false, "from one window to the next"},
+                                    {"padding", false, "places before and behind the operand"}}},
+       .infer = infer_select_and_scatter,
+       .quantized = kQuantizedJoined,
+       .rule = select_and_scatter_rule,
+       .body = LocalKernel{prepare_select_and_scatter},
+       .region_arguments = RegionArguments::kFixed,
+       .batch = batch_select_and_scatter,
+       .keeps_unsharded = select_and_scatter_keeps_unsharded,
+       .halo = select_and_scatter_halo},
+  };
 }
 
 }  // namespace meshd::ops

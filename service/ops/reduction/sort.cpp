@@ -105,11 +105,13 @@ PreparedKernel prepare_sort(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_sort_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.sort",
-                  .summary = "elements along a dimension in the order of the comparator; equal ones keep their order",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> sort_rows() {
+  return {
+      {.name = "stablehlo.sort",
+       .summary = "elements along a dimension in the order of the comparator; equal ones keep their order",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4x8xi32>) -> tensor<4x8xi32> {
     %0 = "stablehlo.sort"(%arg0) <{dimension = 1 : i64, is_stable = true}> ({
     ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
@@ -120,27 +122,20 @@ std::vector<OpDef> make_sort_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = -1,
-                                .region_count = 1,
-                                .attributes = {{"dimension", false, "which is sorted; -1, the last, when absent"},
-                                               {"is_stable", false, "sorts are stable either way"}}},
-                  .infer = infer_sort,
-                  .bounded = BoundedForm::kSort,
-                  .quantized = kQuantizedMoved,
-                  .rule = sort_rule,
-                  .body = LocalKernel{prepare_sort},
-                  .region_arguments = RegionArguments::kPairs,
-                  .derivative = {vjp_sort},
-                  .batch = batch_sort});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> sort_rows() {
-  static const std::vector<OpDef> kRows = make_sort_rows();
-  return kRows;
+       .signature = {.operand_min = 1,
+                     .operand_max = -1,
+                     .region_count = 1,
+                     .attributes = {{"dimension", false, "which is sorted; -1, the last, when absent"},
+                                    {"is_stable", false, "sorts are stable either way"}}},
+       .infer = infer_sort,
+       .bounded = BoundedForm::kSort,
+       .quantized = kQuantizedMoved,
+       .rule = sort_rule,
+       .body = LocalKernel{prepare_sort},
+       .region_arguments = RegionArguments::kPairs,
+       .derivative = {vjp_sort},
+       .batch = batch_sort},
+  };
 }
 
 }  // namespace meshd::ops

@@ -27,8 +27,7 @@ using tensor::Dims;
 constexpr int64_t kComparisonsBetweenCheckpoints = int64_t{1} << 16;
 
 std::vector<ir::Type> infer_top_k(const OpView& view) {
-  expect_operand_count(view, "top_k", 1);
-  expect_tensor(view, "top_k", 0);
+  expect_tensor_operands(view, "top_k", 1);
   const ir::Type& operand = view.operands[0];
   if (operand.rank() == 0 || tensor::is_complex(operand.dtype())) {
     reject(view, "top_k I1: operand must have a dimension and elements with an order, got " + operand_text(view, 0));
@@ -163,28 +162,6 @@ class FirstOfLines {
   std::shared_ptr<const kernels::Sort> stable_;
 };
 
-std::vector<OpDef> make_top_k_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back(
-      {.name = "chlo.top_k",
-       .summary = "the k largest elements of the last dimension, largest first, and their indices",
-       .example = R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi32>) {
-    %values, %indices = chlo.top_k(%arg0, k = 2) : tensor<4x8xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)
-    return %values, %indices : tensor<4x2xf32>, tensor<4x2xi32>
-  }
-}
-)",
-       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"k", true, "how many elements are wanted"}}},
-       .text = {.shape = TextShape::kTopK},
-       .infer = infer_top_k,
-       .rule = top_k_rule,
-       .body = LocalKernel{prepare_chlo_top_k},
-       .derivative = {vjp_top_k},
-       .batch = batch_leading});
-  return rows;
-}
-
 }  // namespace
 
 PreparedKernel prepare_mhlo_top_k(const OpView& local) {
@@ -231,9 +208,25 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
 
 bool takes_comparator(std::string_view target) { return target == "ApproxTopK" || target == "PartialReduce"; }
 
-std::span<const OpDef> top_k_rows() {
-  static const std::vector<OpDef> kRows = make_top_k_rows();
-  return kRows;
+std::vector<OpDef> top_k_rows() {
+  return {
+      {.name = "chlo.top_k",
+       .summary = "the k largest elements of the last dimension, largest first, and their indices",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x8xf32>) -> (tensor<4x2xf32>, tensor<4x2xi32>) {
+    %values, %indices = chlo.top_k(%arg0, k = 2) : tensor<4x8xf32> -> (tensor<4x2xf32>, tensor<4x2xi32>)
+    return %values, %indices : tensor<4x2xf32>, tensor<4x2xi32>
+  }
+}
+)",
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"k", true, "how many elements are wanted"}}},
+       .text = {.shape = TextShape::kTopK},
+       .infer = infer_top_k,
+       .rule = top_k_rule,
+       .body = LocalKernel{prepare_chlo_top_k},
+       .derivative = {vjp_top_k},
+       .batch = batch_leading},
+  };
 }
 
 }  // namespace meshd::ops

@@ -98,11 +98,13 @@ OpDef return_row(std::string_view name, std::string_view summary, std::string_vi
           .ends_function = ends_function};
 }
 
-std::vector<OpDef> make_control_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.while",
-                  .summary = "runs its body as long as its condition holds",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> control_rows() {
+  return {
+      {.name = "stablehlo.while",
+       .summary = "runs its body as long as its condition holds",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<i32>) -> tensor<i32> {
     %0 = stablehlo.while(%iterArg = %arg0) : tensor<i32>
     cond {
@@ -118,14 +120,14 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1, .region_count = 2},
-                  .text = {.shape = TextShape::kWhile},
-                  .infer = infer_while,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kWhile});
-  rows.push_back({.name = "stablehlo.case",
-                  .summary = "runs the branch that an index chooses, the last one when the index is outside",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_max = -1, .region_count = 2},
+       .text = {.shape = TextShape::kWhile},
+       .infer = infer_while,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kWhile},
+      {.name = "stablehlo.case",
+       .summary = "runs the branch that an index chooses, the last one when the index is outside",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %0 = "stablehlo.case"(%arg0) ({
       %1 = stablehlo.negate %arg1 : tensor<4xf32>
@@ -137,13 +139,13 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .region_count = -1},
-                  .infer = infer_case,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kCase});
-  rows.push_back({.name = "stablehlo.if",
-                  .summary = "runs one of two branches",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = 1, .region_count = -1},
+       .infer = infer_case,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kCase},
+      {.name = "stablehlo.if",
+       .summary = "runs one of two branches",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %0 = "stablehlo.if"(%arg0) ({
       %1 = stablehlo.negate %arg1 : tensor<4xf32>
@@ -155,13 +157,13 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .region_count = 2},
-                  .infer = infer_if,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kIf});
-  rows.push_back({.name = "func.call",
-                  .summary = "runs another function of the module",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_min = 1, .operand_max = 1, .region_count = 2},
+       .infer = infer_if,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kIf},
+      {.name = "func.call",
+       .summary = "runs another function of the module",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = call @twice(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
@@ -172,14 +174,14 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1, .attributes = {{"callee", true, "the function"}}},
-                  .text = {.shape = TextShape::kCall},
-                  .infer = infer_as_declared,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kCall});
-  rows.push_back({.name = "stablehlo.composite",
-                  .summary = "a named group of ops, given by the function that it decomposes into",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_max = -1, .attributes = {{"callee", true, "the function"}}},
+       .text = {.shape = TextShape::kCall},
+       .infer = infer_as_declared,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kCall},
+      {.name = "stablehlo.composite",
+       .summary = "a named group of ops, given by the function that it decomposes into",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.composite "my.twice" %arg0 {decomposition = @my.twice, version = 1 : i32} : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
@@ -190,16 +192,16 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1,
-                                .attributes = {{"name", true, "what it is called"},
-                                               {"decomposition", true, "the function that says what it does"},
-                                               {"composite_attributes", false, "what the name's owner wants to know"},
-                                               {"version", false, "of the composite"}}},
-                  .text = {.shape = TextShape::kComposite},
-                  .infer = infer_as_declared,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kComposite});
-  rows.push_back(return_row("stablehlo.return", "ends a region and names its results", R"(module @jit_f {
+       .signature = {.operand_max = -1,
+                     .attributes = {{"name", true, "what it is called"},
+                                    {"decomposition", true, "the function that says what it does"},
+                                    {"composite_attributes", false, "what the name's owner wants to know"},
+                                    {"version", false, "of the composite"}}},
+       .text = {.shape = TextShape::kComposite},
+       .infer = infer_as_declared,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kComposite},
+      return_row("stablehlo.return", "ends a region and names its results", R"(module @jit_f {
   func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
     %0 = "stablehlo.if"(%arg0) ({
       stablehlo.return %arg1 : tensor<4xf32>
@@ -211,15 +213,15 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                            true));
-  rows.push_back(return_row("func.return", "ends a function and names its results", R"(module @jit_f {
+                 true),
+      return_row("func.return", "ends a function and names its results", R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     return %arg0 : tensor<4xf32>
   }
 }
 )",
-                            true));
-  rows.push_back(return_row("sdy.return", "ends the body of a manual or named computation", R"(module @jit_f {
+                 true),
+      return_row("sdy.return", "ends the body of a manual or named computation", R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%arg1: tensor<2xf32>) {
@@ -229,15 +231,8 @@ std::vector<OpDef> make_control_rows() {
   }
 }
 )",
-                            false));
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> control_rows() {
-  static const std::vector<OpDef> kRows = make_control_rows();
-  return kRows;
+                 false),
+  };
 }
 
 }  // namespace meshd::ops

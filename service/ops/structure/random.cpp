@@ -41,8 +41,7 @@ RandomAlgorithm algorithm_of(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_bits(const OpView& view) {
-  expect_operand_count(view, "rng_bit_generator", 1);
-  expect_tensor(view, "rng_bit_generator", 0);
+  expect_tensor_operands(view, "rng_bit_generator", 1);
   const ir::Type& state = view.operands[0];
   if (state.rank() != 1 || (state.dtype() != DType::kUint64 && state.dtype() != DType::kUint32)) {
     reject(view, "rng_bit_generator I2: initial_state must be a vector of ui64 or ui32, got " + operand_text(view, 0));
@@ -84,7 +83,7 @@ ir::AttributeList localize_bits(const OpView& global, const OpView& /*local*/) {
   const ir::Type& output = global.results[1];
   attributes.emplace_back(std::string(kGlobalDims), ir::int_array_attr(output.dims()));
   attributes.emplace_back(std::string(kBits), ir::integer_attr(8 * tensor::size_bytes(output.dtype())));
-  attributes.emplace_back(std::string(kResultsApart), ir::Attribute{ir::Unit{}});
+  attributes.emplace_back(std::string(kResultsApart), ir::integer_attr(2));
   return attributes;
 }
 
@@ -134,8 +133,7 @@ PreparedKernel prepare_bits(const OpView& local) {
 }
 
 std::vector<ir::Type> infer_rng(const OpView& view) {
-  expect_operand_count(view, "rng", 3);
-  for (size_t i = 0; i < 3; ++i) expect_tensor(view, "rng", i);
+  expect_tensor_operands(view, "rng", 3);
   std::vector<ir::Type> results = declared(view, "rng", 1);
   const ir::Type& to = results[0];
   if (view.operands[0].rank() != 0 || view.operands[1].rank() != 0 || !to.is_tensor() ||
@@ -239,27 +237,28 @@ PreparedKernel prepare_rng(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_random_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.rng_bit_generator",
-                  .summary = "random bits that follow from a state, and the state to go on with; the bits are XLA's",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> random_rows() {
+  return {
+      {.name = "stablehlo.rng_bit_generator",
+       .summary = "random bits that follow from a state, and the state to go on with; the bits are XLA's",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<2xui64>) -> (tensor<2xui64>, tensor<4x2xui32>) {
     %output_state, %output = stablehlo.rng_bit_generator %arg0, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x2xui32>)
     return %output_state, %output : tensor<2xui64>, tensor<4x2xui32>
   }
 }
 )",
-                  .signature = {.operand_min = 1,
-                                .operand_max = 1,
-                                .attributes = {{"rng_algorithm", true, "DEFAULT, which is PHILOX, or THREE_FRY"}}},
-                  .text = {.fields = {{"algorithm", FieldKind::kEnum, "rng_algorithm", "rng_algorithm"}}},
-                  .infer = infer_bits,
-                  .rule = bits_rule,
-                  .body = LocalKernel{prepare_bits},
-                  .new_dims_may_be_sharded = true,
-                  .localize = localize_bits});
-  rows.push_back(
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"rng_algorithm", true, "DEFAULT, which is PHILOX, or THREE_FRY"}}},
+       .text = {.fields = {{"algorithm", FieldKind::kEnum, "rng_algorithm", "rng_algorithm"}}},
+       .infer = infer_bits,
+       .rule = bits_rule,
+       .body = LocalKernel{prepare_bits},
+       .new_dims_may_be_sharded = true,
+       .localize = localize_bits},
       {.name = "stablehlo.rng",
        .summary = "random numbers, others each time: uniform between a and b, or normal with mean a and deviation b",
        .example = R"(module @jit_f {
@@ -278,15 +277,8 @@ std::vector<OpDef> make_random_rows() {
        .rule = rng_rule,
        .body = LocalKernel{prepare_rng},
        .new_dims_may_be_sharded = true,
-       .is_random = true});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> random_rows() {
-  static const std::vector<OpDef> kRows = make_random_rows();
-  return kRows;
+       .is_random = true},
+  };
 }
 
 }  // namespace meshd::ops

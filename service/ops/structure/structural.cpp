@@ -75,8 +75,7 @@ std::vector<ir::Type> infer_id(const OpView& view) {
 int64_t measured_dimension(const OpView& view) { return ir::int_or(attributes_of(view), "dimension", 0); }
 
 std::vector<ir::Type> infer_get_dimension_size(const OpView& view) {
-  expect_operand_count(view, "get_dimension_size", 1);
-  expect_tensor(view, "get_dimension_size", 0);
+  expect_tensor_operands(view, "get_dimension_size", 1);
   const int64_t dimension = measured_dimension(view);
   if (dimension < 0 || dimension >= view.operands[0].rank()) {
     reject(view, fmt::format("get_dimension_size C1: dimension must be below the rank of {}, got {}",
@@ -112,39 +111,41 @@ sharding::FactorRule rule_get_dimension_size(const OpView& view) {
   return builder.build();
 }
 
-std::vector<OpDef> make_structural_rows() {
-  std::vector<OpDef> rows;
-  rows.push_back({.name = "stablehlo.constant",
-                  .also = "arith.constant",
-                  .summary = "a value written in the program",
-                  .example = R"(module @jit_f {
+}  // namespace
+
+std::vector<OpDef> structural_rows() {
+  return {
+      {.name = "stablehlo.constant",
+       .also = "arith.constant",
+       .summary = "a value written in the program",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<2x2xf32> {
     %cst = stablehlo.constant dense<[[1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00]]> : tensor<2x2xf32>
     return %cst : tensor<2x2xf32>
   }
 }
 )",
-                  .signature = {.attributes = {{"value", true, "the elements"}}},
-                  .text = {.shape = TextShape::kConstant},
-                  .infer = infer_constant,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kConstant});
-  rows.push_back({.name = "sdy.constant",
-                  .summary = "a value written in the program, as Shardy prints it after import",
-                  .example = R"(module @jit_f {
+       .signature = {.attributes = {{"value", true, "the elements"}}},
+       .text = {.shape = TextShape::kConstant},
+       .infer = infer_constant,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kConstant},
+      {.name = "sdy.constant",
+       .summary = "a value written in the program, as Shardy prints it after import",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<2xi32> {
     %0 = sdy.constant dense<[1, 2]> : tensor<2xi32>
     return %0 : tensor<2xi32>
   }
 }
 )",
-                  .signature = {.attributes = {{"value", true, "the elements"}}},
-                  .text = {.shape = TextShape::kConstant},
-                  .infer = infer_constant,
-                  .body = Structural::kConstant});
-  rows.push_back({.name = "stablehlo.after_all",
-                  .summary = "a token that comes after all its operands",
-                  .example = R"(module @jit_f {
+       .signature = {.attributes = {{"value", true, "the elements"}}},
+       .text = {.shape = TextShape::kConstant},
+       .infer = infer_constant,
+       .body = Structural::kConstant},
+      {.name = "stablehlo.after_all",
+       .summary = "a token that comes after all its operands",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
     %1 = stablehlo.after_all %0, %0 : !stablehlo.token
@@ -152,40 +153,40 @@ std::vector<OpDef> make_structural_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1},
-                  .infer = infer_token,
-                  .body = Structural::kAfterAll});
-  rows.push_back({.name = "stablehlo.create_token",
-                  .summary = "a token that comes after nothing",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_max = -1},
+       .infer = infer_token,
+       .body = Structural::kAfterAll},
+      {.name = "stablehlo.create_token",
+       .summary = "a token that comes after nothing",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
     return %arg0 : tensor<4xf32>
   }
 }
 )",
-                  .infer = infer_token,
-                  .body = Structural::kAfterAll});
-  rows.push_back({.name = "stablehlo.optimization_barrier",
-                  .summary = "its operands, none available before all are",
-                  .example = R"(module @jit_f {
+       .infer = infer_token,
+       .body = Structural::kAfterAll},
+      {.name = "stablehlo.optimization_barrier",
+       .summary = "its operands, none available before all are",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2xi32>) -> (tensor<4xf32>, tensor<2xi32>) {
     %0:2 = stablehlo.optimization_barrier %arg0, %arg1 : tensor<4xf32>, tensor<2xi32>
     return %0#0, %0#1 : tensor<4xf32>, tensor<2xi32>
   }
 }
 )",
-                  .signature = {.operand_max = -1},
-                  .text = {.types = TextTypes::kEach},
-                  .infer = infer_same_as_operands,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kOptimizationBarrier,
-                  .result_is_operand = true,
-                  .derivative = {vjp_identity},
-                  .batch = batch_leading});
-  rows.push_back({.name = "stablehlo.tuple",
-                  .summary = "several values as one",
-                  .example = R"(module @jit_f {
+       .signature = {.operand_max = -1},
+       .text = {.types = TextTypes::kEach},
+       .infer = infer_same_as_operands,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kOptimizationBarrier,
+       .result_is_operand = true,
+       .derivative = {vjp_identity},
+       .batch = batch_leading},
+      {.name = "stablehlo.tuple",
+       .summary = "several values as one",
+       .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2xi32>) -> tensor<2xi32> {
     %0 = stablehlo.tuple %arg0, %arg1 : tuple<tensor<4xf32>, tensor<2xi32>>
     %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<4xf32>, tensor<2xi32>>) -> tensor<2xi32>
@@ -193,12 +194,11 @@ std::vector<OpDef> make_structural_rows() {
   }
 }
 )",
-                  .signature = {.operand_max = -1},
-                  .text = {.types = TextTypes::kTupleElements},
-                  .infer = infer_tuple,
-                  .quantized = kQuantizedHeld,
-                  .body = Structural::kTuple});
-  rows.push_back(
+       .signature = {.operand_max = -1},
+       .text = {.types = TextTypes::kTupleElements},
+       .infer = infer_tuple,
+       .quantized = kQuantizedHeld,
+       .body = Structural::kTuple},
       {.name = "stablehlo.get_tuple_element",
        .summary = "one of the values of a tuple",
        .example = R"(module @jit_f {
@@ -213,30 +213,29 @@ std::vector<OpDef> make_structural_rows() {
        .text = {.shape = TextShape::kGetTupleElement},
        .infer = infer_get_tuple_element,
        .quantized = kQuantizedHeld,
-       .body = Structural::kGetTupleElement});
-  rows.push_back({.name = "stablehlo.partition_id",
-                  .summary = "the place in the mesh of the device that runs it",
-                  .example = R"(module @jit_f {
+       .body = Structural::kGetTupleElement},
+      {.name = "stablehlo.partition_id",
+       .summary = "the place in the mesh of the device that runs it",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<ui32> {
     %0 = stablehlo.partition_id : tensor<ui32>
     return %0 : tensor<ui32>
   }
 }
 )",
-                  .infer = infer_id,
-                  .body = Structural::kPartitionId});
-  rows.push_back({.name = "stablehlo.replica_id",
-                  .summary = "which copy of the program the device runs",
-                  .example = R"(module @jit_f {
+       .infer = infer_id,
+       .body = Structural::kPartitionId},
+      {.name = "stablehlo.replica_id",
+       .summary = "which copy of the program the device runs",
+       .example = R"(module @jit_f {
   func.func public @main() -> tensor<ui32> {
     %0 = stablehlo.replica_id : tensor<ui32>
     return %0 : tensor<ui32>
   }
 }
 )",
-                  .infer = infer_id,
-                  .body = Structural::kReplicaId});
-  rows.push_back(
+       .infer = infer_id,
+       .body = Structural::kReplicaId},
       {.name = "stablehlo.get_dimension_size",
        .summary = "the size of one dimension, as a scalar",
        .example = R"(module @jit_f {
@@ -254,15 +253,8 @@ std::vector<OpDef> make_structural_rows() {
        .rule = rule_get_dimension_size,
        .body = LocalKernel{prepare_get_dimension_size},
        .localize = localize_get_dimension_size,
-       .reads_shapes_only = true});
-  return rows;
-}
-
-}  // namespace
-
-std::span<const OpDef> structural_rows() {
-  static const std::vector<OpDef> kRows = make_structural_rows();
-  return kRows;
+       .reads_shapes_only = true},
+  };
 }
 
 }  // namespace meshd::ops

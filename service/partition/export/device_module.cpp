@@ -9,6 +9,7 @@
 #include "service/ops/op_def.h"
 #include "service/partition/export/device_steps.h"
 #include "service/partition/export/module_meshes.h"
+#include "service/partition/local_walk.h"
 
 namespace meshd::partition {
 namespace {
@@ -17,7 +18,15 @@ namespace {
 // the exchanges are part of their composites.
 class ReplicatedReaders {
  public:
-  explicit ReplicatedReaders(const LocalProgram& local) : local_(local) { find(local.body); }
+  explicit ReplicatedReaders(const LocalProgram& local) {
+    walk(local.body, [&](const LocalOp& op) {
+      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
+      if (!runs_replicated(local, op)) return;
+      for (const LocalId id : op.operands) {
+        if (exchanges_.contains(id)) inside_.insert(id);
+      }
+    });
+  }
 
   /// Whether the exchange with this result is part of its reader's composite.
   [[nodiscard]] bool has_exchange(LocalId result) const { return inside_.contains(result); }
@@ -31,17 +40,6 @@ class ReplicatedReaders {
   }
 
  private:
-  void find(const LocalBlock& block) {
-    for (const LocalOp& op : block.ops) {
-      if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
-      for (const LocalId id : runs_replicated(local_, op) ? op.operands : std::vector<LocalId>{}) {
-        if (exchanges_.contains(id)) inside_.insert(id);
-      }
-      for (const LocalBlock& inner : op.blocks) find(inner);
-    }
-  }
-
-  const LocalProgram& local_;
   std::map<LocalId, const LocalOp*> exchanges_;  // by result
   std::set<LocalId> inside_;
 };
@@ -169,19 +167,27 @@ class DeviceModule {
     return out;
   }
 
+  // Of the op whose results separate steps compute; -1 of others.
+  static LocalId first_result(const LocalOp& op) {
+    const int64_t only = ir::int_or(op.attributes, ops::kOnlyResult, -1);
+    return only < 0 ? -1 : op.results[0] - static_cast<LocalId>(only);
+  }
+
   void write(const LocalBlock& block) {
     for (size_t i = 0; i < block.ops.size(); ++i) {
       const LocalOp& op = block.ops[i];
-      if (ir::find(op.attributes, ops::kOnlyResult) == nullptr) {
+      const LocalId first = first_result(op);
+      if (first < 0) {
         write(op);
         continue;
       }
-      // Results that separate steps compute (kOnlyResult) are one op of the text: those behind the first are its other
-      // results.
+      // Results that separate steps compute (kOnlyResult) are one op of the text, with those whose steps were dead.
       LocalOp all = op;
       std::erase_if(all.attributes, [](const auto& entry) { return entry.name == ops::kOnlyResult; });
-      while (i + 1 < block.ops.size() && ir::int_or(block.ops[i + 1].attributes, ops::kOnlyResult, 0) != 0)
-        all.results.push_back(block.ops[++i].results[0]);
+      all.results.clear();
+      for (LocalId id = first; id < first + ir::int_or(op.attributes, ops::kResultsApart, 0); ++id)
+        all.results.push_back(id);
+      while (i + 1 < block.ops.size() && first_result(block.ops[i + 1]) == first) ++i;
       write(all);
     }
   }

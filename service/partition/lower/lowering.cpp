@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "service/ops/collective/host_transfers.h"
+#include "service/partition/dead_ops.h"
 #include "service/partition/donation.h"
 #include "service/partition/lower/ruled/lower_ops.h"
 #include "service/partition/lower/structure/channel_order.h"
@@ -96,34 +97,6 @@ bool is_between_meshes(const LoweringContext& context, const ir::Op& op) {
   return false;
 }
 
-void count_reads(const LocalBlock& block, std::vector<int>& reads) {
-  for (const LocalOp& op : block.ops) {
-    for (const LocalId id : op.operands) ++reads[static_cast<size_t>(id)];
-    for (const LocalBlock& inner : op.blocks) count_reads(inner, reads);
-  }
-  for (const LocalId id : block.results) ++reads[static_cast<size_t>(id)];
-}
-
-void drop_unread(LocalBlock& block, std::vector<int>& reads) {
-  for (size_t i = block.ops.size(); i-- > 0;) {
-    LocalOp& op = block.ops[i];
-    if (op.kind == LocalKind::kReshard && reads[static_cast<size_t>(op.results[0])] == 0) {
-      --reads[static_cast<size_t>(op.operands[0])];
-      op.results.clear();
-      continue;
-    }
-    for (LocalBlock& inner : op.blocks) drop_unread(inner, reads);
-  }
-  std::erase_if(block.ops, [](const LocalOp& op) { return op.kind == LocalKind::kReshard && op.results.empty(); });
-}
-
-// Reshards that a constraint asked for and that no op needed.
-void drop_unread_reshards(LocalProgram& program) {
-  std::vector<int> reads(program.values.size());
-  count_reads(program.body, reads);
-  drop_unread(program.body, reads);
-}
-
 void lower_op(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   const Builder::Mark mark = context.builder.mark();
   stage_of(context, op)(context, op, scope);
@@ -167,7 +140,7 @@ LocalProgram lower_program(const PartitionInput& input, const Views& views) {
     lower_results(context, lower_block(context, context.main.body, Scope{}), body);
   }
   context.builder.program().body = std::move(body);
-  drop_unread_reshards(context.builder.program());
+  drop_dead_ops(context.builder.program());
   plan_donation(context.builder.program(), context.main, input.donate);
   return context.builder.finish();
 }

@@ -10,6 +10,7 @@
 #include "service/core/error.h"
 #include "service/program/bytecode/bytecode_file.h"
 #include "service/program/bytecode/text_writer.h"
+#include "service/program/json_string.h"
 
 namespace meshd::program {
 namespace {
@@ -77,23 +78,6 @@ struct ExportedTable : private fb::Table {
                     "a tree of the export is malformed: names and values of a dictionary differ in number");
 }
 
-/// A string in JSON.
-void write_json(std::string_view text, TextWriter& out) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  out << '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out << '\\' << c;
-    } else if (byte < 0x20) {
-      out << "\\u00" << kDigits[byte >> 4] << kDigits[byte & 0xF];
-    } else {
-      out << c;
-    }
-  }
-  out << '"';
-}
-
 /// Writes trees; arguments that are dropped are told from others by their numbers.
 class TreeWriter {
  public:
@@ -153,7 +137,7 @@ class TreeWriter {
     out_ << "{";
     for (fb::uoffset_t i = 0; i < count; ++i) {
       if (i != 0) out_ << ", ";
-      write_json(tree.names()->Get(i)->string_view(), out_);
+      out_ << json_string(tree.names()->Get(i)->string_view());
       out_ << ": ";
       write(*tree.children()->Get(i));
     }

@@ -128,18 +128,6 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
   return out;
 }
 
-mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_count) {
-  std::vector<mesh::Mesh> meshes = gspmd_meshes(shardings, device_count);
-  if (meshes.size() != 1) {
-    throw core::Error(
-        "unsupported_attribute",
-        fmt::format(
-            "the shardings divide the devices in ways that have no common axes: they need {} meshes, one is expected",
-            meshes.size()));
-  }
-  return std::move(meshes[0]);
-}
-
 bool fits(const GspmdSharding& sharding, const mesh::Mesh& mesh) {
   return sharding.kind != GspmdKind::kTiled || tile_axes(sharding, mesh).has_value();
 }

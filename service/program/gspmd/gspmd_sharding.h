@@ -48,12 +48,8 @@ std::vector<GspmdSharding> parse_gspmd(std::string_view text);
 /// The text that parse_gspmd reads as this one.
 std::string to_text(const GspmdSharding& sharding);
 
-/// A mesh over `device_count` devices, axes _axis_0, _axis_1, ..., of which every sharding's tile dimensions are full
-/// axes. Throws Error unsupported_attribute when the shardings have no common axes, or orders of devices that no
-/// transposition aligns.
-mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_count);
-
-/// Meshes over `device_count` devices, at least one, of which each sharding fits one. Lists of devices that are no
+/// Meshes over `device_count` devices, axes _axis_0, _axis_1, ..., at least one, of which each sharding fits one: its
+/// tile dimensions are full axes. Lists of devices that are no
 /// transposed iota get meshes with their own device ids. Throws Error unsupported_attribute when a sharding has another
 /// number of devices, or more than 16 meshes are needed.
 std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count);

@@ -181,6 +181,8 @@ class Parser {
   void pretty_op(OperationState& state);
   void fields_op(OperationState& state);
   void field(OperationState& state, const ops::TextField& field);
+  /// What ends most ops: more attributes, where there are some, and the types.
+  void attributes_and_types(OperationState& state);
   void types_behind_colon(OperationState& state);
   void pretty_constant(OperationState& state);
   void pretty_return(OperationState& state);

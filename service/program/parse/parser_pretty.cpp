@@ -104,8 +104,7 @@ void Parser::fields_op(OperationState& state) {
     }
     if (!accept(',')) break;
   }
-  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::field(OperationState& state, const ops::TextField& field) {
@@ -170,6 +169,11 @@ void Parser::field(OperationState& state, const ops::TextField& field) {
       attributes.emplace_back(name, struct_attribute("stablehlo.dot_algorithm"));
       return;
   }
+}
+
+void Parser::attributes_and_types(OperationState& state) {
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
 void Parser::types_behind_colon(OperationState& state) {

@@ -55,8 +55,7 @@ void Parser::pretty_call(OperationState& state) {
   state.op.attributes.emplace_back(
       is_custom ? "call_target_name" : "callee",
       is_custom ? ir::Attribute{ir::StringAttr{name}} : ir::Attribute{ir::SymbolAttr{name}});
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_composite(OperationState& state) {
@@ -79,8 +78,7 @@ void Parser::pretty_compare(OperationState& state) {
   expect(',', "between the operands of a comparison");
   op.operands.push_back(value_use());
   if (accept(',')) word("compare_type", "comparison_type", "a kind of comparison such as FLOAT");
-  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_slice(OperationState& state) {
@@ -97,8 +95,7 @@ void Parser::pretty_slice(OperationState& state) {
   state.op.attributes.emplace_back("start_indices", ir::Attribute{std::move(start)});
   state.op.attributes.emplace_back("limit_indices", ir::Attribute{std::move(limit)});
   state.op.attributes.emplace_back("strides", ir::Attribute{std::move(stride)});
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_get_tuple_element(OperationState& state) {
@@ -106,8 +103,7 @@ void Parser::pretty_get_tuple_element(OperationState& state) {
   expect('[', "before the number of an element");
   state.op.attributes.emplace_back("index", int_attribute(signed_integer("the number of an element"), "i32"));
   expect(']', "behind the number of an element");
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_trace(OperationState& state) {
@@ -126,8 +122,7 @@ void Parser::pretty_top_k(OperationState& state) {
   expect_key("k");
   state.op.attributes.emplace_back("k", int_attribute(signed_integer("how many elements are wanted")));
   expect(')', "at the end of '" + state.op.name + "(...)'");
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::window(OperationState& state) {
@@ -181,8 +176,7 @@ void Parser::pretty_convolution(OperationState& state) {
   expect(',', "behind the dimensions of a convolution");
   expect_key("window");
   window(state);
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 }  // namespace meshd::program

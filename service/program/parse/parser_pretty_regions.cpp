@@ -68,8 +68,7 @@ void Parser::pretty_reduce(OperationState& state) {
   expect_word("across", "before the dimensions of '" + op.name + "'");
   expect_key("dimensions");
   op.attributes.emplace_back("dimensions", ir::Attribute{ir::IntArrayAttr{integer_list("around dimensions"), "i64"}});
-  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
   if (applied.is(TokenKind::kWord)) {
     const ir::Type& operand = function_->type_of(op.operands[0]);
     if (count != 1 || !operand.is_tensor()) fail("program_syntax", applied, "'applies' takes one operand");
@@ -110,8 +109,7 @@ void Parser::pretty_scan(OperationState& state) {
 void Parser::pretty_sharding_constraint(OperationState& state) {
   state.op.operands.push_back(value_use());
   state.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_sdy_collective(OperationState& state) {
@@ -125,8 +123,7 @@ void Parser::pretty_sdy_collective(OperationState& state) {
   state.op.operands.push_back(value_use());
   expect_key("out_sharding");
   state.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_data_flow_edge(OperationState& state) {
@@ -135,8 +132,7 @@ void Parser::pretty_data_flow_edge(OperationState& state) {
     expect_key("sharding");
     state.op.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, true}});
   }
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_sharding_group(OperationState& state) {
@@ -155,8 +151,7 @@ void Parser::pretty_propagation_barrier(OperationState& state) {
   const Token direction = expect(TokenKind::kWord, "a direction: NONE, FORWARD, BACKWARD or BOTH");
   state.op.attributes.emplace_back(
       "allowed_direction", ir::Attribute{ir::EnumAttr{"sdy.propagation_direction", std::string(direction.text)}});
-  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_manual_computation(OperationState& state) {
@@ -170,8 +165,7 @@ void Parser::pretty_manual_computation(OperationState& state) {
   op.attributes.emplace_back("manual_axes", manual_axes());
   const std::vector<BlockArgument> arguments = block_arguments();
   op.regions.push_back(region(arguments));
-  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 void Parser::pretty_named_computation(OperationState& state) {
@@ -187,8 +181,7 @@ void Parser::pretty_named_computation(OperationState& state) {
   }
   const std::vector<BlockArgument> arguments = block_arguments();
   op.regions.push_back(region(arguments));
-  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(state);
+  attributes_and_types(state);
 }
 
 }  // namespace meshd::program

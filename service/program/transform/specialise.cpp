@@ -571,7 +571,7 @@ class Specialiser {
                        [&](ValueId id) { return is_dynamic(type(id)) && type(id).is_bounded(); });
   }
 
-  /// A custom call that takes sizes off values or puts them on, whose operand may have come to have none.
+  /// A custom call that takes sizes off values or puts them on, whose operand may have none any more.
   static bool is_about_bounds(const ir::Op& op) {
     const ops::CustomCallDef* call = ops::find_custom_call(op);
     return call != nullptr && call->kind == ops::CustomCallKind::kBounds;

@@ -43,7 +43,7 @@ TEST(PlanStorage, peak_is_what_the_run_allocates) {
   const auto out = bench.run(plan, {bench.shards<float>(in)});
   ASSERT_TRUE(out.ok());
   EXPECT_EQ(out.stats.peak_bytes, plan->peak_bytes);
-  EXPECT_EQ(out.stats.allocated_bytes, plan->memory.run_bytes());
+  EXPECT_EQ(out.stats.allocated_bytes, plan->memory.arena + plan->memory.own + plan->memory.scratch);
 }
 
 /// Lines of 2^16 floats, sorted: each is a work item with scratch of its own.

@@ -122,7 +122,7 @@ device::RunRequest binding(Bench& bench, std::function<void(core::Checkpoint&)> 
   device::RunRequest request;
   request.plan = plan_of(b);
   request.devices = {0};
-  request.bind = [&bench, look = std::move(look)](core::Checkpoint& checkpoint) {
+  request.bind = [&bench, look = std::move(look)](core::Checkpoint& checkpoint, int64_t /*planned_bytes*/) {
     look(checkpoint);
     return std::vector<device::RunArgument>{bench.shards<float>({{1, 2}})};
   };
@@ -155,7 +155,9 @@ TEST_F(QueueTest, run_ends_with_what_its_binding_throws) {
   EXPECT_EQ(out.error->code().word(), "array_lost");
   EXPECT_TRUE(out.overwritten.empty());
   device::RunRequest short_of_bytes = binding(bench, [](core::Checkpoint&) {});
-  short_of_bytes.bind = [&](core::Checkpoint&) { return std::vector<device::RunArgument>(1); };
+  short_of_bytes.bind = [&](core::Checkpoint&, int64_t /*planned_bytes*/) {
+    return std::vector<device::RunArgument>(1);
+  };
   EXPECT_EQ(bench.start(std::move(short_of_bytes))->wait().error->code().word(), "invalid_argument");
 }
 

@@ -20,6 +20,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/device/engine.h"
 #include "service/ops/op_def.h"
+#include "service/partition/dead_ops.h"
 #include "tests/unit/ops/support.h"
 
 namespace meshd::test {
@@ -253,8 +254,10 @@ class LocalBuilder {
     return results;
   }
 
+  /// As partition gives it: without dead ops.
   const partition::LocalProgram& finish() {
     program.function = function_;
+    partition::drop_dead_ops(program);
     return program;
   }
 

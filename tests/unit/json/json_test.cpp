@@ -121,18 +121,14 @@ struct Optionals {
 }  // namespace
 
 template <>
-const Schema<Ranges>& schema() {
-  static const Schema<Ranges> kSchema{
-      "Ranges", {{"a", &Ranges::a, {.low = 0, .high = 5}}, {"b", &Ranges::b, {.low = 0, .high = 5}}}};
-  return kSchema;
+Schema<Ranges> make_schema() {
+  return {"Ranges", {{"a", &Ranges::a, {.low = 0, .high = 5}}, {"b", &Ranges::b, {.low = 0, .high = 5}}}};
 }
 
 template <>
-const Schema<Optionals>& schema() {
-  static const Schema<Optionals> kSchema{
-      "Optionals",
-      {{"name", &Optionals::name}, {"sizes", &Optionals::sizes, {.low = 0}}, {"numbers", &Optionals::numbers}}};
-  return kSchema;
+Schema<Optionals> make_schema() {
+  return {"Optionals",
+          {{"name", &Optionals::name}, {"sizes", &Optionals::sizes, {.low = 0}}, {"numbers", &Optionals::numbers}}};
 }
 
 namespace {

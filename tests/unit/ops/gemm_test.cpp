@@ -12,7 +12,6 @@
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/scalar_op.h"
-#include "service/ops/families.h"
 #include "tests/support/row_runner.h"
 
 namespace meshd::test {
@@ -51,7 +50,7 @@ Instance dot_general(const Numbers& numbers) {
                            {"rhs_batching_dimensions", ints_attribute(numbers.rhs_batch)},
                            {"lhs_contracting_dimensions", ints_attribute(numbers.lhs_contract)},
                            {"rhs_contracting_dimensions", ints_attribute(numbers.rhs_contract)}}};
-  return {.def = row_of(ops::dot_rows(), "stablehlo.dot_general"), .attributes = {{"dot_dimension_numbers", {dict}}}};
+  return {.def = ops::find_op("stablehlo.dot_general"), .attributes = {{"dot_dimension_numbers", {dict}}}};
 }
 
 /// The definition, in double.
@@ -307,7 +306,7 @@ TEST(dot_general, messages_name_the_constraint) {
 }
 
 TEST(dot, vectors_and_matrices) {
-  const Instance dot{.def = row_of(ops::dot_rows(), "stablehlo.dot")};
+  const Instance dot{.def = ops::find_op("stablehlo.dot")};
   const Array matrix = counting({2, 3});
   EXPECT_EQ(dot.run({matrix, f32({3}, {1, 2, 3})})[0].values<float>(), (std::vector<float>{8, 26}));
   EXPECT_EQ(dot.run({f32({2}, {1, 2}), matrix})[0].values<float>(), (std::vector<float>{6, 9, 12}));

@@ -4,7 +4,6 @@
 #include <random>
 
 #include "service/core/error.h"
-#include "service/ops/families.h"
 #include "tests/support/row_runner.h"
 
 namespace meshd::test {
@@ -14,7 +13,7 @@ using tensor::Dims;
 using Cut = Instance::Cut;
 
 Instance movement(const std::string& name, ir::AttributeList attributes) {
-  return {.def = row_of(ops::movement_rows(), "stablehlo." + name), .attributes = std::move(attributes)};
+  return {.def = ops::find_op("stablehlo." + name), .attributes = std::move(attributes)};
 }
 ir::Type f32_type(Dims dims) { return ir::Type::of({tensor::DType::kFloat32, std::move(dims)}); }
 

@@ -448,7 +448,6 @@ TEST_F(StorageRows, deleted_session_of_many_rows_is_invisible_at_once_and_remove
       EXPECT_TRUE(r.jobs("ann", filter, {}).items.empty());
       EXPECT_TRUE(r.queued_jobs({}).items.empty());
       EXPECT_TRUE(r.effects("ses_1", 0, 10).empty());
-      EXPECT_TRUE(r.effects_of_job("ses_1", "job_0", 0, 10).empty());
       EXPECT_TRUE(r.outgoing("ses_1", "loss", 0, 10).empty());
       EXPECT_TRUE(r.infeeds("ses_1", "in", 0, 10).empty());
       EXPECT_TRUE(r.infeed_queues("ses_1").empty());
@@ -747,18 +746,6 @@ TEST_F(StorageRows, effects_of_a_rerun_that_differ_are_refused) {
             }),
             "nondeterministic_job");
   EXPECT_EQ(read([](Reader& r) { return r.effects("ses_1", 0, 10); }).size(), 1U);
-}
-
-TEST_F(StorageRows, effects_of_one_job_are_picked_from_the_log) {
-  write([](Transaction& t) {
-    t.insert_session(session_row("ses_1"));
-    std::vector<EffectRow> rows = {effect_row("job_1", 0, "[1]"), effect_row("job_2", 0, "[2]"),
-                                   effect_row("job_1", 1, "[3]")};
-    t.append_effects("ses_1", rows);
-  });
-  const auto log = read([](Reader& r) { return r.effects_of_job("ses_1", "job_1", 0, 10); });
-  ASSERT_EQ(log.size(), 2U);
-  EXPECT_EQ(log[1].sequence, 3);
 }
 
 TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {

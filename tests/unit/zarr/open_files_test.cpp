@@ -60,8 +60,8 @@ TEST(OpenFiles, all_principals_together_have_no_more_than_all) {
   const Refusal refused = refusal_of([&] { held.push_back(files.charge("eve", 1)); });
   EXPECT_EQ(refused.code, "overloaded");
   EXPECT_GT(refused.retry_after, 0);
-  held.back().release();
-  held.back().release();  // once
+  held.back().reset();
+  held.back().reset();  // once
   held.push_back(files.charge("eve", 10));
   EXPECT_EQ(refusal_of([&] { held.push_back(files.charge("dan", 1)); }).code, "overloaded");
 }
@@ -76,7 +76,7 @@ TEST(OpenFiles, charges_move_and_outlive_their_counter) {
     kept = files.charge("bob", 2);
     charge = files.charge("ann", 2);
   }
-  kept.release();
+  kept.reset();
 }
 
 TEST(OpenFiles, threads_at_once_get_what_fits_and_no_more) {

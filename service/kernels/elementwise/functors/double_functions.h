@@ -37,8 +37,8 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   const uint64_t from_lowest = bits - kLowest + kOne;
   const double z = std::bit_cast<double>(bits - (from_lowest & kExponent) + kOne);
   const double k = std::bit_cast<double>((from_lowest >> 52) | std::bit_cast<uint64_t>(kLarge)) - (kLarge + 1023);
-  const double shifted = 128 / z + kNoFraction;
-  const double inverse = (shifted - kNoFraction) * 0x1p-7;
+  const double shifted = 128 / z + kNoFraction<double>;
+  const double inverse = (shifted - kNoFraction<double>)*0x1p-7;
   const int64_t index = (std::bit_cast<int64_t>(shifted) & 0xFF) - kFirstInverse;
   const double r = std::fma(z, inverse, -1.0);
   const double table = kLogTable.high[index];
@@ -68,8 +68,8 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   const DoubleDouble log = log_parts(base);
   const DoubleDouble product = exact_product(log.high, b);
   const double low = std::fma(log.low, b, product.low);
-  const double shifted = std::fma(product.high, 0x1.71547652b82fep+7, kNoFraction);
-  const double n = shifted - kNoFraction;
+  const double shifted = std::fma(product.high, 0x1.71547652b82fep+7, kNoFraction<double>);
+  const double n = shifted - kNoFraction<double>;
   const auto bits = std::bit_cast<uint64_t>(shifted);
   const double near = std::fma(n, -0x1.62e42fefap-8, product.high);
   const double r = std::fma(n, -0x1.cf79abc9e3b3ap-47, near) + low;
@@ -99,8 +99,8 @@ struct ReducedAngle {
   constexpr double kPart1 = 0x1.921fb54400000p-4;
   constexpr double kPart2 = 0x1.0b4611a600000p-38;
   constexpr double kPart3 = 0x1.3198a2e037073p-73;
-  const double shifted = std::fma(x, 0x1.45f306dc9c883p+3, kNoFraction);
-  const double k = shifted - kNoFraction;
+  const double shifted = std::fma(x, 0x1.45f306dc9c883p+3, kNoFraction<double>);
+  const double k = shifted - kNoFraction<double>;
   const double first = std::fma(k, -kPart1, x);
   const DoubleDouble second = exact_sum(first, -k * kPart2);
   const double low = std::fma(k, -kPart3, second.low);
@@ -166,8 +166,8 @@ struct ReducedAngle {
   const bool swaps = y.high > x.high;
   const DoubleDouble a = {swaps ? y.high : x.high, swaps ? y.low : x.low};
   const DoubleDouble b = {swaps ? x.high : y.high, swaps ? x.low : y.low};
-  const double shifted = b.high / a.high * 64 + kNoFraction;
-  const double c = (shifted - kNoFraction) * 0x1p-6;
+  const double shifted = b.high / a.high * 64 + kNoFraction<double>;
+  const double c = (shifted - kNoFraction<double>)*0x1p-6;
   const int64_t index = std::bit_cast<int64_t>(shifted) & 127;
   // u = (b - c a) / (a + c b)
   const DoubleDouble ca = exact_product(c, a.high);
@@ -232,8 +232,8 @@ struct ReducedAngle {
 [[gnu::always_inline]] inline double erf_of_double(double x) {
   const double size = std::fabs(x);
   const double in = size < 6 ? size : 6.0;
-  const double shifted = std::fma(in, 16.0, kNoFraction);
-  const double c = (shifted - kNoFraction) * 0x1p-4;
+  const double shifted = std::fma(in, 16.0, kNoFraction<double>);
+  const double c = (shifted - kNoFraction<double>)*0x1p-4;
   const int64_t index = std::bit_cast<int64_t>(shifted) & 127;
   const double h = in - c;
   const double g1 = -2 * c;
@@ -263,19 +263,5 @@ struct ReducedAngle {
   const double sum = std::fma(inverse, std::fma(-0.5 * inverse * inverse, of_root, of_quotient), inverse);
   return chosen((x > 0x1p-900) & (x <= std::numeric_limits<double>::max()), sum, inverse);
 }
-
-// --- the library, lane by lane: never inlined, so that no loop calls its vector versions, which are up to 4 units off
-// ---
-
-[[gnu::noinline]] inline double library_log(double x) { return std::log(x); }
-[[gnu::noinline]] inline double library_sin(double x) { return std::sin(x); }
-[[gnu::noinline]] inline double library_cos(double x) { return std::cos(x); }
-[[gnu::noinline]] inline double library_tan(double x) { return std::tan(x); }
-[[gnu::noinline]] inline double library_asin(double x) { return std::asin(x); }
-[[gnu::noinline]] inline double library_acos(double x) { return std::acos(x); }
-[[gnu::noinline]] inline double library_atan(double x) { return std::atan(x); }
-[[gnu::noinline]] inline double library_erf(double x) { return std::erf(x); }
-[[gnu::noinline]] inline double library_pow(double a, double b) { return std::pow(a, b); }
-[[gnu::noinline]] inline double library_atan2(double a, double b) { return std::atan2(a, b); }
 
 }  // namespace meshd::kernels

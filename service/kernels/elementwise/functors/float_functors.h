@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -13,14 +14,6 @@
 #include "service/kernels/elementwise/functors/vector_math.h"
 
 namespace meshd::kernels {
-
-template <class T>
-using FloatBits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-template <class T>
-using SignedBits = std::make_signed_t<FloatBits<T>>;
-
-template <class T>
-inline constexpr FloatBits<T> kSignBit = FloatBits<T>{1} << (sizeof(T) * 8 - 1);
 
 template <class T>
 constexpr T with_sign_of(T magnitude, T sign) {
@@ -181,6 +174,22 @@ struct TotalCompare {
 // but where the exact value is all but half way between two. Functors with apply_library answer NaN from apply_fma
 // where their recipe does not reach, and loops call the library there.
 
+/// A function of the library on doubles. Of doubles themselves with FMA its recipe, and for the lanes where that
+/// answers NaN the library's, which is not inlined: loops would call its vector form, which is up to 4 units off.
+template <class T, auto kRecipe, decltype(kRecipe) kLibrary>
+struct ThroughDoubles {
+  template <std::same_as<T>... X>
+  static T apply(X... x) {
+    return static_cast<T>(kLibrary(double{x}...));
+  }
+  template <std::same_as<double>... X>
+  requires std::is_same_v<T, double>
+  static double apply_fma(X... x) { return kRecipe(x...); }
+  template <std::same_as<double>... X>
+  requires std::is_same_v<T, double>
+  [[gnu::noinline]] static double apply_library(X... x) { return kLibrary(x...); }
+};
+
 template <class T>
 struct Exp {
   static T apply(T x) { return exp_of<false>(x); }
@@ -196,11 +205,7 @@ struct Log {
   static T apply(T x) { return std::log(x); }
 };
 template <>
-struct Log<double> {
-  static double apply(double x) { return std::log(x); }
-  static double apply_fma(double x) { return log_of_double(x); }
-  static double apply_library(double x) { return library_log(x); }
-};
+struct Log<double> : ThroughDoubles<double, log_of_double, std::log> {};
 template <>
 struct Log<float> {
   static float apply(float x) { return log_of<false>(x); }
@@ -220,35 +225,11 @@ struct Cbrt {
   static T apply(T x) { return static_cast<T>(std::cbrt(double{x})); }
 };
 template <class T>
-struct Sin {
-  static T apply(T x) { return static_cast<T>(std::sin(double{x})); }
-};
-template <>
-struct Sin<double> {
-  static double apply(double x) { return std::sin(x); }
-  static double apply_fma(double x) { return sin_of_double(x); }
-  static double apply_library(double x) { return library_sin(x); }
-};
+using Sin = ThroughDoubles<T, sin_of_double, std::sin>;
 template <class T>
-struct Cos {
-  static T apply(T x) { return static_cast<T>(std::cos(double{x})); }
-};
-template <>
-struct Cos<double> {
-  static double apply(double x) { return std::cos(x); }
-  static double apply_fma(double x) { return cos_of_double(x); }
-  static double apply_library(double x) { return library_cos(x); }
-};
+using Cos = ThroughDoubles<T, cos_of_double, std::cos>;
 template <class T>
-struct Tan {
-  static T apply(T x) { return static_cast<T>(std::tan(double{x})); }
-};
-template <>
-struct Tan<double> {
-  static double apply(double x) { return std::tan(x); }
-  static double apply_fma(double x) { return tan_of_double(x); }
-  static double apply_library(double x) { return library_tan(x); }
-};
+using Tan = ThroughDoubles<T, tan_of_double, std::tan>;
 template <class T>
 struct Erf {
   static T apply(T x) { return std::erf(x); }
@@ -259,66 +240,26 @@ struct Erf<float> {
   static float apply_fma(float x) { return erf_of<true>(x); }
 };
 template <>
-struct Erf<double> {
-  static double apply(double x) { return std::erf(x); }
-  static double apply_fma(double x) { return erf_of_double(x); }
-  static double apply_library(double x) { return library_erf(x); }
-};
+struct Erf<double> : ThroughDoubles<double, erf_of_double, std::erf> {};
 template <class T>
-struct Asin {
-  static T apply(T x) { return static_cast<T>(std::asin(double{x})); }
-};
-template <>
-struct Asin<double> {
-  static double apply(double x) { return std::asin(x); }
-  static double apply_fma(double x) { return asin_of_double(x); }
-  static double apply_library(double x) { return library_asin(x); }
-};
+using Asin = ThroughDoubles<T, asin_of_double, std::asin>;
 template <class T>
-struct Acos {
-  static T apply(T x) { return static_cast<T>(std::acos(double{x})); }
-};
-template <>
-struct Acos<double> {
-  static double apply(double x) { return std::acos(x); }
-  static double apply_fma(double x) { return acos_of_double(x); }
-  static double apply_library(double x) { return library_acos(x); }
-};
+using Acos = ThroughDoubles<T, acos_of_double, std::acos>;
 template <class T>
-struct Atan {
-  static T apply(T x) { return static_cast<T>(std::atan(double{x})); }
-};
-template <>
-struct Atan<double> {
-  static double apply(double x) { return std::atan(x); }
-  static double apply_fma(double x) { return atan_of_double(x); }
-  static double apply_library(double x) { return library_atan(x); }
-};
+using Atan = ThroughDoubles<T, atan_of_double, std::atan>;
 template <class T>
 struct Power {
   static T apply(T a, T b) { return std::pow(a, b); }
 };
 template <>
-struct Power<double> {
-  static double apply(double a, double b) { return std::pow(a, b); }
-  static double apply_fma(double a, double b) { return power_of_double(a, b); }
-  static double apply_library(double a, double b) { return library_pow(a, b); }
-};
+struct Power<double> : ThroughDoubles<double, power_of_double, std::pow> {};
 template <>
 struct Power<float> {
   static float apply(float a, float b) { return power_of<false>(a, b); }
   static float apply_fma(float a, float b) { return power_of<true>(a, b); }
 };
 template <class T>
-struct Atan2 {
-  static T apply(T a, T b) { return static_cast<T>(std::atan2(double{a}, double{b})); }
-};
-template <>
-struct Atan2<double> {
-  static double apply(double a, double b) { return std::atan2(a, b); }
-  static double apply_fma(double a, double b) { return atan2_of_double(a, b); }
-  static double apply_library(double a, double b) { return library_atan2(a, b); }
-};
+using Atan2 = ThroughDoubles<T, atan2_of_double, std::atan2>;
 template <class T>
 struct Expm1 {
   static T apply(T x) { return std::expm1(x); }

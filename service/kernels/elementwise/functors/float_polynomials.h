@@ -1,11 +1,9 @@
 // Exponentials and logarithms as polynomials, for loops that the compiler vectorises: no branches, no tables. With FMA
-// (levels kV3 and kV4) a product and a sum are one rounding, else two. Those of floats that generated code computes
-// itself are float_recipes.h's. Largest errors in units in the last place, over 2 million floats and 450,000 doubles:
-//   exp_of       double 0.97 with FMA, else the library's
-//   log_of       float 0.77
-//   logistic_of  double 2.2, 1.4 with FMA
-//   power_of     float 0.501
-//   erf_of       float 0.501
+// (levels kV3 and kV4) a product and a sum are one rounding, else two. Those that generated code computes itself are
+// float_recipes.h's. Largest errors in units in the last place, over 2 million floats:
+//   log_of       0.77
+//   power_of     0.501
+//   erf_of       0.501
 // The last two compute in double, as far as a float needs it. Polynomials are minimax ones of the relative error
 // (Remez), their coefficients rounded to the type.
 #pragma once
@@ -19,54 +17,30 @@
 
 namespace meshd::kernels {
 
-/// first + rest[0] x + rest[1] x^2 + ... by Horner's rule. No loop: the loop around it must have none to be vectorised.
+template <bool kFma, class T, class... Coefficients>
+[[gnu::always_inline]] inline T polynomial(T x, Coefficients... coefficients) {
+  LoopMachine<T, kFma> machine;
+  return polynomial_recipe(machine, x, coefficients...);
+}
+
+/// Of doubles without FMA the library's.
 template <bool kFma, class T>
-[[gnu::always_inline]] inline T polynomial(T /*x*/, T first) {
-  return first;
-}
-template <bool kFma, class T, class... Rest>
-[[gnu::always_inline]] inline T polynomial(T x, T first, Rest... rest) {
-  return multiply_add<kFma>(polynomial<kFma>(x, rest...), x, first);
-}
-
-/// Adding it leaves a whole number, |x| below 2^51, in the low bits of the sum: numbers this large have no bits behind
-/// the point.
-inline constexpr double kNoFraction = 0x1.8p52;
-
-/// (1 + p) 2^k for the k that is in the low bits of `shifted`, in two steps, so that results below the normal range are
-/// rounded once and those above it are infinite: k has one exponent bit more than a double.
-[[gnu::always_inline]] inline double scaled_up(double p, double shifted) {
-  constexpr int kMantissaBits = std::numeric_limits<double>::digits - 1;
-  constexpr uint64_t kBias = std::numeric_limits<double>::max_exponent - 1;
-  constexpr uint64_t kStep = (kBias + 1) / 2;
-  const bool is_small = shifted < kNoFraction;
-  const uint64_t bias = is_small ? kBias + kStep : kBias - kStep;
-  const double step = is_small ? std::bit_cast<double>((kBias - kStep) << kMantissaBits)
-                               : std::bit_cast<double>((kBias + kStep) << kMantissaBits);
-  return (1 + p) * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + bias) << kMantissaBits) * step;
-}
-
-template <bool kFma>
-[[gnu::always_inline]] inline float exp_of(float x) {
-  FloatMachine<kFma> machine;
+[[gnu::always_inline]] inline T exp_of(T x) {
+  if constexpr (!kFma && std::is_same_v<T, double>) return std::exp(x);
+  LoopMachine<T, kFma> machine;
   return exp_recipe(machine, x);
 }
 
-/// e^x as in float_recipes.h, with more terms.
+template <bool kFma, class T>
+[[gnu::always_inline]] inline T logistic_of(T x) {
+  LoopMachine<T, kFma> machine;
+  return logistic_recipe(machine, x, exp_of<kFma>(machine.negative_magnitude(x)));
+}
+
 template <bool kFma>
-[[gnu::always_inline]] inline double exp_of(double x) {
-  if constexpr (!kFma) return std::exp(x);
-  const double low = x < -746.0 ? -746.0 : x;
-  const double in = low > 710.0 ? 710.0 : low;
-  const double shifted = std::fma(in, 0x1.71547652b82fep0, kNoFraction);
-  const double k = shifted - kNoFraction;
-  const double r = std::fma(k, -0x1.abc9e3b39803fp-56, std::fma(k, -0x1.62e42fefa39efp-1, in));
-  const double q =
-      polynomial<true>(r, 0.5, 0x1.555555555555cp-3, 0x1.555555555555ep-5, 0x1.111111110ebc8p-7, 0x1.6c16c16c135bfp-10,
-                       0x1.a01a01b3b44bap-13, 0x1.a01a01b4495bfp-16, 0x1.71ddefa26d471p-19, 0x1.27e4bf450c716p-22,
-                       0x1.af6cb6797cdb6p-26, 0x1.1f9dd566c739dp-29);
-  const double p = std::fma(r * r, q, r);
-  return scaled_up(p, shifted);
+[[gnu::always_inline]] inline float tanh_of(float x) {
+  LoopMachine<float, kFma> machine;
+  return tanh_recipe(machine, x);
 }
 
 /// log x = k log 2 + log(1 + f), with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 q(f).
@@ -87,31 +61,6 @@ template <bool kFma>
   const float log = multiply_add<kFma>(k, 0x1.62e4p-1F, f - (0.5F * f2 - tail));
   const float edge = x == 0 ? -kInfinity : x < 0 ? std::numeric_limits<float>::quiet_NaN() : x;
   return x > 0 && x < kInfinity ? log : edge;
-}
-
-template <bool kFma>
-[[gnu::always_inline]] inline float logistic_of(float x) {
-  FloatMachine<kFma> machine;
-  return logistic_recipe(machine, x);
-}
-
-/// As logistic_recipe().
-template <bool kFma>
-[[gnu::always_inline]] inline double logistic_of(double x) {
-  const double e = exp_of<kFma>(-std::fabs(x));
-  const double numerator = x < 0 ? e : 1.0;
-  const double denominator = 1 + e;
-  const double quotient = numerator / denominator;
-  if constexpr (!kFma) return quotient;
-  const double lost = e - (denominator - 1);
-  const double rest = std::fma(-quotient, lost, std::fma(-quotient, denominator, numerator));
-  return std::fma(rest, x < 0 ? 1 - quotient : quotient, quotient);
-}
-
-template <bool kFma>
-[[gnu::always_inline]] inline float tanh_of(float x) {
-  FloatMachine<kFma> machine;
-  return tanh_recipe(machine, x);
 }
 
 /// All ones where `condition` holds: several conditions joined by bits are no branches to the compiler.
@@ -144,8 +93,8 @@ template <bool kFma>
 [[gnu::always_inline]] inline float exp2_of(double x) {
   const double low = x < -160 ? -160 : x;
   const double in = low > 160 ? 160 : low;
-  const double shifted = in + kNoFraction;
-  const double r = in - (shifted - kNoFraction);
+  const double shifted = in + kNoFraction<double>;
+  const double r = in - (shifted - kNoFraction<double>);
   const double e =
       polynomial<kFma>(r, 0x1.ffffffffabbb6p-1, 0x1.62e42ff116242p-1, 0x1.ebfbe0a4bf5b3p-3, 0x1.c6b08aaf31573p-5,
                        0x1.3b29dc404cc60p-7, 0x1.5d8a708532d62p-10, 0x1.446a2038552f2p-13, 0x1.fe1788f3cc4acp-17);

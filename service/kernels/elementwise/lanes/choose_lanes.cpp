@@ -1,12 +1,9 @@
 #include "service/kernels/elementwise/lanes/choose_lanes.h"
 
+#include "service/kernels/element_width.h"
+
 namespace meshd::kernels {
 namespace {
-
-struct Word16 {
-  uint64_t low;
-  uint64_t high;
-};
 
 template <typename Word>
 void choose_words(const bool* keeps, const std::byte* next, std::byte* kept, int32_t* choices, int32_t offset,
@@ -44,22 +41,13 @@ void put_words(const bool* chosen, const std::byte* combined, const std::byte* f
 
 void choose_lanes(const bool* keeps, const std::byte* next, std::byte* kept, int64_t element_bytes, int32_t* choices,
                   int32_t offset, int64_t count) {
-  const auto run = element_bytes == 1   ? choose_words<uint8_t>
-                   : element_bytes == 2 ? choose_words<uint16_t>
-                   : element_bytes == 4 ? choose_words<uint32_t>
-                   : element_bytes == 8 ? choose_words<uint64_t>
-                                        : choose_words<Word16>;
-  run(keeps, next, kept, choices, offset, count);
+  with_element(element_bytes,
+               [&](auto word) { choose_words<decltype(word)>(keeps, next, kept, choices, offset, count); });
 }
 
 void keep_lanes(const bool* keeps, const std::byte* otherwise, std::byte* values, int64_t element_bytes,
                 int64_t count) {
-  const auto run = element_bytes == 1   ? keep_words<uint8_t>
-                   : element_bytes == 2 ? keep_words<uint16_t>
-                   : element_bytes == 4 ? keep_words<uint32_t>
-                   : element_bytes == 8 ? keep_words<uint64_t>
-                                        : keep_words<Word16>;
-  run(keeps, otherwise, values, count);
+  with_element(element_bytes, [&](auto word) { keep_words<decltype(word)>(keeps, otherwise, values, count); });
 }
 
 bool lanes_equal(const int32_t* choices, int32_t wanted, bool* equal, int64_t count) {
@@ -74,12 +62,8 @@ bool lanes_equal(const int32_t* choices, int32_t wanted, bool* equal, int64_t co
 
 void put_lanes(const bool* chosen, const std::byte* combined, const std::byte* first, std::byte* sums, bool* has_sum,
                int64_t element_bytes, int64_t count) {
-  const auto run = element_bytes == 1   ? put_words<uint8_t>
-                   : element_bytes == 2 ? put_words<uint16_t>
-                   : element_bytes == 4 ? put_words<uint32_t>
-                   : element_bytes == 8 ? put_words<uint64_t>
-                                        : put_words<Word16>;
-  run(chosen, combined, first, sums, has_sum, count);
+  with_element(element_bytes,
+               [&](auto word) { put_words<decltype(word)>(chosen, combined, first, sums, has_sum, count); });
 }
 
 }  // namespace meshd::kernels

@@ -3,13 +3,10 @@
 #include <array>
 #include <cstring>
 
+#include "service/kernels/element_width.h"
+
 namespace meshd::kernels {
 namespace {
-
-struct Element16 {
-  uint64_t low;
-  uint64_t high;
-};
 
 template <class T>
 [[gnu::always_inline]] inline void repeat(const std::byte* element, std::byte* to, int64_t count) {
@@ -51,18 +48,7 @@ void repeat_by_level(const std::byte* element, std::byte* to, int64_t count) {
 }  // namespace
 
 void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count) {
-  switch (element_bytes) {
-    case 1:
-      return repeat_by_level<uint8_t>(element, to, count);
-    case 2:
-      return repeat_by_level<uint16_t>(element, to, count);
-    case 4:
-      return repeat_by_level<uint32_t>(element, to, count);
-    case 8:
-      return repeat_by_level<uint64_t>(element, to, count);
-    default:
-      return repeat_by_level<Element16>(element, to, count);
-  }
+  with_element(element_bytes, [&](auto sample) { repeat_by_level<decltype(sample)>(element, to, count); });
 }
 
 void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,

@@ -1,8 +1,9 @@
 #include "service/kernels/elementwise/lanes/narrow_lanes.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -97,7 +98,7 @@ void widen_to_float(DType dtype, const std::byte* from, float* to, int64_t count
     return widen(reinterpret_cast<const uint8_t*>(from), to, count);
   const auto* const halves = reinterpret_cast<const uint16_t*>(from);
   if (dtype == DType::kFloat16) return widen_float16(halves, to, count);
-  if (dtype != DType::kBfloat16) throw core::Error("internal", "no loop widens " + std::string(tensor::name(dtype)));
+  if (dtype != DType::kBfloat16) throw core::Error("internal", fmt::format("no loop widens {}", tensor::name(dtype)));
   for (int64_t i = 0; i < count; ++i) to[i] = tensor::bfloat16_to_float(halves[i]);
 }
 
@@ -107,7 +108,7 @@ void narrow_from_float(DType dtype, const float* from, std::byte* to, int64_t co
   auto* const halves = reinterpret_cast<uint16_t*>(to);
   if (dtype == DType::kFloat16) return narrow_float16(from, halves, count);
   if (dtype != DType::kBfloat16)
-    throw core::Error("internal", "no loop narrows to " + std::string(tensor::name(dtype)));
+    throw core::Error("internal", fmt::format("no loop narrows to {}", tensor::name(dtype)));
   for (int64_t i = 0; i < count; ++i) halves[i] = tensor::float_to_bfloat16(from[i]);
 }
 

@@ -91,6 +91,13 @@ struct Row {
   ScalarFacts facts;
 };
 
+constexpr ScalarFacts function(std::string_view name, double cost) {
+  return {.name = name, .cost = cost, .vector_function = true};
+}
+constexpr ScalarFacts comparison(ScalarOp op, std::string_view name) {
+  return {.op = op, .name = name, .operands = 2, .result = ScalarResult::kBool, .bfloat16_loop = true};
+}
+
 // Rows with an enumerator come first, in the enum's order. Copies, conversions, bitcasts and selects move bytes:
 // find_scalar_kernel has their kernels.
 inline constexpr std::tuple kScalarTable{
@@ -102,7 +109,7 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<Negate>, Loop<IntNegate>, None, Loop<ComplexNegate>>{
         {.op = ScalarOp::kNegate, .name = "negate", .bfloat16_loop = true}},
     Row<Loop<Exp>, None, None, Calls<ThroughComplex<std::exp<double>>::Of>>{
-        {.op = ScalarOp::kExp, .name = "exponential", .cost = 10}},
+        {.op = ScalarOp::kExp, .name = "exponential", .cost = 10, .vector_function = true}},
     Row<Loop<Floor>>{{.op = ScalarOp::kFloor, .name = "floor"}},
     Row<None, None, None, Loop<ComplexReal>>{{.op = ScalarOp::kReal, .name = "real", .result = ScalarResult::kPart}},
     Row<None, None, None, Loop<ComplexImag>>{{.op = ScalarOp::kImag, .name = "imag", .result = ScalarResult::kPart}},
@@ -123,7 +130,7 @@ inline constexpr std::tuple kScalarTable{
     Row<Calls<Remainder>, Calls<IntRemainder>>{
         {.op = ScalarOp::kRemainder, .name = "remainder", .operands = 2, .cost = 4}},
     Row<Loop<Power>, Calls<IntPower>, None, Calls<ComplexPower>>{
-        {.op = ScalarOp::kPower, .name = "power", .operands = 2, .cost = 10}},
+        {.op = ScalarOp::kPower, .name = "power", .operands = 2, .cost = 10, .vector_function = true}},
     Row<Loop<Maximum>, Loop<IntMaximum>, Loop<IntOr>>{{.op = ScalarOp::kMaximum,
                                                        .name = "maximum",
                                                        .operands = 2,
@@ -150,36 +157,14 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<MakeComplex>>{
         {.op = ScalarOp::kComplex, .name = "complex", .operands = 2, .result = ScalarResult::kComplex}},
     Row<Loop<NextAfter>>{{.op = ScalarOp::kNextAfter, .name = "next_after", .operands = 2}},
-    Row<Loop<CompareEq>, Loop<CompareEq>, Loop<CompareEq>, Loop<ComplexEq>>{{.op = ScalarOp::kCompareEq,
-                                                                             .name = "compare EQ",
-                                                                             .operands = 2,
-                                                                             .result = ScalarResult::kBool,
-                                                                             .bfloat16_loop = true}},
-    Row<Loop<CompareNe>, Loop<CompareNe>, Loop<CompareNe>, Loop<ComplexNe>>{{.op = ScalarOp::kCompareNe,
-                                                                             .name = "compare NE",
-                                                                             .operands = 2,
-                                                                             .result = ScalarResult::kBool,
-                                                                             .bfloat16_loop = true}},
-    Row<Loop<CompareLt>, Loop<CompareLt>, Loop<CompareLt>>{{.op = ScalarOp::kCompareLt,
-                                                            .name = "compare LT",
-                                                            .operands = 2,
-                                                            .result = ScalarResult::kBool,
-                                                            .bfloat16_loop = true}},
-    Row<Loop<CompareLe>, Loop<CompareLe>, Loop<CompareLe>>{{.op = ScalarOp::kCompareLe,
-                                                            .name = "compare LE",
-                                                            .operands = 2,
-                                                            .result = ScalarResult::kBool,
-                                                            .bfloat16_loop = true}},
-    Row<Loop<CompareGt>, Loop<CompareGt>, Loop<CompareGt>>{{.op = ScalarOp::kCompareGt,
-                                                            .name = "compare GT",
-                                                            .operands = 2,
-                                                            .result = ScalarResult::kBool,
-                                                            .bfloat16_loop = true}},
-    Row<Loop<CompareGe>, Loop<CompareGe>, Loop<CompareGe>>{{.op = ScalarOp::kCompareGe,
-                                                            .name = "compare GE",
-                                                            .operands = 2,
-                                                            .result = ScalarResult::kBool,
-                                                            .bfloat16_loop = true}},
+    Row<Loop<CompareEq>, Loop<CompareEq>, Loop<CompareEq>, Loop<ComplexEq>>{
+        comparison(ScalarOp::kCompareEq, "compare EQ")},
+    Row<Loop<CompareNe>, Loop<CompareNe>, Loop<CompareNe>, Loop<ComplexNe>>{
+        comparison(ScalarOp::kCompareNe, "compare NE")},
+    Row<Loop<CompareLt>, Loop<CompareLt>, Loop<CompareLt>>{comparison(ScalarOp::kCompareLt, "compare LT")},
+    Row<Loop<CompareLe>, Loop<CompareLe>, Loop<CompareLe>>{comparison(ScalarOp::kCompareLe, "compare LE")},
+    Row<Loop<CompareGt>, Loop<CompareGt>, Loop<CompareGt>>{comparison(ScalarOp::kCompareGt, "compare GT")},
+    Row<Loop<CompareGe>, Loop<CompareGe>, Loop<CompareGe>>{comparison(ScalarOp::kCompareGe, "compare GE")},
     Row<Loop<Total<CompareEq>::Of>, Loop<CompareEq>, Loop<CompareEq>>{
         {.op = ScalarOp::kTotalEq, .name = "compare EQ TOTALORDER", .operands = 2, .result = ScalarResult::kBool}},
     Row<Loop<Total<CompareNe>::Of>, Loop<CompareNe>, Loop<CompareNe>>{
@@ -196,20 +181,19 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<Clamp>, Loop<IntClamp>, Loop<IntClamp>>{{.op = ScalarOp::kClamp, .name = "clamp", .operands = 3}},
     Row<Loop<Sign>, Loop<IntSign>, None, Calls<ComplexSign>>{{.name = "sign"}},
     Row<Loop<Expm1>, None, None, Calls<ThroughWider<complex_expm1<double>, complex_expm1<long double>>::Of>>{
-        {.name = "exponential_minus_one", .cost = 10}},
-    Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{{.name = "log", .cost = 10}},
-    Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{{.name = "log_plus_one", .cost = 10}},
+        function("exponential_minus_one", 10)},
+    Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{function("log", 10)},
+    Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{function("log_plus_one", 10)},
     Row<Loop<Sqrt>, None, None, Calls<ThroughComplex<std::sqrt<double>>::Of>>{
         {.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
-    Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{{.name = "rsqrt", .cost = 4}},
-    Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{{.name = "cbrt", .cost = 10}},
-    Row<Loop<Sin>, None, None, Calls<ThroughWider<std::sin<double>, complex_sin>::Of>>{{.name = "sine", .cost = 10}},
-    Row<Loop<Cos>, None, None, Calls<ThroughWider<std::cos<double>, complex_cos>::Of>>{{.name = "cosine", .cost = 10}},
-    Row<Loop<Tan>, None, None, Calls<ThroughWider<std::tan<double>, std::tan<long double>>::Of>>{
-        {.name = "tan", .cost = 10}},
+    Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{function("rsqrt", 4)},
+    Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{function("cbrt", 10)},
+    Row<Loop<Sin>, None, None, Calls<ThroughWider<std::sin<double>, complex_sin>::Of>>{function("sine", 10)},
+    Row<Loop<Cos>, None, None, Calls<ThroughWider<std::cos<double>, complex_cos>::Of>>{function("cosine", 10)},
+    Row<Loop<Tan>, None, None, Calls<ThroughWider<std::tan<double>, std::tan<long double>>::Of>>{function("tan", 10)},
     Row<Loop<Tanh>, None, None, Calls<ThroughWider<std::tanh<double>, std::tanh<long double>>::Of>>{
-        {.name = "tanh", .cost = 10}},
-    Row<Loop<Logistic>, None, None, Calls<ThroughComplex<complex_logistic>::Of>>{{.name = "logistic", .cost = 10}},
+        function("tanh", 10)},
+    Row<Loop<Logistic>, None, None, Calls<ThroughComplex<complex_logistic>::Of>>{function("logistic", 10)},
     Row<Loop<Ceil>>{{.name = "ceil"}},
     Row<Loop<RoundAway>>{{.name = "round_nearest_afz"}},
     Row<Loop<RoundEven>>{{.name = "round_nearest_even"}},
@@ -218,23 +202,23 @@ inline constexpr std::tuple kScalarTable{
     Row<None, Loop<CountLeadingZeros>>{
         {.name = "count_leading_zeros", .narrow = NarrowCarrier::kUnsigned, .counts_width = true}},
     Row<Loop<IsFinite>>{{.name = "is_finite", .result = ScalarResult::kBool}},
-    Row<Loop<Erf>>{{.name = "erf", .cost = 40}},
-    Row<Loop<Erfc>>{{.name = "erfc", .cost = 40}},
+    Row<Loop<Erf>>{function("erf", 40)},
+    Row<Loop<Erfc>>{function("erfc", 40)},
     Row<Calls<ThroughDouble<erf_inv>::Of>>{{.name = "erf_inv", .cost = 40}},
-    Row<Loop<Asin>, None, None, Calls<ThroughComplex<std::asin<double>>::Of>>{{.name = "asin", .cost = 40}},
-    Row<Loop<Acos>, None, None, Calls<ThroughComplex<std::acos<double>>::Of>>{{.name = "acos", .cost = 40}},
+    Row<Loop<Asin>, None, None, Calls<ThroughComplex<std::asin<double>>::Of>>{function("asin", 40)},
+    Row<Loop<Acos>, None, None, Calls<ThroughComplex<std::acos<double>>::Of>>{function("acos", 40)},
     Row<Loop<Atan>, None, None, Calls<ThroughWider<std::atan<double>, std::atan<long double>>::Of>>{
-        {.name = "atan", .cost = 40}},
-    Row<Loop<Sinh>, None, None, Calls<ThroughComplex<std::sinh<double>>::Of>>{{.name = "sinh", .cost = 40}},
-    Row<Loop<Cosh>, None, None, Calls<ThroughComplex<std::cosh<double>>::Of>>{{.name = "cosh", .cost = 40}},
-    Row<Loop<Asinh>, None, None, Calls<ThroughComplex<std::asinh<double>>::Of>>{{.name = "asinh", .cost = 40}},
-    Row<Loop<Acosh>, None, None, Calls<ThroughComplex<std::acosh<double>>::Of>>{{.name = "acosh", .cost = 40}},
+        function("atan", 40)},
+    Row<Loop<Sinh>, None, None, Calls<ThroughComplex<std::sinh<double>>::Of>>{function("sinh", 40)},
+    Row<Loop<Cosh>, None, None, Calls<ThroughComplex<std::cosh<double>>::Of>>{function("cosh", 40)},
+    Row<Loop<Asinh>, None, None, Calls<ThroughComplex<std::asinh<double>>::Of>>{function("asinh", 40)},
+    Row<Loop<Acosh>, None, None, Calls<ThroughComplex<std::acosh<double>>::Of>>{function("acosh", 40)},
     Row<Loop<Atanh>, None, None, Calls<ThroughWider<std::atanh<double>, std::atanh<long double>>::Of>>{
-        {.name = "atanh", .cost = 40}},
+        function("atanh", 40)},
     Row<Calls<ThroughDouble<bessel_i0e>::Of>>{{.name = "bessel_i0e", .cost = 40}},
     Row<Calls<ThroughDouble<bessel_i1e>::Of>>{{.name = "bessel_i1e", .cost = 40}},
     Row<Loop<Square>, Loop<IntSquare>, None, Loop<ComplexSquare>>{{.name = "square", .bfloat16_loop = true}},
-    Row<Loop<Atan2>>{{.name = "atan2", .operands = 2, .cost = 10}},
+    Row<Loop<Atan2>>{{.name = "atan2", .operands = 2, .cost = 10, .vector_function = true}},
     Row<None, Loop<ShiftRightArithmetic>>{
         {.name = "shift_right_arithmetic", .operands = 2, .narrow = NarrowCarrier::kSigned}},
     Row<Calls<TwoThroughDouble<zeta>::Of>>{{.name = "zeta", .operands = 2}},

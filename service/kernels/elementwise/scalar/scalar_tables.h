@@ -34,8 +34,9 @@ struct ScalarFacts {
   Identity identity = Identity::kNone;  ///< an op with one is associative and commutative, rounding ignored
   bool is_idempotent = false;           ///< op(x, x) is x
   NarrowCarrier narrow = NarrowCarrier::kOfType;
-  bool counts_width = false;   ///< the result counts the bits that a narrow integer's byte has more (leading zeros)
-  bool bfloat16_loop = false;  ///< bfloat16 has a loop of its own: no more than a conversion around one instruction
+  bool counts_width = false;     ///< the result counts the bits that a narrow integer's byte has more (leading zeros)
+  bool bfloat16_loop = false;    ///< bfloat16 has a loop of its own: no more than a conversion around one instruction
+  bool vector_function = false;  ///< generated code may call what its loop of float32 computes (vector_functions.h)
 };
 const ScalarFacts& facts_of(ScalarOp op);
 

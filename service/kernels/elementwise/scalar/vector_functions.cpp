@@ -1,10 +1,10 @@
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 
 #include <array>
-#include <string_view>
+#include <utility>
 
-#include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/scalar/scalar_table.h"
 
 // Set by kernels/CMakeLists.txt where the compiler's options make loops call vector functions.
 #if defined(MESHD_LOOPS_CALL_VECTOR_FUNCTIONS) && defined(__x86_64__)
@@ -65,42 +65,34 @@ MESHD_V4 __m512 binary_v4(__m512 x, __m512 y) {
 #undef MESHD_V4
 
 struct VectorFunction {
-  std::string_view op;
-  const void* v3;
-  const void* v4;
+  const void* v3 = nullptr;
+  const void* v4 = nullptr;
 };
 
-template <template <class> class F>
-VectorFunction unary(std::string_view op) {
-  return {op, reinterpret_cast<const void*>(unary_v3<F<float>>), reinterpret_cast<const void*>(unary_v4<F<float>>)};
-}
-template <template <class> class F>
-VectorFunction binary(std::string_view op) {
-  return {op, reinterpret_cast<const void*>(binary_v3<F<float>>), reinterpret_cast<const void*>(binary_v4<F<float>>)};
+template <size_t kNumber>
+VectorFunction of_row() {
+  if constexpr (!kFactsOf<kNumber>.vector_function) {
+    return {};
+  } else {
+    using F = typename ScalarRow<kNumber>::Floats::template Of<float>;
+    if constexpr (kFactsOf<kNumber>.operands == 1) {
+      return {reinterpret_cast<const void*>(unary_v3<F>), reinterpret_cast<const void*>(unary_v4<F>)};
+    } else {
+      return {reinterpret_cast<const void*>(binary_v3<F>), reinterpret_cast<const void*>(binary_v4<F>)};
+    }
+  }
 }
 
 }  // namespace
 
 const void* vector_function(ScalarOp op, CpuLevel level) {
-  static const std::array kFunctions = {
-      unary<Exp>("exponential"),   unary<Expm1>("exponential_minus_one"),
-      unary<Log>("log"),           unary<Log1p>("log_plus_one"),
-      unary<Logistic>("logistic"), unary<Rsqrt>("rsqrt"),
-      unary<Cbrt>("cbrt"),         unary<Sin>("sine"),
-      unary<Cos>("cosine"),        unary<Tan>("tan"),
-      unary<Tanh>("tanh"),         unary<Erf>("erf"),
-      unary<Erfc>("erfc"),         unary<Asin>("asin"),
-      unary<Acos>("acos"),         unary<Atan>("atan"),
-      unary<Sinh>("sinh"),         unary<Cosh>("cosh"),
-      unary<Asinh>("asinh"),       unary<Acosh>("acosh"),
-      unary<Atanh>("atanh"),       binary<Power>("power"),
-      binary<Atan2>("atan2"),
-  };
-  if (level == CpuLevel::kBase) return nullptr;
-  for (const VectorFunction& function : kFunctions) {
-    if (function.op == name(op)) return level == CpuLevel::kV4 ? function.v4 : function.v3;
+  static const auto kFunctions = []<size_t... kNumber>(std::index_sequence<kNumber...>) {
+    return std::array{of_row<kNumber>()...};
   }
-  return nullptr;
+  (std::make_index_sequence<kScalarOpCount>{});
+  if (level == CpuLevel::kBase) return nullptr;
+  const VectorFunction& found = kFunctions[static_cast<size_t>(op)];
+  return level == CpuLevel::kV4 ? found.v4 : found.v3;
 }
 #else
 const void* vector_function(ScalarOp /*op*/, CpuLevel /*level*/) { return nullptr; }

@@ -9,7 +9,7 @@
 //   3. Otherwise the reshard reads the nearest source: of the value, what it was resharded from, and their copies in
 //      this block and those around it, the one from which a device lacks the fewest elements.
 // A constraint's reshard is deferred (defer()): as long as nobody reads its result it is no source for others, and
-// drop_unread_reshards() removes it at the end.
+// drop_dead_ops() removes it at the end.
 //
 // Example, mesh x=2, y=4, %v 8x16 [{x}, {}]: reshard to [{}, {}] for one op -> %w. Then reshard %v to [{}, {y}] for
 // another: a device lacks 32 - 16 = 16 elements from %v and none from %w, so the second reshard reads %w.

@@ -41,7 +41,7 @@ class BoundedOp {
   [[nodiscard]] std::vector<int64_t> all_dims(size_t operand) const;
   /// Places from the first of `count` elements to behind the last where they stand `apart`.
   ir::ValueId spaced_size(ir::ValueId count, int64_t apart);
-  /// Inputs of one shape may have come to different bounds.
+  /// Inputs of one shape may have different bounds.
   std::vector<ir::ValueId> unified(size_t count);
   [[nodiscard]] ir::ValueId size_among(size_t count, size_t d) const;
   /// What changes no result with the initial value: zero or one for sums and products, else the initial value, which
