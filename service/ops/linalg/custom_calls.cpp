@@ -11,6 +11,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
+#include "service/ops/linalg/dynamic_calls.h"
 #include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/older_lapack.h"
@@ -112,7 +113,8 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "ApproxTopK",
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
-       .body = LocalKernel{prepare_approx_top_k}},
+       .body = LocalKernel{prepare_approx_top_k},
+       .called_is_region = true},
       explained("Cholesky", pointwise_rule),
       explained("CompactWyHelper", pointwise_rule),
       explained("Eigh", eigh_rule),
@@ -121,7 +123,8 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "PartialReduce",
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
-       .body = LocalKernel{prepare_approx_top_k}},
+       .body = LocalKernel{prepare_approx_top_k},
+       .called_is_region = true},
       {.target = "PadToStatic",
        .kind = CustomCallKind::kBounds,
        .summary =
@@ -135,6 +138,20 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements of a value, as many as operands say: what PadToStatic undoes",
        .bounded = BoundedForm::kSliceToDynamic},
       explained("_SPMDInternalOp_RotateRight", pointwise_rule),
+      {.target = "stablehlo.dynamic_approx_top_k",
+       .summary = "ApproxTopK, of as many elements as an operand says",
+       .expand = expand_dynamic_approx_top_k,
+       .called_is_region = true},
+      {.target = "stablehlo.dynamic_reduce_window",
+       .summary = "reduce_window, whose windows, strides, dilations and padding are operands",
+       .expand = expand_dynamic_reduce_window,
+       .called_is_region = true},
+      {.target = "stablehlo.dynamic_rng_bit_generator",
+       .summary = "rng_bit_generator of a shape that is an operand",
+       .expand = expand_dynamic_random_bits},
+      {.target = "stablehlo.dynamic_top_k",
+       .summary = "chlo.top_k, of as many elements as an operand says",
+       .expand = expand_dynamic_top_k},
       {.target = "mhlo.topk",
        .summary = "the largest or smallest elements of the last dimension and their indices",
        .rule = top_k_rule,
@@ -167,8 +184,15 @@ Body choose_custom_call_body(const OpView& view) {
 
 std::vector<ir::Type> infer_custom_call(const OpView& view) {
   const CustomCallDef* def = find_custom_call(target_of(view));
-  if (def != nullptr && def->check != nullptr) def->check(view);
+  // What it is without operands that are shapes is checked then.
+  if (def != nullptr && def->check != nullptr && !has_shape_operands(view)) def->check(view);
   return {view.results.begin(), view.results.end()};
+}
+
+std::optional<std::vector<ir::ValueId>> expand_custom_call(const OpView& view, Writer& writer) {
+  if (has_shape_operands(view)) return expand_shape_operands(view, writer);
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  return def != nullptr && def->expand != nullptr ? def->expand(view, writer) : expand_older_lapack(view, writer);
 }
 
 std::vector<OpDef> make_custom_calls_rows() {
@@ -197,7 +221,7 @@ std::vector<OpDef> make_custom_calls_rows() {
        .infer = infer_custom_call,
        .body = Structural::kCustomCall,
        .choose_body = choose_custom_call_body,
-       .expand = expand_older_lapack});
+       .expand = expand_custom_call});
   return rows;
 }
 

@@ -229,8 +229,6 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
   return kernel;
 }
 
-bool takes_comparator(std::string_view target) { return target == "ApproxTopK" || target == "PartialReduce"; }
-
 std::span<const OpDef> top_k_rows() {
   static const std::vector<OpDef> kRows = make_top_k_rows();
   return kRows;
