@@ -271,6 +271,9 @@ enum class BoundedForm : uint8_t {
   kDynamicGather,
   kScatter,
   kSort,
+  kTransform,   ///< fft: of batch dimensions
+  kMatrices,    ///< the same of ops on the last two dimensions
+  kLapackCall,  ///< the same of LAPACK's calls
 };
 
 /// How a collective of Shardy's leads from its operand's sharding to its result's.

@@ -165,7 +165,8 @@ std::vector<CustomCallDef> make_custom_calls() {
                      .body = LocalKernel{prepare_lapack_call},
                      .check = check_lapack_call,
                      .derivative = {vjp_lapack_call},
-                     .batch = batch_lapack_call});
+                     .batch = batch_lapack_call,
+                     .bounded = BoundedForm::kLapackCall});
   }
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });

@@ -72,6 +72,12 @@ BoundedResults write_bounded(const ir::Op& op, const std::vector<BoundedValue>& 
       return IndexForms(op, operands, writer).scatter();
     case BoundedForm::kSort:
       return IndexForms(op, operands, writer).sort();
+    case BoundedForm::kTransform:
+      return ShapeForms(op, operands, writer).transform();
+    case BoundedForm::kMatrices:
+      return ShapeForms(op, operands, writer).matrices();
+    case BoundedForm::kLapackCall:
+      return ShapeForms(op, operands, writer).lapack_call();
   }
   return std::nullopt;
 }
