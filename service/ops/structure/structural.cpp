@@ -115,7 +115,6 @@ sharding::FactorRule rule_get_dimension_size(const OpView& view) {
 std::vector<OpDef> make_structural_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.constant",
-                  .also = "arith.constant",
                   .summary = "a value written in the program",
                   .example = R"(module @jit_f {
   func.func public @main() -> tensor<2x2xf32> {
