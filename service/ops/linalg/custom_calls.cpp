@@ -12,10 +12,13 @@
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
 #include "service/ops/linalg/dynamic_calls.h"
+#include "service/ops/linalg/householder.h"
 #include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
+#include "service/ops/pointwise/pointwise_vjp.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/top_k.h"
 #include "service/ops/reduction/top_k_rules.h"
 #include "service/ops/structure/shape_assertion.h"
@@ -58,17 +61,25 @@ CustomCallDef callback(std::string_view target, bool per_device = false) {
           .per_device = per_device};
 }
 
+Contributions vjp_operand(const Vjp& v) { return {v.ct()}; }
+
 CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
   return {.target = target,
           .kind = CustomCallKind::kIdentity,
           .summary = summary,
           .rule = pointwise_rule,
           .body = ScalarMath{.op = ScalarOp::kCopy},
-          .flow = flow};
+          .flow = flow,
+          .derivative = {vjp_operand}};
 }
 
-CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math) {
-  return {.target = target, .kind = CustomCallKind::kCompute, .summary = summary, .rule = pointwise_rule, .body = math};
+CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math, Derivative derivative = {}) {
+  return {.target = target,
+          .kind = CustomCallKind::kCompute,
+          .summary = summary,
+          .rule = pointwise_rule,
+          .body = math,
+          .derivative = derivative};
 }
 
 /// A target whose rule is known, so that programs with it can be explained, but which nothing runs.
@@ -101,19 +112,20 @@ std::vector<CustomCallDef> make_custom_calls() {
       scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
       scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
       scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
-      scalar("mhlo.acos", "inverse cosine, in radians", {.op = kernels::scalar_op("acos")}),
-      scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = kernels::scalar_op("acosh")}),
-      scalar("mhlo.asin", "inverse sine, in radians", {.op = kernels::scalar_op("asin")}),
-      scalar("mhlo.asinh", "inverse hyperbolic sine", {.op = kernels::scalar_op("asinh")}),
-      scalar("mhlo.atanh", "inverse hyperbolic tangent", {.op = kernels::scalar_op("atanh")}),
-      scalar("mhlo.cosh", "hyperbolic cosine", {.op = kernels::scalar_op("cosh")}),
-      scalar("mhlo.erf", "error function", {.op = kernels::scalar_op("erf")}),
-      scalar("mhlo.sinh", "hyperbolic sine", {.op = kernels::scalar_op("sinh")}),
-      scalar("mhlo.tan", "tangent, of radians", {.op = kernels::scalar_op("tan")}),
+      scalar("mhlo.acos", "inverse cosine, in radians", {.op = kernels::scalar_op("acos")}, {vjp_acos}),
+      scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = kernels::scalar_op("acosh")}, {vjp_acosh}),
+      scalar("mhlo.asin", "inverse sine, in radians", {.op = kernels::scalar_op("asin")}, {vjp_asin}),
+      scalar("mhlo.asinh", "inverse hyperbolic sine", {.op = kernels::scalar_op("asinh")}, {vjp_asinh}),
+      scalar("mhlo.atanh", "inverse hyperbolic tangent", {.op = kernels::scalar_op("atanh")}, {vjp_atanh}),
+      scalar("mhlo.cosh", "hyperbolic cosine", {.op = kernels::scalar_op("cosh")}, {vjp_cosh}),
+      scalar("mhlo.erf", "error function", {.op = kernels::scalar_op("erf")}, {vjp_erf}),
+      scalar("mhlo.sinh", "hyperbolic sine", {.op = kernels::scalar_op("sinh")}, {vjp_sinh}),
+      scalar("mhlo.tan", "tangent, of radians", {.op = kernels::scalar_op("tan")}, {vjp_tan}),
       {.target = "ApproxTopK",
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
        .body = LocalKernel{prepare_approx_top_k},
+       .derivative = {vjp_approx_top_k},
        .called_is_region = true},
       explained("Cholesky", pointwise_rule),
       explained("CompactWyHelper", pointwise_rule),
@@ -124,6 +136,7 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
        .body = LocalKernel{prepare_approx_top_k},
+       .derivative = {vjp_approx_top_k},
        .called_is_region = true},
       {.target = "PadToStatic",
        .kind = CustomCallKind::kBounds,
@@ -164,7 +177,7 @@ std::vector<CustomCallDef> make_custom_calls() {
                      .rule = lapack_call_rule,
                      .body = LocalKernel{prepare_lapack_call},
                      .check = check_lapack_call,
-                     .derivative = {vjp_lapack_call},
+                     .derivative = {.vjp = vjp_lapack_call, .as_others = householder_as_others},
                      .batch = batch_lapack_call,
                      .bounded = BoundedForm::kLapackCall});
   }
