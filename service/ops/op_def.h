@@ -271,6 +271,9 @@ enum class BoundedForm : uint8_t {
   kDynamicGather,
   kScatter,
   kSort,
+  kTransform,   ///< fft: of batch dimensions
+  kMatrices,    ///< the same of ops on the last two dimensions
+  kLapackCall,  ///< the same of LAPACK's calls
 };
 
 /// How a collective of Shardy's leads from its operand's sharding to its result's.
@@ -313,13 +316,15 @@ enum class RegionArguments : uint8_t {
 struct Vjp;  // rewrites/derivative.h
 struct Contribution;
 
-/// How cotangents of an op's results become cotangents of its operands (reverse-mode differentiation). At most one is
-/// set; neither: the op has no derivative, and is refused by name where one is needed.
+/// How cotangents of an op's results become cotangents of its operands (reverse-mode differentiation). None is set: the
+/// op has no derivative, and is refused by name where one is needed.
 struct Derivative {
   /// By operand. `vjp` writes ops (rewrites/derivative.h).
   std::vector<Contribution> (*vjp)(const Vjp&) = nullptr;
   /// Steps: the derivative is zero wherever there is one.
   bool is_zero = false;
+  /// The op as others that have derivatives, for instances that `vjp` does not take; nothing for those that it takes.
+  ExpandFn as_others = nullptr;
 };
 inline constexpr Derivative kZeroDerivative{.is_zero = true};
 

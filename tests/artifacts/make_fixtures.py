@@ -151,6 +151,36 @@ def write_export(name, exported, calls, note, **more):
     (HERE / "exports" / (name + ".json")).write_text(json.dumps(case, indent=1) + "\n")
 
 
+def write_symbolic_exports():
+    """What JAX prints of symbolic shapes beside dynamic ops: operands of custom calls that are shapes, dynamic forms as custom calls, slices
+    of known sizes at places that loops count."""
+    f32 = np.float32
+    square = jax.ShapeDtypeStruct(export.symbolic_shape("b, n, n"), f32)
+    matrix = jax.ShapeDtypeStruct(export.symbolic_shape("b, n"), f32)
+    spd = np.stack([np.diag(np.arange(1, 4, dtype=f32)) + 0.5, np.diag(np.arange(2, 5, dtype=f32)) + 0.25])
+
+    def factors(s):
+        return jnp.linalg.cholesky(s), jnp.linalg.eigvalsh(s), lax.linalg.lu(s), jnp.linalg.solve(s, s[..., :1])
+
+    def sums(v):
+        return jnp.cumsum(v, axis=1), lax.cummax(v, axis=0), lax.cumlogsumexp(v, axis=1), lax.reduce_window(
+            v, 0.0, lax.add, (v.shape[0], 2), (1, 1), "VALID")
+
+    def loops(v):
+        return lax.scan(lambda c, row: (c * 0.5 + row, c.sum()), v[0] * 0, v), lax.map(jnp.sin, v), jnp.vectorize(jnp.sum, signature="(n)->()")(v)
+
+    def bits(v):
+        return jax.random.bits(jax.random.wrap_key_data(np.arange(4, dtype=np.uint32), impl="rbg"), v.shape)
+
+    rows = np.random.default_rng(3).normal(size=(4, 5)).astype(f32)
+    for name, function, shape, calls, note in (
+            ("symbolic_linalg", factors, square, [(spd,), (spd[:1, :2, :2],)], "operands of LAPACK's calls that are shapes"),
+            ("symbolic_windows", sums, matrix, [(rows,), (rows[:1, :3],)], "stablehlo.dynamic_reduce_window"),
+            ("symbolic_loops", loops, matrix, [(rows,), (rows[:2, :3],)], "rows of a matrix by the number of an iteration"),
+            ("symbolic_bits", bits, matrix, [(rows,), (rows[:1, :3],)], "stablehlo.dynamic_rng_bit_generator")):
+        write_export(name, export.export(jax.jit(function))(shape), calls, note)
+
+
 def write_exports():
     f32 = np.float32
 
@@ -170,6 +200,8 @@ def write_exports():
     exported = export.export(jax.jit(lambda a, c: (a @ c, jnp.concatenate([a, c.T]))))(
         jax.ShapeDtypeStruct((m, n), f32), jax.ShapeDtypeStruct((n, m), f32))
     write_export("symbolic_shapes", exported, [(np.arange(6, dtype=f32).reshape(2, 3), np.ones((3, 2), f32))], "two dimension variables")
+
+    write_symbolic_exports()
 
     def by_platform(a):
         return lax.platform_dependent(a, cpu=lambda v: v + 1, tpu=lambda v: v + 2, default=lambda v: v + 3)

@@ -103,6 +103,56 @@ add(
     ),
     MATRIX,
 )
+HALF_ROWS = "tensor<?x3xcomplex<f32>, #stablehlo.bounds<8, ?>>"
+HALF_REAL = "tensor<?x3xf32, #stablehlo.bounds<8, ?>>"
+add(
+    "fft",
+    program(
+        MATRIX_ARGUMENTS,
+        SIZED_MATRIX
+        + f"%1 = stablehlo.fft %0, type = RFFT, length = [4] : ({ROWS}) -> {HALF_ROWS}\n"
+        + f"%2 = stablehlo.real %1 : ({HALF_ROWS}) -> {HALF_REAL}",
+        "%2",
+        HALF_REAL,
+    ),
+    MATRIX,
+)
+SQUARES = np.stack([np.array([[i + 2, 1], [1, 3]], F32) for i in range(8)])
+BATCH = "tensor<?x2x2xf32, #stablehlo.bounds<8, ?, ?>>"
+SIZED_BATCH = f"%0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<8x2x2xf32>, tensor<i32>) -> {BATCH}\n"
+BATCH_ARGUMENTS = "%x: tensor<8x2x2xf32>, %n: tensor<i32>"
+add("cholesky", program(BATCH_ARGUMENTS, SIZED_BATCH + f"%1 = stablehlo.cholesky %0, lower = true : {BATCH}", "%1", BATCH), SQUARES)
+add(
+    "triangular_solve",
+    program(
+        BATCH_ARGUMENTS,
+        SIZED_BATCH
+        + '%1 = "stablehlo.triangular_solve"(%0, %x) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, '
+        + f"unit_diagonal = false}}> : ({BATCH}, tensor<8x2x2xf32>) -> {BATCH}",
+        "%1",
+        BATCH,
+    ),
+    SQUARES,
+)
+CODES = "tensor<?xi32, #stablehlo.bounds<8>>"
+add(
+    "potrf",
+    program(
+        BATCH_ARGUMENTS,
+        SIZED_BATCH
+        + "%1:2 = stablehlo.custom_call @lapack_spotrf_ffi(%0) {mhlo.backend_config = {uplo = 76 : ui8}, "
+        + "operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>], result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>]} "
+        + f": ({BATCH}) -> ({BATCH}, {CODES})\n"
+        + "%2 = stablehlo.constant dense<[[true, false], [true, true]]> : tensor<2x2xi1>\n"
+        + "%3 = stablehlo.convert %2 : (tensor<2x2xi1>) -> tensor<2x2xf32>\n"
+        + "%4 = stablehlo.broadcast_in_dim %3, dims = [1, 2] : (tensor<2x2xf32>) -> tensor<8x2x2xf32>\n"
+        + f"%5 = stablehlo.set_dimension_size %4, %n, dim = 0 : (tensor<8x2x2xf32>, tensor<i32>) -> {BATCH}\n"
+        + f"%6 = stablehlo.multiply %1#0, %5 : {BATCH}",
+        "%6",
+        BATCH,
+    ),
+    SQUARES,
+)
 COLUMNS = "tensor<4x?xf32, #stablehlo.bounds<?, 8>>"
 add(
     "transpose",
@@ -573,6 +623,10 @@ EXPECTED = {
     "dyn_bcast_of_bounded": lambda x, n: np.stack([x[:n]] * 3),
     "rds": lambda x, n: x[1:n],
     "dyn_pad": lambda x, n: np.pad(x, (n, 1), constant_values=9),
+    "fft": lambda x, n: np.fft.rfft(x[:n]).real,
+    "cholesky": lambda x, n: np.tril(np.linalg.cholesky(x[:n])) if n else x[:0],
+    "triangular_solve": lambda x, n: np.linalg.solve(np.tril(x[:n]), x[:n]),
+    "potrf": lambda x, n: np.linalg.cholesky(x[:n]) if n else x[:0],
     "sort": lambda x, n: np.sort(x[:n])[::-1],
     "while": lambda x, n: shrunk(x, n),
     "if": lambda x, n: x[:3] if n < 3 else -x[:n],
@@ -620,7 +674,7 @@ def main():
                 try:
                     got = run(server, text, arguments, devices)
                     assert got.shape == wanted.shape, f"shape {got.shape}, expected {wanted.shape}"
-                    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+                    np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
                 except AssertionError as error:
                     failed += 1
                     print(f"FAILED {name} on {devices} devices: {error}")

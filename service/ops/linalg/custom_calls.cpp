@@ -11,10 +11,14 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
+#include "service/ops/linalg/dynamic_calls.h"
+#include "service/ops/linalg/householder.h"
 #include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/linalg/linalg_batch.h"
 #include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
+#include "service/ops/pointwise/pointwise_vjp.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/top_k.h"
 #include "service/ops/reduction/top_k_rules.h"
 #include "service/ops/structure/shape_assertion.h"
@@ -57,17 +61,25 @@ CustomCallDef callback(std::string_view target, bool per_device = false) {
           .per_device = per_device};
 }
 
+Contributions vjp_operand(const Vjp& v) { return {v.ct()}; }
+
 CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
   return {.target = target,
           .kind = CustomCallKind::kIdentity,
           .summary = summary,
           .rule = pointwise_rule,
           .body = ScalarMath{.op = ScalarOp::kCopy},
-          .flow = flow};
+          .flow = flow,
+          .derivative = {vjp_operand}};
 }
 
-CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math) {
-  return {.target = target, .kind = CustomCallKind::kCompute, .summary = summary, .rule = pointwise_rule, .body = math};
+CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math, Derivative derivative = {}) {
+  return {.target = target,
+          .kind = CustomCallKind::kCompute,
+          .summary = summary,
+          .rule = pointwise_rule,
+          .body = math,
+          .derivative = derivative};
 }
 
 /// A target whose rule is known, so that programs with it can be explained, but which nothing runs.
@@ -100,19 +112,21 @@ std::vector<CustomCallDef> make_custom_calls() {
       scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
       scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
       scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
-      scalar("mhlo.acos", "inverse cosine, in radians", {.op = kernels::scalar_op("acos")}),
-      scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = kernels::scalar_op("acosh")}),
-      scalar("mhlo.asin", "inverse sine, in radians", {.op = kernels::scalar_op("asin")}),
-      scalar("mhlo.asinh", "inverse hyperbolic sine", {.op = kernels::scalar_op("asinh")}),
-      scalar("mhlo.atanh", "inverse hyperbolic tangent", {.op = kernels::scalar_op("atanh")}),
-      scalar("mhlo.cosh", "hyperbolic cosine", {.op = kernels::scalar_op("cosh")}),
-      scalar("mhlo.erf", "error function", {.op = kernels::scalar_op("erf")}),
-      scalar("mhlo.sinh", "hyperbolic sine", {.op = kernels::scalar_op("sinh")}),
-      scalar("mhlo.tan", "tangent, of radians", {.op = kernels::scalar_op("tan")}),
+      scalar("mhlo.acos", "inverse cosine, in radians", {.op = kernels::scalar_op("acos")}, {vjp_acos}),
+      scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = kernels::scalar_op("acosh")}, {vjp_acosh}),
+      scalar("mhlo.asin", "inverse sine, in radians", {.op = kernels::scalar_op("asin")}, {vjp_asin}),
+      scalar("mhlo.asinh", "inverse hyperbolic sine", {.op = kernels::scalar_op("asinh")}, {vjp_asinh}),
+      scalar("mhlo.atanh", "inverse hyperbolic tangent", {.op = kernels::scalar_op("atanh")}, {vjp_atanh}),
+      scalar("mhlo.cosh", "hyperbolic cosine", {.op = kernels::scalar_op("cosh")}, {vjp_cosh}),
+      scalar("mhlo.erf", "error function", {.op = kernels::scalar_op("erf")}, {vjp_erf}),
+      scalar("mhlo.sinh", "hyperbolic sine", {.op = kernels::scalar_op("sinh")}, {vjp_sinh}),
+      scalar("mhlo.tan", "tangent, of radians", {.op = kernels::scalar_op("tan")}, {vjp_tan}),
       {.target = "ApproxTopK",
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
-       .body = LocalKernel{prepare_approx_top_k}},
+       .body = LocalKernel{prepare_approx_top_k},
+       .derivative = {vjp_approx_top_k},
+       .called_is_region = true},
       explained("Cholesky", pointwise_rule),
       explained("CompactWyHelper", pointwise_rule),
       explained("Eigh", eigh_rule),
@@ -121,7 +135,9 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "PartialReduce",
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
-       .body = LocalKernel{prepare_approx_top_k}},
+       .body = LocalKernel{prepare_approx_top_k},
+       .derivative = {vjp_approx_top_k},
+       .called_is_region = true},
       {.target = "PadToStatic",
        .kind = CustomCallKind::kBounds,
        .summary =
@@ -135,6 +151,20 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements of a value, as many as operands say: what PadToStatic undoes",
        .bounded = BoundedForm::kSliceToDynamic},
       explained("_SPMDInternalOp_RotateRight", pointwise_rule),
+      {.target = "stablehlo.dynamic_approx_top_k",
+       .summary = "ApproxTopK, of as many elements as an operand says",
+       .expand = expand_dynamic_approx_top_k,
+       .called_is_region = true},
+      {.target = "stablehlo.dynamic_reduce_window",
+       .summary = "reduce_window, whose windows, strides, dilations and padding are operands",
+       .expand = expand_dynamic_reduce_window,
+       .called_is_region = true},
+      {.target = "stablehlo.dynamic_rng_bit_generator",
+       .summary = "rng_bit_generator of a shape that is an operand",
+       .expand = expand_dynamic_random_bits},
+      {.target = "stablehlo.dynamic_top_k",
+       .summary = "chlo.top_k, of as many elements as an operand says",
+       .expand = expand_dynamic_top_k},
       {.target = "mhlo.topk",
        .summary = "the largest or smallest elements of the last dimension and their indices",
        .rule = top_k_rule,
@@ -147,8 +177,9 @@ std::vector<CustomCallDef> make_custom_calls() {
                      .rule = lapack_call_rule,
                      .body = LocalKernel{prepare_lapack_call},
                      .check = check_lapack_call,
-                     .derivative = {vjp_lapack_call},
-                     .batch = batch_lapack_call});
+                     .derivative = {.vjp = vjp_lapack_call, .as_others = householder_as_others},
+                     .batch = batch_lapack_call,
+                     .bounded = BoundedForm::kLapackCall});
   }
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });
@@ -167,8 +198,15 @@ Body choose_custom_call_body(const OpView& view) {
 
 std::vector<ir::Type> infer_custom_call(const OpView& view) {
   const CustomCallDef* def = find_custom_call(target_of(view));
-  if (def != nullptr && def->check != nullptr) def->check(view);
+  // What it is without operands that are shapes is checked then.
+  if (def != nullptr && def->check != nullptr && !has_shape_operands(view)) def->check(view);
   return {view.results.begin(), view.results.end()};
+}
+
+std::optional<std::vector<ir::ValueId>> expand_custom_call(const OpView& view, Writer& writer) {
+  if (has_shape_operands(view)) return expand_shape_operands(view, writer);
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  return def != nullptr && def->expand != nullptr ? def->expand(view, writer) : expand_older_lapack(view, writer);
 }
 
 /// The number after "device=" in an older text's "{maximal device=3}".
@@ -335,7 +373,7 @@ std::vector<OpDef> custom_call_rows() {
        .infer = infer_custom_call,
        .body = Structural::kCustomCall,
        .choose_body = choose_custom_call_body,
-       .expand = expand_older_lapack},
+       .expand = expand_custom_call},
   };
 }
 

@@ -39,6 +39,8 @@ struct CustomCallDef {
   Derivative derivative = {};                  ///< as OpDef::derivative
   BatchFn batch = nullptr;                     ///< as OpDef::batch
   BoundedForm bounded = BoundedForm::kByBody;  ///< as OpDef::bounded
+  ExpandFn expand = nullptr;                   ///< as OpDef::expand
+  bool called_is_region = false;               ///< its called computation becomes its region when calls are inlined
   bool per_device = false;  ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 

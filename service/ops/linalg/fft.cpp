@@ -128,6 +128,7 @@ std::vector<OpDef> fft_rows() {
        .text = {.fields = {{"type", FieldKind::kEnum, "fft_type", "fft_type"},
                            {"length", FieldKind::kIntArray, "fft_length"}}},
        .infer = infer_fft,
+       .bounded = BoundedForm::kTransform,
        .rule = fft_rule,
        .body = LocalKernel{prepare_fft},
        .derivative = {vjp_fft},

@@ -36,7 +36,7 @@ sharding::FactorRule lapack_call_rule(const OpView& view);
 PreparedKernel prepare_lapack_call(const OpView& local);
 /// What a call computes, after all of it has been checked.
 kernels::LapackSpec lapack_spec(const OpView& view);
-/// Reverse mode (lapack_vjp.cpp): of potrf, getrf, syevd and trsm.
+/// Reverse mode (lapack_vjp.cpp): of potrf, getrf, syevd, gesdd, geev for its eigenvalues, gtsv and trsm.
 std::vector<Contribution> vjp_lapack_call(const Vjp& v);
 
 }  // namespace meshd::ops

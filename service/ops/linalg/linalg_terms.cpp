@@ -37,6 +37,10 @@ Term transposed(Term matrix) {
   return {matrix.writer, matrix.writer->transpose(matrix.id, permutation)};
 }
 
+Term conjugated(Term value) { return tensor::is_complex(value.dtype()) ? value.apply("chlo.conj") : value; }
+
+Term adjoint(Term matrix) { return conjugated(transposed(matrix)); }
+
 Term matmul(Term a, Term b) {
   Ints batch(a.dims().size() - 2);
   std::iota(batch.begin(), batch.end(), 0);
@@ -65,26 +69,22 @@ Term triangle(Term value, bool lower, double diagonal) {
   return select(compare(row, "EQ", column), value * value.number(diagonal), inside);
 }
 
-void expect_real(const Vjp& v) {
-  if (!tensor::is_complex(v.x().dtype())) return;
-  reject(v.view, "unsupported_op", "the derivative of '" + v.op.name + "' of complex matrices is not supported");
-}
-
 Term cholesky_cotangent(Term factor, Term ct, bool lower) {
-  const Term l = lower ? factor : transposed(factor);
-  const Term inner = triangle(matmul(transposed(l), lower ? ct : transposed(ct)), true, 0.5);
+  const Term l = lower ? factor : adjoint(factor);
+  const Term inner = triangle(matmul(transposed(l), lower ? ct : adjoint(ct)), true, 0.5);
   const Term half = solve(l, inner, {.left = true, .lower = true, .transposed = true});
-  const Term whole = solve(l, half, {.left = false, .lower = true});
-  return lower ? whole : transposed(whole);
+  const Term whole = solve(conjugated(l), half, {.left = false, .lower = true});
+  return lower ? whole : adjoint(whole);
 }
 
 Contributions triangular_solve_cotangents(const Vjp& v, const TriangularSolve& how) {
   TriangularSolve back = how;
   back.transposed = !how.transposed;
-  const Term b = solve(v.x(0), v.ct(), back);
+  const auto taken = [&](Term matrix) { return how.conjugated ? conjugated(matrix) : matrix; };
+  const Term b = solve(taken(v.x(0)), v.ct(), back);
   if (!v.wanted[0]) return {Contribution(), b};
   const Term of_taken = -(how.left ? matmul(b, transposed(v.y())) : matmul(transposed(v.y()), b));
-  const Term a = how.transposed ? transposed(of_taken) : of_taken;
+  const Term a = taken(how.transposed ? transposed(of_taken) : of_taken);
   return {triangle(a, how.lower, how.unit_diagonal ? 0 : 1), b};
 }
 

@@ -14,6 +14,9 @@ Term product(Term lhs, Term rhs, const DotDims& dims, const ir::Attribute* preci
 /// Products of batches of matrices, and matrices with their last two dimensions exchanged.
 Term matmul(Term a, Term b);
 Term transposed(Term matrix);
+/// Conjugated where the elements are complex; and transposed.
+Term conjugated(Term value);
+Term adjoint(Term matrix);
 /// One triangle of matrices, with the diagonal times `diagonal`, and zeros elsewhere.
 Term triangle(Term value, bool lower, double diagonal);
 
@@ -23,12 +26,11 @@ struct TriangularSolve {
   bool lower = true;
   bool unit_diagonal = false;
   bool transposed = false;
+  bool conjugated = false;  ///< op(a) has conjugated elements; of solve never
 };
 Term solve(Term a, Term b, const TriangularSolve& how);
 
-/// Refuses complex operands by name.
-void expect_real(const Vjp& v);
-/// Of a matrix whose factor is given, with zeros in its other triangle.
+/// Of a matrix whose factor is given, with zeros in its other triangle: of L from L L^H, or of U from U^H U.
 Term cholesky_cotangent(Term factor, Term ct, bool lower);
 /// Of operands 0, the triangular matrix, and 1.
 Contributions triangular_solve_cotangents(const Vjp& v, const TriangularSolve& how);

@@ -106,17 +106,15 @@ Contributions vjp_fft(const Vjp& v) {
 }
 
 Contributions vjp_cholesky(const Vjp& v) {
-  expect_real(v);
   return {cholesky_cotangent(v.y(), v.ct(), ir::bool_or(attributes_of(v.view), "lower", false))};
 }
 
 Contributions vjp_triangular_solve(const Vjp& v) {
   const ir::AttributeList& attributes = attributes_of(v.view);
   const std::string taken = ir::string_or(attributes, "transpose_a", "NO_TRANSPOSE");
-  if (taken == "ADJOINT") expect_real(v);
   return triangular_solve_cotangents(
       v, {ir::bool_or(attributes, "left_side", false), ir::bool_or(attributes, "lower", false),
-          ir::bool_or(attributes, "unit_diagonal", false), taken != "NO_TRANSPOSE"});
+          ir::bool_or(attributes, "unit_diagonal", false), taken != "NO_TRANSPOSE", taken == "ADJOINT"});
 }
 
 }  // namespace meshd::ops

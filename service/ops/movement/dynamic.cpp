@@ -264,8 +264,32 @@ std::vector<ir::Type> infer_real_dynamic_slice(const OpView& view) {
   return results;
 }
 
+/// Where it ends a known number of elements behind its begin, as the body of a loop over slices has it, it is a
+/// dynamic_slice.
+Values real_dynamic_slice_of_sizes(const OpView& view, Writer& writer) {
+  const auto& operands = view.op->operands;
+  const auto steps = writer.known(operands[3]);
+  const auto sizes = writer.known_difference(operands[2], operands[1]);
+  if (!steps || !sizes || *steps != std::vector<int64_t>(steps->size(), 1) || !is_static(view.operands[0]))
+    return std::nullopt;
+  const Dims& dims = view.operands[0].dims();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (sizes->at(d) < 0 || sizes->at(d) > dims[d]) return std::nullopt;
+  }
+  std::vector<ir::ValueId> all{operands[0]};
+  for (int64_t d = 0; d < view.operands[0].rank(); ++d) {
+    const ir::ValueId start = writer.add("stablehlo.slice", {operands[1]},
+                                         {{"limit_indices", ir::int_array_attr({d + 1})},
+                                          {"start_indices", ir::int_array_attr({d})},
+                                          {"strides", ir::int_array_attr({1})}});
+    all.push_back(writer.reshape(start, {}));
+  }
+  return std::vector{writer.add("stablehlo.dynamic_slice", all, {{"slice_sizes", ir::int_array_attr(*sizes)}})};
+}
+
 Values expand_real_dynamic_slice(const OpView& view, Writer& writer) {
-  return expand_three(view, writer, 1, "stablehlo.slice", {"start_indices", "limit_indices", "strides"});
+  const Values slice = expand_three(view, writer, 1, "stablehlo.slice", {"start_indices", "limit_indices", "strides"});
+  return slice ? slice : real_dynamic_slice_of_sizes(view, writer);
 }
 
 PreparedKernel prepare_real_dynamic_slice(const OpView& local) {

@@ -10,6 +10,7 @@
 namespace meshd::ops {
 namespace {
 
+using kernels::ScalarOp;
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
 
@@ -131,6 +132,57 @@ Contributions vjp_replacing_scatter(const Vjp& v, const WindowDims& dims) {
   return out;
 }
 
+// As JAX: an element's cotangent goes in equal parts to what has its value in the end, the operand and updates. With
+// G, the gather at the indices, and S, the scatter that adds:
+// tangent = operand's + S(G(operand's) * of_operand + updates' * of_updates)
+Contributions vjp_extreme_scatter(const Vjp& v, const WindowDims& dims) {
+  const size_t count = scatter_count(v.view);
+  const Term indices = v.x(count);
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    const ScatterPart part = part_of(v, dims, i);
+    const Term zeros = v.x(i).number(0);
+    const auto at_indices = [&](Term from) { return gathered(dims, from, indices, part.sizes); };
+    const auto counted = [&](Term updates) { return at_indices(scattered(dims, zeros, indices, updates, false)); };
+    const Term target = at_indices(v.y(i));
+    const Term is_target = compare(part.updates, "EQ", target);
+    const Term is_kept = compare(at_indices(v.x(i)), "EQ", target);
+    const Term updates = counted(select(is_target, target.number(1), target.number(0)));
+    const Term share = 1.0 / select(is_kept, updates + 1.0, updates);
+    const Term of_operand = (masked(is_kept, share) - 1.0) / counted(target.number(1));
+    const Term inside = is_inside(dims, indices, most_indices(dims, part.operand, part.sizes, indices), part.updates);
+    const Term ct = masked(inside, at_indices(v.ct(i)));
+    out[i] = v.ct(i) + scattered(dims, zeros, indices, ct * of_operand, false);
+    out[count + 1 + i] = masked(is_target, ct * share);
+  }
+  return out;
+}
+
+// Of updates where the text says that no two go to the same element.
+Contributions vjp_multiplying_scatter(const Vjp& v, const WindowDims& dims) {
+  const size_t count = scatter_count(v.view);
+  const Term indices = v.x(count);
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    const ScatterPart part = part_of(v, dims, i);
+    std::vector<ir::Region> regions;
+    regions.push_back(v.writer.reducer("stablehlo.multiply", with_dims(v.x(i).type(), {})));
+    out[i] = v.value(v.writer
+                         .add("stablehlo.scatter", {v.ct(i).id, indices.id, part.updates.id}, scatter_attributes(dims),
+                              {}, std::move(regions))
+                         .at(0));
+    if (!v.wanted[count + 1 + i]) continue;
+    if (!ir::bool_or(attributes_of(v.view), "unique_indices", false)) {
+      reject(v.view, "unsupported_op",
+             "scatter that multiplies has a derivative for its updates where unique_indices is true");
+    }
+    const Term most = most_indices(dims, part.operand, part.sizes, indices);
+    out[count + 1 + i] =
+        masked(is_inside(dims, indices, most, part.updates), gathered(dims, v.ct(i) * v.x(i), indices, part.sizes));
+  }
+  return out;
+}
+
 }  // namespace
 
 Contributions vjp_gather(const Vjp& v) {
@@ -144,10 +196,18 @@ Contributions vjp_gather(const Vjp& v) {
 Contributions vjp_scatter(const Vjp& v) {
   const WindowDims dims = scatter_dims(v.view);
   const size_t count = scatter_count(v.view);
-  const std::vector<kernels::ScalarOp> body = combining_ops(v.view, count);
-  if (body == std::vector<kernels::ScalarOp>(count, kernels::ScalarOp::kAdd)) return vjp_adding_scatter(v, dims);
+  const std::vector<ScalarOp> body = combining_ops(v.view, count);
+  if (body == std::vector<ScalarOp>(count, ScalarOp::kAdd)) return vjp_adding_scatter(v, dims);
+  const auto all_are = [&](std::initializer_list<ScalarOp> which) {
+    return !body.empty() && std::all_of(body.begin(), body.end(), [&](ScalarOp op) {
+      return std::find(which.begin(), which.end(), op) != which.end();
+    });
+  };
+  if (all_are({ScalarOp::kMaximum, ScalarOp::kMinimum})) return vjp_extreme_scatter(v, dims);
+  if (all_are({ScalarOp::kMultiply})) return vjp_multiplying_scatter(v, dims);
   if (only_replaces(v.view)) return vjp_replacing_scatter(v, dims);
-  reject(v.view, "unsupported_op", "scatter has a derivative where its body adds or replaces; this one does neither");
+  reject(v.view, "unsupported_op",
+         "scatter has a derivative where its body is one of add, multiply, maximum and minimum, or replaces");
 }
 
 }  // namespace meshd::ops

@@ -14,13 +14,6 @@ using Ints = std::vector<int64_t>;
 Ints ones(const Dims& dims) { return Ints(dims.size(), 1); }
 Ints zeros(const Dims& dims) { return Ints(dims.size(), 0); }
 
-Term sliced(Term value, const Ints& start, const Ints& limit, const Ints& strides) {
-  return {value.writer, value.writer->add("stablehlo.slice", {value.id},
-                                          {{"limit_indices", ir::int_array_attr(limit)},
-                                           {"start_indices", ir::int_array_attr(start)},
-                                           {"strides", ir::int_array_attr(strides)}})};
-}
-
 std::vector<ir::ValueId> rest(const Vjp& v, size_t first) {
   return {v.op.operands.begin() + static_cast<std::ptrdiff_t>(first), v.op.operands.end()};
 }

@@ -160,6 +160,7 @@ OpDef bitcast_convert_row() {
   def.rule = rule;
   def.choose_body = choose_bitcast_body;
   def.batch = batch_leading;
+  def.derivative = kZeroDerivative;  // as jax.grad has it, of floats to floats too
   return def;
 }
 

@@ -11,6 +11,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/rewrites/lifted_region.h"
 
 namespace meshd::ops {
 namespace {
@@ -43,6 +44,12 @@ std::vector<ir::Type> infer_map(const OpView& view) {
                      types_text(arguments) + " -> " + types_text(returned));
   }
   return agree(view, "map C4", {ir::Type::of({returned[0].dtype(), std::move(dims)})});
+}
+
+/// The region over whole tensors, which has derivatives.
+std::optional<std::vector<ir::ValueId>> map_as_others(const OpView& view, Writer& writer) {
+  if (!is_pointwise(*view.function, view.regions[0])) return std::nullopt;
+  return lifted_region(view.regions[0], view.op->operands, view.operands[0].dims(), writer);
 }
 
 /// Elements of one work item: enough to be worth handing to another thread.
@@ -101,7 +108,8 @@ std::vector<OpDef> map_rows() {
        .infer = infer_map,
        .bounded = BoundedForm::kPointwise,
        .body = LocalKernel{prepare_map},
-       .region_arguments = RegionArguments::kEach},
+       .region_arguments = RegionArguments::kEach,
+       .derivative = {.as_others = map_as_others}},
   };
 }
 

@@ -122,7 +122,9 @@ Contributions vjp_clamp(const Vjp& v) {
   };
   const Term least = repeated(v.x(0));
   const Term most = repeated(v.x(2));
-  return {shaped_as(v.x(0), masked(compare(least, "GT", v.x(1)), v.ct())),
+  // Where the bounds leave nothing between them, the upper one counts.
+  const Term is_range = compare(least, "LT", most);
+  return {shaped_as(v.x(0), masked(both(compare(least, "GT", v.x(1)), is_range), v.ct())),
           masked(both(compare(v.x(1), "GT", least), compare(v.x(1), "LT", most)), v.ct()),
           shaped_as(v.x(2), masked(compare(v.x(1), "GT", most), v.ct()))};
 }

@@ -1,4 +1,4 @@
-// Reverse-mode derivatives of the pointwise rows. Private to pointwise and decomposed.
+// Reverse-mode derivatives of the pointwise rows. Private to pointwise, decomposed and linalg.
 #pragma once
 
 #include "service/ops/rewrites/derivative.h"

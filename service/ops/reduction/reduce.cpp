@@ -13,6 +13,7 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
+#include "service/ops/reduction/reduction_steps.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 
@@ -179,7 +180,7 @@ std::vector<OpDef> reduce_rows() {
        .body = LocalKernel{prepare_reduce},
        .combine = combine_reduce,
        .region_arguments = RegionArguments::kReduction,
-       .derivative = {vjp_reduce},
+       .derivative = {.vjp = vjp_reduce, .as_others = reduce_in_steps},
        .batch = batch_reduce,
        .fuse = {.reduce_dims = reduced_dims}},
   };

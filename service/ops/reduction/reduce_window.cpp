@@ -12,6 +12,7 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
+#include "service/ops/reduction/reduction_steps.h"
 #include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
@@ -159,7 +160,7 @@ std::vector<OpDef> reduce_window_rows() {
        .body = LocalKernel{prepare_reduce_window},
        .combine = combine_windows,
        .region_arguments = RegionArguments::kReduction,
-       .derivative = {vjp_reduce_window},
+       .derivative = {.vjp = vjp_reduce_window, .as_others = reduce_window_in_steps},
        .batch = batch_reduce_window,
        .halo = reduce_window_halo},
   };

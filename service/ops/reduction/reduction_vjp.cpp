@@ -4,7 +4,9 @@
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
+#include "service/ops/reduction/top_k_rules.h"
 #include "service/ops/reduction/windows.h"
+#include "service/ops/rewrites/lifted_region.h"
 
 namespace meshd::ops {
 namespace {
@@ -111,6 +113,15 @@ Term vjp_window_sum(const Vjp& v, const std::vector<kernels::WindowDim>& windows
                                {"strides", ir::int_array_attr(stride)}}));
 }
 
+ir::AttributeList window_attributes(const Vjp& v, std::initializer_list<std::string_view> names) {
+  ir::AttributeList out;
+  for (const std::string_view name : names) {
+    if (const ir::Attribute* attribute = ir::find(attributes_of(v.view), name))
+      out.push_back({std::string(name), *attribute});
+  }
+  return out;
+}
+
 Term vjp_window_extreme(const Vjp& v, const std::vector<kernels::WindowDim>& windows, size_t i, bool is_maximum) {
   Ints padding;
   for (const kernels::WindowDim& dim : windows) {
@@ -118,11 +129,7 @@ Term vjp_window_extreme(const Vjp& v, const std::vector<kernels::WindowDim>& win
       refuse(v, "a maximum or minimum of windows without dilation");
     padding.insert(padding.end(), {dim.pad_low, dim.pad_high});
   }
-  const ir::AttributeList& own = attributes_of(v.view);
-  ir::AttributeList attributes;
-  for (const std::string_view name : {"window_dimensions", "window_strides"}) {
-    if (const ir::Attribute* attribute = ir::find(own, name)) attributes.push_back({std::string(name), *attribute});
-  }
+  ir::AttributeList attributes = window_attributes(v, {"window_dimensions", "window_strides"});
   attributes.push_back(
       {"padding", ir::Attribute{ir::dense_integers_attr(padding, {static_cast<int64_t>(windows.size()), 2})}});
   const ir::Type scalar = with_dims(v.x(i).type(), {});
@@ -152,6 +159,28 @@ ir::Region with_place_arguments(const Vjp& v, const ir::Type& place) {
     ir::rename_values(op, fresh);
   }
   return out;
+}
+
+// The cotangent of operand `i`, whose elements at `places` along dimension `dim` the op gives.
+Term from_places(const Vjp& v, size_t i, int64_t dim, ir::ValueId places) {
+  Ints batch;
+  for (int64_t d = 0; d < v.x(i).rank(); ++d) {
+    if (d != dim) batch.push_back(d);
+  }
+  std::vector<ir::Region> regions;
+  regions.push_back(v.writer.reducer("stablehlo.add", with_dims(v.ct(i).type(), {})));
+  ir::AttributeList numbers = {{"input_batching_dims", ir::int_array_attr(batch)},
+                               {"scatter_indices_batching_dims", ir::int_array_attr(batch)},
+                               {"update_window_dims", ir::int_array_attr({})},
+                               {"inserted_window_dims", ir::int_array_attr({dim})},
+                               {"scatter_dims_to_operand_dims", ir::int_array_attr({dim})},
+                               {"index_vector_dim", ir::integer_attr(v.x(i).rank())}};
+  return v.value(
+      v.writer
+          .add("stablehlo.scatter", {v.x(i).number(0).id, places, v.ct(i).id},
+               {{"scatter_dimension_numbers", ir::Attribute{ir::DictAttr{"stablehlo.scatter", std::move(numbers)}}}},
+               {}, std::move(regions))
+          .at(0));
 }
 
 }  // namespace
@@ -201,6 +230,36 @@ Contributions vjp_reduce_window(const Vjp& v) {
   return out;
 }
 
+Contributions vjp_select_and_scatter(const Vjp& v) {
+  const ir::Type scalar = with_dims(v.x().type(), {});
+  const std::vector<ir::Op>& body = v.op.regions[1].ops;
+  if (body.size() != 2 || body[0].name != "stablehlo.add") refuse(v, "add");
+  // Windows of an element of the operand, its cotangent, and whether it is one: padding is none.
+  const ir::Type boolean = ir::Type::of({tensor::DType::kBool, {}});
+  const ir::Region& selects = v.op.regions[0];
+  std::vector<ir::Region> regions;
+  regions.push_back(v.writer.region(
+      {scalar, scalar, boolean, scalar, scalar, boolean}, [&](const std::vector<ir::ValueId>& arguments) {
+        const auto at = [&](size_t i) { return v.value(arguments[i]); };
+        const Term selected = v.value(lifted_region(selects, {arguments[0], arguments[3]}, {}, v.writer).at(0));
+        const Term neither = apply("stablehlo.or", selected, at(5).apply("stablehlo.not"));
+        const Term first = apply("stablehlo.and", at(2), neither);
+        v.writer.create(
+            "stablehlo.return",
+            {select(first, at(0), at(3)).id, select(first, at(1), at(4)).id, apply("stablehlo.or", at(2), at(5)).id},
+            {});
+      }));
+  const ir::ValueId zero = v.writer.splat(scalar, 0);
+  const ir::ValueId is_element = v.writer.splat(with_dims(boolean, v.x().dims()), 1);
+  const std::vector<ir::ValueId> windows =
+      v.writer.add("stablehlo.reduce_window", {v.x().id, v.ct().id, is_element, zero, zero, v.writer.splat(boolean, 0)},
+                   window_attributes(v, {"window_dimensions", "window_strides", "padding"}), {}, std::move(regions));
+  Contributions out(3);
+  out[1] = v.value(windows[1]);
+  if (v.wanted[2]) out[2] = sum_of_all(v.ct());
+  return out;
+}
+
 Contributions vjp_sort(const Vjp& v) {
   const size_t count = v.op.operands.size();
   const ir::Type& first = v.view.operands[0];
@@ -236,25 +295,32 @@ Contributions vjp_sort(const Vjp& v) {
   return out;
 }
 
-Contributions vjp_top_k(const Vjp& v) {
-  const int64_t last = v.x().rank() - 1;
-  Ints batch;
-  for (int64_t d = 0; d < last; ++d) batch.push_back(d);
-  const ir::Type scalar = with_dims(v.ct().type(), {});
+Contributions vjp_top_k(const Vjp& v) { return {from_places(v, 0, v.x().rank() - 1, v.op.results[1])}; }
+
+Contributions vjp_approx_top_k(const Vjp& v) {
+  const size_t count = v.op.results.size();
+  if (v.op.regions.size() != 1) refuse(v, "one of its called computations");
+  const auto dim = static_cast<int64_t>(approx_reduced_dim(v.view));
+  const ir::Type places = ir::Type::of({tensor::DType::kInt32, v.x().dims()});
+  std::vector<ir::ValueId> operands(v.op.operands.begin(), v.op.operands.end());
+  operands.insert(operands.begin() + static_cast<std::ptrdiff_t>(count),
+                  v.writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(dim)}}, places));
+  operands.push_back(v.writer.splat(with_dims(places, {}), -1));
+  std::vector<ir::Type> types(v.view.results.begin(), v.view.results.end());
+  types.push_back(with_dims(places, types[0].dims()));
+  ir::AttributeList attributes;
+  for (const std::string_view name : {"call_target_name", "mhlo.backend_config"}) {
+    if (const ir::Attribute* attribute = ir::find(v.op.attributes, name))
+      attributes.push_back({std::string(name), *attribute});
+  }
   std::vector<ir::Region> regions;
-  regions.push_back(v.writer.reducer("stablehlo.add", scalar));
-  ir::AttributeList numbers = {{"input_batching_dims", ir::int_array_attr(batch)},
-                               {"scatter_indices_batching_dims", ir::int_array_attr(batch)},
-                               {"update_window_dims", ir::int_array_attr({})},
-                               {"inserted_window_dims", ir::int_array_attr({last})},
-                               {"scatter_dims_to_operand_dims", ir::int_array_attr({last})},
-                               {"index_vector_dim", ir::integer_attr(last + 1)}};
-  return {v.value(
-      v.writer
-          .add("stablehlo.scatter", {v.x().number(0).id, v.op.results[1], v.ct().id},
-               {{"scatter_dimension_numbers", ir::Attribute{ir::DictAttr{"stablehlo.scatter", std::move(numbers)}}}},
-               {}, std::move(regions))
-          .at(0))};
+  regions.push_back(with_place_arguments(v, with_dims(places, {})));
+  const ir::ValueId from = v.writer.create(v.op.name, operands, types, attributes, std::move(regions)).back();
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (v.cotangents[i] != ir::kNoValue && v.wanted[i]) out[i] = from_places(v, i, dim, from);
+  }
+  return out;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rewrites/writer.h"
 #include "service/ops/rule_views.h"
@@ -212,6 +213,7 @@ std::vector<OpDef> select_and_scatter_rows() {
        .rule = select_and_scatter_rule,
        .body = LocalKernel{prepare_select_and_scatter},
        .region_arguments = RegionArguments::kFixed,
+       .derivative = {vjp_select_and_scatter},
        .batch = batch_select_and_scatter,
        .keeps_unsharded = select_and_scatter_keeps_unsharded,
        .halo = select_and_scatter_halo},

@@ -206,8 +206,6 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
   return kernel;
 }
 
-bool takes_comparator(std::string_view target) { return target == "ApproxTopK" || target == "PartialReduce"; }
-
 std::vector<OpDef> top_k_rows() {
   return {
       {.name = "chlo.top_k",

@@ -12,7 +12,4 @@ PreparedKernel prepare_mhlo_top_k(const OpView& local);
 /// comparator along the reduced dimension, then as many of the first as the results have. The comparator is region 0.
 PreparedKernel prepare_approx_top_k(const OpView& local);
 
-/// Targets of custom calls whose called computation becomes region 0 when calls are inlined.
-bool takes_comparator(std::string_view target);
-
 }  // namespace meshd::ops

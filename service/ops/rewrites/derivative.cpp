@@ -53,6 +53,14 @@ Term padded(Term value, const std::vector<int64_t>& low, const std::vector<int64
                                            {"interior_padding", ir::int_array_attr(interior)}})};
 }
 
+Term sliced(Term value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+            const std::vector<int64_t>& strides) {
+  return {value.writer, value.writer->add("stablehlo.slice", {value.id},
+                                          {{"limit_indices", ir::int_array_attr(limit)},
+                                           {"start_indices", ir::int_array_attr(start)},
+                                           {"strides", ir::int_array_attr(strides)}})};
+}
+
 Contributions vjp_identity(const Vjp& v) {
   std::vector<ir::ValueId> cotangents;
   std::vector<ir::Type> types;

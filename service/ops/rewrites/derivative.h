@@ -62,6 +62,9 @@ Term sum_of_all(Term value);
 /// pad with zeros.
 Term padded(Term value, const std::vector<int64_t>& low, const std::vector<int64_t>& high,
             const std::vector<int64_t>& interior);
+/// The elements from `start` to before `limit`, by dimension.
+Term sliced(Term value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+            const std::vector<int64_t>& strides);
 
 /// An op with the cotangents of its results.
 struct Vjp {

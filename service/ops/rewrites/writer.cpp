@@ -7,10 +7,18 @@
 
 namespace meshd::ops {
 
-Writer::Writer(ir::Function& function, std::vector<ir::Op>& out, const ir::Op& source, KnownValues known)
-    : OpBuilder(function, code_of, out, source.location), source_(source), known_(std::move(known)) {}
+Writer::Writer(ir::Function& function, std::vector<ir::Op>& out, const ir::Op& source, KnownValues known,
+               KnownDifferences differences)
+    : OpBuilder(function, code_of, out, source.location),
+      source_(source),
+      known_(std::move(known)),
+      differences_(std::move(differences)) {}
 
 std::optional<std::vector<int64_t>> Writer::known(ir::ValueId id) const { return known_ ? known_(id) : std::nullopt; }
+
+std::optional<std::vector<int64_t>> Writer::known_difference(ir::ValueId a, ir::ValueId b) const {
+  return differences_ ? differences_(a, b) : std::nullopt;
+}
 
 std::vector<ir::ValueId> Writer::add(std::string_view name, std::vector<ir::ValueId> operands,
                                      ir::AttributeList attributes, std::vector<ir::Type> types,

@@ -15,11 +15,15 @@ namespace meshd::ops {
 /// Integers of a value that is known before the program runs (sizes, constants, what is made of them), row-major.
 using KnownValues = std::function<std::optional<std::vector<int64_t>>(ir::ValueId)>;
 
+/// The integers of a - b where they are known though a and b are not: a is %b + %c, and %c is known.
+using KnownDifferences = std::function<std::optional<std::vector<int64_t>>(ir::ValueId a, ir::ValueId b)>;
+
 /// Appends ops that get the location of the op they replace.
 class Writer : public ir::OpBuilder {
  public:
-  /// `known` may be empty: then no value is known.
-  Writer(ir::Function& function, std::vector<ir::Op>& out, const ir::Op& source, KnownValues known = {});
+  /// `known` and `differences` may be empty: then nothing is known.
+  Writer(ir::Function& function, std::vector<ir::Op>& out, const ir::Op& source, KnownValues known = {},
+         KnownDifferences differences = {});
 
   /// An op of one result. `type` is its result's; where it is not given, the row infers it.
   ir::ValueId add(std::string_view name, std::vector<ir::ValueId> operands, ir::AttributeList attributes = {},
@@ -37,10 +41,12 @@ class Writer : public ir::OpBuilder {
 
   /// Integers of a value where they are known before the program runs.
   [[nodiscard]] std::optional<std::vector<int64_t>> known(ir::ValueId id) const;
+  [[nodiscard]] std::optional<std::vector<int64_t>> known_difference(ir::ValueId a, ir::ValueId b) const;
 
  private:
   const ir::Op& source_;
   KnownValues known_;
+  KnownDifferences differences_;
 };
 
 }  // namespace meshd::ops

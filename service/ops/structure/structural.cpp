@@ -116,7 +116,6 @@ sharding::FactorRule rule_get_dimension_size(const OpView& view) {
 std::vector<OpDef> structural_rows() {
   return {
       {.name = "stablehlo.constant",
-       .also = "arith.constant",
        .summary = "a value written in the program",
        .example = R"(module @jit_f {
   func.func public @main() -> tensor<2x2xf32> {

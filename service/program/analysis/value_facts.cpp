@@ -44,6 +44,14 @@ void ValueFacts::copy(ir::ValueId from, ir::ValueId to) {
   know(to, from);
 }
 
+void ValueFacts::add(const std::vector<ir::Op>& ops) {
+  varied_.resize(std::max(varied_.size(), function_.values.size()));
+  do {
+    changed_ = false;
+    visit(ops);
+  } while (changed_);
+}
+
 void ValueFacts::vary(ir::ValueId id) {
   if (is_varied(id) || !has_cotangents(function_.type_of(id))) return;
   varied_[static_cast<size_t>(id)] = true;

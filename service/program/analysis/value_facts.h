@@ -27,6 +27,8 @@ class ValueFacts {
   /// The integer of a scalar, where it is known.
   [[nodiscard]] std::optional<int64_t> known(ir::ValueId id) const;
   void copy(ir::ValueId from, ir::ValueId to);
+  /// Ops that have been written since, of values whose facts are known.
+  void add(const std::vector<ir::Op>& ops);
 
  private:
   void visit(const std::vector<ir::Op>& ops);

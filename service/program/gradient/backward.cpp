@@ -50,7 +50,7 @@ void Backward::run(std::vector<ir::Op>& forward, Cotangents& sums, std::vector<i
 void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
   const ops::CustomCallDef* target = ops::find_custom_call(op);
   const ops::Derivative& derivative = target != nullptr ? target->derivative : ops::op(op.code).derivative;
-  if (derivative.is_zero) return;
+  if (derivative.is_zero || as_others(op, derivative, sums, out)) return;
   if (derivative.vjp == nullptr) {
     const std::string name = ir::string_or(op.attributes, "call_target_name", "");
     ir::fail("unsupported_op", op.location,
@@ -82,6 +82,28 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
     part.has_sum = replaces;
     give(sums, op.operands[i], part, writer);
   }
+}
+
+bool Backward::as_others(const ir::Op& op, const ops::Derivative& derivative, Cotangents& sums,
+                         std::vector<ir::Op>& out) {
+  if (derivative.as_others == nullptr) return false;
+  ops::OpInstance instance(function_, op);
+  instance.view.op = &op;
+  std::vector<ir::Op> others, tail;
+  ops::Writer writer(function_, others, op);
+  const auto results = derivative.as_others(instance.view, writer);
+  if (!results) return false;
+  facts_.add(others);
+  ops::Writer behind(function_, tail, op);
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const auto found = sums.find(op.results[i]);
+    if (found != sums.end() && facts_.is_varied(results->at(i)))
+      give(sums, results->at(i), ops::Term{&behind, found->second}, behind);
+  }
+  run(others, sums, tail);
+  std::move(others.begin(), others.end(), std::back_inserter(out));
+  std::move(tail.begin(), tail.end(), std::back_inserter(out));
+  return true;
 }
 
 void Backward::branches(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {

@@ -40,6 +40,8 @@ class Backward {
   struct Loop;
 
   void plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
+  /// Where the op's row writes it as others: these, and then their cotangents.
+  bool as_others(const ir::Op& op, const ops::Derivative& derivative, Cotangents& sums, std::vector<ir::Op>& out);
   void branches(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   void manual(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out);
   /// Returns ops that have to be in front of the loop.

@@ -1,7 +1,7 @@
 // The recursive descent parser of StableHLO text. One class because all parts share the lexer and the names in scope;
 // its parts have one file each: parser_types, parser_attributes, parser_dialect_attributes, parser_constants,
 // parser_shardings, parser_factor_rules, parser_ops, parser_pretty, parser_pretty_ops, parser_pretty_regions,
-// parser_functions, parser_module. Internal to service/program. One thread.
+// parser_async, parser_scalars, parser_functions, parser_module. Internal to service/program. One thread.
 #pragma once
 
 #include <deque>
@@ -165,7 +165,9 @@ class Parser {
   // Ops (parser_ops.cpp).
   void op();
   void generic_op(OperationState& state);
-  void finish_op(OperationState& state);
+  void finish_op(OperationState& state, const Token& where);
+  /// Gives the op's results, from `first` on, the names on its left side.
+  void name_results(const OperationState& state, const Token& where, ir::ValueId first, size_t result_count);
   void set_op(OperationState& state, const Token& where, std::string name);
   void check_operands(const OperationState& state, const std::vector<ir::Type>& types);
   ir::ValueId value_use();
@@ -231,6 +233,15 @@ class Parser {
   ir::ValueId append(std::string_view name, const ir::Location& location, std::vector<ir::ValueId> operands,
                      std::vector<ir::Type> results, ir::AttributeList attributes, std::vector<ir::Region> regions);
 
+  // Scalars of other dialects (parser_scalars.cpp).
+  struct ScalarOp;
+  static bool is_scalar_op(std::string_view name);
+  void scalar_op(OperationState& state, const Token& where, const std::string& name, bool is_generic);
+  /// Behind the name of the op: its operands, attributes and types.
+  void pretty_scalar(OperationState& state, ScalarOp& op);
+  /// i64 as a tensor without dimensions, or any other type.
+  ir::Type scalar_or_tensor();
+
   ir::Region applied_region(const OperationState& state, const Token& where, const std::string& op_name,
                             const ir::Type& type);
 
@@ -272,6 +283,7 @@ class Parser {
   ir::Region* region_ = nullptr;
   std::unordered_map<std::string_view, Definition> names_;
   std::vector<std::string_view> defined_;  ///< names in order of definition; a region's end takes its own out again
+  std::unordered_map<ir::ValueId, int64_t> known_scalars_;  ///< of the function: those of arith.constant
   int attribute_depth_ = 0;
   int region_depth_ = 0;
   int function_depth_ = 0;  ///< region_depth_ in the body of the function

@@ -123,15 +123,7 @@ void Parser::async_op(OperationState& state, const Token& where, const std::stri
       }
     }
   }
-  int64_t named = 0;
-  for (const auto& [result, count] : state.result_names) named += count;
-  if (named != 0 && named != static_cast<int64_t>(types.size())) {
-    fail("invalid_program", where, fmt::format("'{}' has {} results, but {} are named", name, types.size(), named));
-  }
-  for (const auto& [result, count] : state.result_names) {
-    define(result, first, count);
-    first += static_cast<ir::ValueId>(count);
-  }
+  name_results(state, where, first, types.size());
 }
 
 }  // namespace meshd::program

@@ -1,5 +1,4 @@
 // Attributes of MLIR itself: numbers, strings, lists, dictionaries, arrays, types, symbols.
-#include <bit>
 #include <charconv>
 #include <unordered_set>
 
@@ -18,11 +17,6 @@ bool is_opaque_word(std::string_view word) {
 double rounded_to(double value, std::string_view type) {
   const auto dtype = tensor::dtype_from_stablehlo(type);
   return dtype && tensor::is_float(*dtype) ? float_value(*dtype, float_bits(*dtype, value)) : value;
-}
-
-double float_from_bits(uint64_t bits, std::string_view type) {
-  if (type == "f32") return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  return std::bit_cast<double>(bits);
 }
 
 /// False when `value` does not fit in an integer type of this name, read as signed or unsigned. Other names hold
@@ -127,10 +121,10 @@ ir::Attribute Parser::number_attribute() {
     fail("program_syntax", number, "the number " + describe(number) + " does not fit in 64 bits");
   }
   if (is_float_type) {
-    if (!hex || (type_name != "f32" && type_name != "f64")) {
+    const auto dtype = tensor::dtype_from_stablehlo(type_name);
+    if (!hex || !dtype || !tensor::is_float(*dtype))
       fail("program_syntax", start, "a number of type " + type_name + " is written with a point, such as 1.0");
-    }
-    return {ir::FloatAttr{float_from_bits(value, type_name), type_name}};
+    return {ir::FloatAttr{float_value(*dtype, value), type_name}};
   }
   const int64_t signed_value = static_cast<int64_t>(negative ? ~value + 1 : value);
   if (type_name.empty()) type_name = "i64";

@@ -56,6 +56,7 @@ void Parser::parameter_attributes(ir::Parameter& parameter, ir::AttributeList at
 void Parser::begin_function(ir::Function& function) {
   names_.clear();
   defined_.clear();
+  known_scalars_.clear();
   function_ = &function;
   function_depth_ = region_depth_ + 1;
 }

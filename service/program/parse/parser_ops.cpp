@@ -95,7 +95,6 @@ void Parser::set_op(OperationState& state, const Token& where, std::string name)
 void Parser::op() {
   OperationState state;
   state.op.location = token_.location();
-  int64_t named = 0;
   while (token_.is(TokenKind::kValue)) {
     const Token name = take();
     int64_t count = 1;
@@ -104,7 +103,6 @@ void Parser::op() {
       count = integer("the number of results");
       if (count < 1 || count > INT32_MAX) fail("program_syntax", number, "the number of results must be at least 1");
     }
-    named += count;
     state.result_names.emplace_back(name, count);
     if (!accept(',')) {
       expect('=', "behind the names of results");
@@ -118,23 +116,21 @@ void Parser::op() {
     state.is_vhlo = op_name.starts_with("vhlo.");
     if (state.is_vhlo) op_name = todays_op_name(op_name, region_depth_ == function_depth_);
     if (is_async(op_name)) return async_op(state, name, op_name);
+    if (is_scalar_op(op_name)) return scalar_op(state, name, op_name, true);
     set_op(state, name, op_name);
     generic_op(state);
   } else if (name.is(TokenKind::kWord)) {
     advance();
+    if (is_scalar_op(name.text)) return scalar_op(state, name, std::string(name.text), false);
     set_op(state, name, std::string(name.text));
     pretty_op(state);
   } else {
     expected("an op");
   }
-  if (named != 0 && named != static_cast<int64_t>(state.result_types.size())) {
-    fail("invalid_program", name,
-         fmt::format("'{}' has {} results, but {} are named", state.op.name, state.result_types.size(), named));
-  }
-  finish_op(state);
+  finish_op(state, name);
 }
 
-void Parser::finish_op(OperationState& state) {
+void Parser::finish_op(OperationState& state, const Token& where) {
   state.op.location.name = optional_location();
   refuse_doubles(state.op);
   drop_accuracy(state.op);
@@ -143,12 +139,21 @@ void Parser::finish_op(OperationState& state) {
   for (size_t i = 0; i < state.result_types.size(); ++i) {
     state.op.results.push_back(function_->add_value(std::move(state.result_types[i])));
   }
-  ir::ValueId next = first;
-  for (const auto& [name, count] : state.result_names) {
-    define(name, next, count);
-    next += static_cast<ir::ValueId>(count);
-  }
+  name_results(state, where, first, state.result_types.size());
   region_->ops.push_back(std::move(state.op));
+}
+
+void Parser::name_results(const OperationState& state, const Token& where, ir::ValueId first, size_t result_count) {
+  int64_t named = 0;
+  for (const auto& [name, count] : state.result_names) named += count;
+  if (named != 0 && named != static_cast<int64_t>(result_count)) {
+    fail("invalid_program", where,
+         fmt::format("'{}' has {} results, but {} are named", state.op.name, result_count, named));
+  }
+  for (const auto& [name, count] : state.result_names) {
+    define(name, first, count);
+    first += static_cast<ir::ValueId>(count);
+  }
 }
 
 void Parser::define(const Token& name, ir::ValueId first, int64_t count) {

@@ -17,13 +17,6 @@ void Parser::pretty_constant(OperationState& state) {
   if (at('(')) return generic_op(state);
   state.op.attributes = optional_attribute_dict();
   const Token where = token_;
-  if (token_.is(TokenKind::kInteger) || token_.is(TokenKind::kFloat) || at("true") || at("false")) {
-    fail(
-        "unsupported_type", where,
-        fmt::format("a scalar that is no tensor is not supported: write stablehlo.constant dense<{}> : tensor<i64>, or "
-                    "with another element type",
-                    token_.text));
-  }
   ir::Attribute given;
   if (at("dense") || at("dense_resource") || token_.is(TokenKind::kHash)) given = attribute();
   if (given.as<ir::DenseAttr>() == nullptr)

@@ -193,7 +193,10 @@ ir::Type Parser::tensor_body(ElementType* element) {
   tensor::TensorType out;
   const char* p = lexer_.cursor();
   const char* end = lexer_.end();
-  while (p < end && *p == ' ') ++p;
+  const auto skip_spaces = [&] {
+    while (p < end && *p == ' ') ++p;
+  };
+  skip_spaces();
   if (p < end && *p == '*') fail("unsupported_type", token_, "tensors without a rank are not supported");
   while (p < end && ((*p >= '0' && *p <= '9') || *p == '?')) {
     int64_t size = 0;
@@ -208,8 +211,10 @@ ir::Type Parser::tensor_body(ElementType* element) {
         }
       }
     }
+    skip_spaces();
     if (p == end || *p != 'x') fail("program_syntax", token_, "expected 'x' behind a dimension of a tensor type");
     ++p;
+    skip_spaces();
     out.dims.push_back(size);
     if (out.rank() > kMaxRank)
       fail("unsupported_type", token_, fmt::format("tensors have at most {} dimensions", kMaxRank));

@@ -10,7 +10,7 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/ops/collective/sdy_collectives.h"
-#include "service/ops/reduction/top_k.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/program/analysis/call_graph.h"
 #include "service/program/limits.h"
 
@@ -130,9 +130,10 @@ class Inliner {
     }
   }
 
-  /// A comparator that a custom call names becomes its region, so that the op is self-contained.
+  /// A computation that a custom call names becomes its region, so that the op is self-contained.
   void attach_called(const ir::Op& op, ir::Op& copy, const Frame& frame) {
-    if (!ops::takes_comparator(ir::string_or(op.attributes, "call_target_name", ""))) return;
+    const ops::CustomCallDef* def = ops::find_custom_call(op);
+    if (def == nullptr || !def->called_is_region || !op.regions.empty()) return;
     const ir::Attribute* called = ir::find(op.attributes, "called_computations");
     const auto* list = called == nullptr ? nullptr : called->as<ir::ArrayAttr>();
     if (list == nullptr) return;

@@ -12,6 +12,7 @@
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/rewrites/writer.h"
+#include "service/ops/scalar_facts.h"
 #include "service/program/transform/bounded/write_bounded.h"
 #include "service/program/transform/captured_values.h"
 
@@ -434,6 +435,7 @@ class Specialiser {
           to);
     }
     if (fold(op, def)) return;
+    remember_sum(op, def);
     if (expand(op, def, to)) return;
     if (has_bounds(op) || is_about_bounds(op)) return write_bounded_op(op, to);
     check(op, def);
@@ -534,12 +536,30 @@ class Specialiser {
     return ops::integers_of(type(id), *found->second);
   }
 
+  /// Of sums, which values they are of.
+  void remember_sum(const ir::Op& op, const ops::OpDef& def) {
+    if (!is_dynamic_ || op.operands.size() != 2) return;
+    const Types types = types_of(op);
+    if (ops::sum_of(def, view_of(op, types)) == ops::Sum::kOfBoth)
+      sums_[op.results[0]] = {op.operands[0], op.operands[1]};
+  }
+
+  std::optional<std::vector<int64_t>> difference(ValueId a, ValueId b) const {
+    const auto found = sums_.find(a);
+    if (found == sums_.end()) return std::nullopt;
+    const auto [left, right] = found->second;
+    if (left == b) return integers(right);
+    return right == b ? integers(left) : std::nullopt;
+  }
+
   bool expand(const ir::Op& op, const ops::OpDef& def, std::vector<ir::Op>& to) {
     const ops::ExpandFn how = def.expand;
     if (how == nullptr) return false;
     const Types types = types_of(op);
     std::vector<ir::Op> made;
-    ops::Writer writer(main_, made, op, [this](ValueId id) { return integers(id); });
+    ops::Writer writer(
+        main_, made, op, [this](ValueId id) { return integers(id); },
+        [this](ValueId a, ValueId b) { return difference(a, b); });
     const auto values = how(view_of(op, types), writer);
     if (!values) return false;
     std::unordered_map<ValueId, ValueId> renamed;
@@ -602,6 +622,7 @@ class Specialiser {
   std::unordered_map<ValueId, ValueId> same_as_;
   std::unordered_map<ValueId, std::vector<ValueId>> parts_;
   std::unordered_map<ValueId, SmallValue> known_;
+  std::unordered_map<ValueId, std::pair<ValueId, ValueId>> sums_;
   BoundedValues bounded_;  ///< values of the text whose sizes depend on data
 };
 

@@ -108,6 +108,42 @@ TEST(Gradient, what_has_no_derivative_is_refused_by_name) {
   EXPECT_THAT(refusal(loop("%n", kProduct)), testing::HasSubstr("is supported where the text tells how often it runs"));
 }
 
+TEST(Gradient, of_bodies_of_every_pointwise_kind) {
+  // (a, b) -> a + b + a b, and of a map a * b.
+  const std::string body = R"(^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      %p = stablehlo.multiply %a, %b : tensor<f32>
+      %q = stablehlo.add %s, %p : tensor<f32>
+      stablehlo.return %q : tensor<f32>)";
+  EXPECT_EQ(refusal(R"(func.func @main(%x: tensor<7x3xf32>) -> tensor<f32> {
+    %f = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = "stablehlo.reduce"(%x, %f) <{dimensions = array<i64: 0, 1>}> ({
+    )" + body + R"(
+    }) : (tensor<7x3xf32>, tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  })"),
+            "none");
+  const ir::Module windows = differentiated(R"(func.func @main(%x: tensor<9x4xf32>) -> tensor<3x4xf32> {
+    %f = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = "stablehlo.reduce_window"(%x, %f) <{window_dimensions = array<i64: 5, 2>, window_strides = array<i64: 2, 1>, window_dilations = array<i64: 1, 2>, padding = dense<[[0, 1], [2, 0]]> : tensor<2x2xi64>}> ({
+    )" + body + R"(
+    }) : (tensor<9x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  })",
+                                            {{0}, {0}, false, true});
+  EXPECT_EQ(result_types(windows), std::vector<std::string>{"tensor<9x4xf32>"});
+  EXPECT_EQ(refusal(R"(func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = "stablehlo.map"(%x, %y) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %p = stablehlo.multiply %a, %b : tensor<f32>
+      stablehlo.return %p : tensor<f32>
+    }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  })",
+                    {{0, 1}, {0}, false, true}),
+            "none");
+}
+
 TEST(Gradient, of_a_path_that_does_not_matter_is_not_asked_for) {
   const ir::Module made = differentiated(R"(func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
     %0 = stablehlo.custom_call @thing(%x) : (tensor<f32>) -> tensor<f32>

@@ -15,10 +15,6 @@ TEST(Refused, unknown_ops_are_named_with_their_place) {
             "unsupported_op: line 2, column 8: op 'tf.Add' is not supported");
   EXPECT_EQ(refusal("module {\n  ml_program.global @x\n}"),
             "unsupported_op: line 2, column 3: op 'ml_program.global' is not supported in a module");
-  EXPECT_EQ(
-      body("  %0 = arith.constant 4 : index"),
-      "unsupported_type: line 2, column 23: a scalar that is no tensor is not supported: write stablehlo.constant "
-      "dense<4> : tensor<i64>, or with another element type");
 }
 
 TEST(Refused, values_must_be_defined_once_and_above) {

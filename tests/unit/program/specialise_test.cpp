@@ -81,6 +81,101 @@ TEST(Specialise, shape_from_data_is_refused_by_name) {
             "tensor<?xf32, #stablehlo.bounds<8>>");
 }
 
+/// @main(%a: tensor<?x?xf32>) with its sizes %m and %n and the vectors %one, of two ones, and %mn.
+std::string over_sizes(const std::string& body, const std::string& functions = "") {
+  return R"(module {
+  func.func @main(%a: tensor<?x?xf32>, %k: tensor<i32>) -> tensor<?x?xf32> {
+    %one = stablehlo.constant dense<1> : tensor<2xi32>
+    %0 = stablehlo.get_dimension_size %a, dim = 0 : (tensor<?x?xf32>) -> tensor<i32>
+    %1 = stablehlo.get_dimension_size %a, dim = 1 : (tensor<?x?xf32>) -> tensor<i32>
+    %m = stablehlo.reshape %0 : (tensor<i32>) -> tensor<1xi32>
+    %n = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+    %mn = stablehlo.concatenate %m, %n, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+)" + body +
+         "\n  }\n" + functions + "}";
+}
+
+TEST(Specialise, operands_of_custom_calls_that_are_shapes_give_the_results_theirs) {
+  const std::string text = over_sizes(
+      R"(    %x:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a, %mn, %none) {indices_of_shape_operands = dense<[1, 2]> : tensor<2xi64>, mhlo.backend_config = {uplo = 76 : ui8}, operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<> : tensor<0xindex>]} : (tensor<?x?xf32>, tensor<2xi32>, tensor<0xi32>) -> (tensor<?x?xf32>, tensor<i32>)
+    return %x#0 : tensor<?x?xf32>)");
+  const std::string with_none =
+      std::string(text).replace(text.find("    %x:2"), 0, "    %none = stablehlo.constant dense<> : tensor<0xi32>\n");
+  const ir::Module module = specialised(with_none, {{DType::kFloat32, {3, 3}}, {DType::kInt32, {}}});
+  EXPECT_EQ(ir::to_string(module.main().results[0].type), "tensor<3x3xf32>");
+  const auto& ops = module.main().body.ops;
+  const auto call =
+      std::find_if(ops.begin(), ops.end(), [](const ir::Op& op) { return op.name == "stablehlo.custom_call"; });
+  ASSERT_NE(call, ops.end());
+  EXPECT_EQ(call->operands.size(), 1U);
+  EXPECT_EQ(ir::find(call->attributes, "operand_layouts")->as<ir::ArrayAttr>()->values.size(), 1U);
+  EXPECT_TRUE(refused(with_none, {{DType::kFloat32, {3, 2}}, {DType::kInt32, {}}})
+                  .starts_with("invalid_program: line 10, column 5: custom_call @lapack_spotrf_ffi"));
+  std::string wrong = with_none;
+  wrong.replace(wrong.find("dense<[1, 2]> : tensor<2xi64>"), 29, "dense<[1, 3]> : tensor<2xi64>");
+  EXPECT_EQ(refused(wrong, {{DType::kFloat32, {3, 3}}, {DType::kInt32, {}}}),
+            "invalid_program: line 10, column 5: custom_call @lapack_spotrf_ffi: indices_of_shape_operands must name an "
+            "operand for each result");
+}
+
+TEST(Specialise, dynamic_forms_that_are_custom_calls_become_ops) {
+  const auto type_and_ops = [](const std::string& text) {
+    const ir::Module module = specialised(text, {{DType::kFloat32, {3, 5}}, {DType::kInt32, {}}});
+    std::string out = ir::to_string(module.main().results[0].type);
+    for (const std::string& name : op_names(module)) {
+      if (name != "stablehlo.constant" && name != "func.return") out += " " + name.substr(name.find('.') + 1);
+    }
+    return out;
+  };
+  EXPECT_NE(type_and_ops(over_sizes(R"(    %z = stablehlo.constant dense<0> : tensor<2x2xi32>
+    %i = stablehlo.constant dense<0.0> : tensor<f32>
+    %w = stablehlo.custom_call @stablehlo.dynamic_reduce_window(%a, %i, %mn, %one, %one, %one, %z) {called_computations = [@sum]} : (tensor<?x?xf32>, tensor<f32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2x2xi32>) -> tensor<?x?xf32>
+    return %w : tensor<?x?xf32>)",
+                                    R"(  func.func private @sum(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.add %a, %b : tensor<f32>
+    return %0 : tensor<f32>
+  }
+)"))
+                .find("tensor<1x1xf32>"),
+            std::string::npos);
+  EXPECT_NE(
+      type_and_ops(
+          over_sizes(
+              R"(    %t:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%a, %0) : (tensor<?x?xf32>, tensor<i32>) -> (tensor<?x?xf32>, tensor<?x?xi32>)
+    return %t#0 : tensor<?x?xf32>)"))
+          .find("tensor<3x3xf32>"),
+      std::string::npos);
+  const std::string bits = type_and_ops(over_sizes(R"(    %s = stablehlo.constant dense<1> : tensor<2xui64>
+    %b:2 = stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator(%s, %mn) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<2xui64>, tensor<2xi32>) -> (tensor<2xui64>, tensor<?x?xui32>)
+    %f = stablehlo.convert %b#1 : (tensor<?x?xui32>) -> tensor<?x?xf32>
+    return %f : tensor<?x?xf32>)"));
+  EXPECT_NE(bits.find("tensor<3x5xf32>"), std::string::npos) << bits;
+  EXPECT_NE(bits.find(" rng_bit_generator"), std::string::npos) << bits;
+  EXPECT_EQ(
+      refused(
+          over_sizes(
+              R"(    %t:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%a, %k) : (tensor<?x?xf32>, tensor<i32>) -> (tensor<?x?xf32>, tensor<?x?xi32>)
+    return %t#0 : tensor<?x?xf32>)"),
+          {{DType::kFloat32, {3, 5}}, {DType::kInt32, {}}})
+          .substr(0, 16),
+      "unsupported_type");
+}
+
+TEST(Specialise, slice_of_a_known_size_at_an_unknown_place_is_a_dynamic_slice) {
+  const ir::Module module = specialised(over_sizes(R"(    %c = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
+    %r = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
+    %z = stablehlo.constant dense<0> : tensor<1xi32>
+    %start = stablehlo.concatenate %r, %z, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+    %o = stablehlo.constant dense<1> : tensor<1xi32>
+    %size = stablehlo.concatenate %o, %n, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+    %end = stablehlo.add %start, %size : tensor<2xi32>
+    %s = stablehlo.real_dynamic_slice %a, %start, %end, %one : (tensor<?x?xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>
+    return %s : tensor<?x?xf32>)"),
+                                        {{DType::kFloat32, {3, 5}}, {DType::kInt32, {}}});
+  EXPECT_EQ(ir::to_string(module.main().results[0].type), "tensor<1x5xf32>");
+  EXPECT_EQ(module.main().body.ops.rbegin()[1].name, "stablehlo.dynamic_slice");
+}
+
 TEST(Specialise, tuples_are_taken_apart_in_loops) {
   const ir::Module module = specialised(R"(module {
   func.func @main(%a: tensor<i32>, %b: tensor<f32>) -> tensor<f32> {

@@ -86,6 +86,28 @@ func.func @main(%a: !t) -> (!same, tensor<4xi1>) {
             std::string::npos);
 }
 
+TEST(Spellings, locations_of_every_kind_and_attributes_of_tensorflow) {
+  const ir::Module module = *parse_stablehlo(R"(#loc = loc(unknown)
+#loc1 = loc("a.py":3:1)
+#loc2 = loc("f"(#loc1))
+#loc3 = loc(callsite(#loc2 at #loc1))
+#loc4 = loc(fused<"meta">[#loc1, #loc3])
+#loc5 = loc("a.py":3:1 to 5:4)
+module attributes {tf.versions = {bad_consumers = [], producer = 1286 : i32}, tf_saved_model.semantics} {
+  func.func @main(%a: tensor<4xf32> {tf_saved_model.index_path = ["x"]} loc("x")) -> (tensor<4xf32>, tensor<4xi1>) attributes {tf.entry_function = {control_outputs = "", inputs = "x"}} {
+    %c = stablehlo.constant dense<2.0> : tensor<4xf32> loc(fused[callsite("g"("b.py":1:2) at fused<{a = 1}>["h", #loc5])])
+    %0 = stablehlo.add %a, %c : tensor<4xf32> loc(#loc4)
+    %1 = stablehlo.compare GT, %0, %a, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1> loc(#loc3)
+    %2 = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32> loc(#loc)
+    return %2, %1 : tensor<4xf32>, tensor<4xi1> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+)");
+  std::vector<std::string> names;
+  for (const ir::Op& op : module.main().body.ops) names.push_back(op.location.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"g", "meta", "f", "", ""}));
+}
+
 TEST(Spellings, aliases_of_themselves_are_refused) {
   // As an element type and as an attribute: neither nests types or attributes.
   for (const char* use : {"func.func @main(%x: tensor<4x!a>) { return }", "module attributes {b = !a} {}"}) {

@@ -34,6 +34,7 @@ TEST(Types, other_spellings_of_integers) {
   EXPECT_EQ(type_of_argument("tensor<2xsi32>"), "tensor<2xi32>");
   EXPECT_EQ(type_of_argument("tensor<si8>"), "tensor<i8>");
   EXPECT_EQ(type_of_argument("tensor<4xindex>"), "tensor<4xi64>");
+  EXPECT_EQ(type_of_argument("tensor< 4 x ? x i32 >"), "tensor<4x?xi32>") << "as people write it";
 }
 
 TEST(Types, others_are_refused_by_name) {

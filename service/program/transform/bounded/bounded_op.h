@@ -25,6 +25,7 @@ class BoundedOp {
  protected:
   [[nodiscard]] const tensor::Dims& dims(size_t operand) const { return operand_types_[operand].dims(); }
   [[nodiscard]] const ir::Type& result_type(size_t i = 0) const { return result_types_[i]; }
+  [[nodiscard]] const std::vector<ir::Type>& result_types() const { return result_types_; }
   [[nodiscard]] std::vector<int64_t> ints(std::string_view name) const { return ir::ints(op_.attributes, name); }
   [[nodiscard]] std::vector<int64_t> ints(std::string_view name, size_t count, int64_t otherwise) const {
     return ir::ints_or(op_.attributes, name, std::vector<int64_t>(count, otherwise));

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "service/core/error.h"
+#include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/pointwise/pointwise.h"
 
 namespace meshd::program {
@@ -72,6 +73,44 @@ BoundedResults ShapeForms::transpose() {
   std::vector<ValueId> sizes;
   for (const int64_t d : ints("permutation")) sizes.push_back(in_[0].sizes[static_cast<size_t>(d)]);
   return one(same_op(padded())[0], sizes);
+}
+
+BoundedResults ShapeForms::transform() { return of_batch(dims(0).size() - ints("fft_length").size()); }
+
+BoundedResults ShapeForms::matrices() { return of_batch(dims(0).size() - 2); }
+
+BoundedResults ShapeForms::lapack_call() { return of_batch(static_cast<size_t>(ops::lapack_batch_rank(view_))); }
+
+BoundedResults ShapeForms::of_batch(size_t batch_rank) {
+  Dims batch(batch_rank, 0);
+  std::vector<ValueId> sizes;
+  for (size_t d = 0; d < batch_rank; ++d) {
+    sizes.push_back(size_among(in_.size(), d));
+    for (size_t i = 0; i < in_.size(); ++i) batch[d] = std::max(batch[d], dims(i)[d]);
+  }
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < in_.size(); ++i) {
+    for (size_t d = batch_rank; d < dims(i).size(); ++d) {
+      if (in_[i].sizes[d] != kNoValue) return std::nullopt;
+    }
+    Dims shape = dims(i);
+    std::copy(batch.begin(), batch.end(), shape.begin());
+    operands.push_back(w_.resized(w_.zeroed(in_[i], all_dims(i)), shape));
+  }
+  std::vector<Type> types = result_types();
+  for (Type& type : types) {
+    for (size_t d = batch_rank; d < type.dims().size(); ++d) {
+      if (is_dynamic(type, d)) return std::nullopt;
+    }
+    std::copy(batch.begin(), batch.end(), type.tensor.dims.begin());
+    type.bounds.clear();
+  }
+  std::vector<BoundedValue> out;
+  for (const ValueId id : writer_.create(op_.name, std::move(operands), types, op_.attributes)) {
+    out.push_back(w_.whole(id));
+    std::copy(sizes.begin(), sizes.end(), out.back().sizes.begin());
+  }
+  return out;
 }
 
 BoundedResults ShapeForms::broadcast() {

@@ -23,8 +23,14 @@ class ShapeForms : public BoundedOp {
   BoundedResults dynamic_reshape();
   BoundedResults dynamic_broadcast();
   BoundedResults reshape();
+  BoundedResults transform();
+  BoundedResults matrices();
+  BoundedResults lapack_call();
 
  private:
+  /// An op of which the first dimensions of all operands and results are a batch, and alone may have sizes that depend
+  /// on data. What it makes of zeros is padding.
+  BoundedResults of_batch(size_t batch_rank);
   BoundedResults one_to_one();
   /// Sizes of a result whose shape is operand `shape`; `bounds` gets its padded dimensions.
   std::vector<ir::ValueId> sizes_from(size_t shape, tensor::Dims& bounds);

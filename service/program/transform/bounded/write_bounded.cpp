@@ -57,13 +57,16 @@ constexpr std::array kForms = {
     FormRow{BoundedForm::kDynamicGather, write<&IndexForms::dynamic_gather>},
     FormRow{BoundedForm::kScatter, write<&IndexForms::scatter>},
     FormRow{BoundedForm::kSort, write<&IndexForms::sort>},
+    FormRow{BoundedForm::kTransform, write<&ShapeForms::transform>},
+    FormRow{BoundedForm::kMatrices, write<&ShapeForms::matrices>},
+    FormRow{BoundedForm::kLapackCall, write<&ShapeForms::lapack_call>},
 };
 
 consteval bool are_in_order() {
   for (size_t i = 0; i < kForms.size(); ++i) {
     if (kForms[i].form != static_cast<BoundedForm>(i)) return false;
   }
-  return static_cast<size_t>(BoundedForm::kSort) + 1 == kForms.size();
+  return static_cast<size_t>(BoundedForm::kLapackCall) + 1 == kForms.size();
 }
 static_assert(are_in_order(), "a row each, in the order of the enumerators");
 
