@@ -43,6 +43,7 @@ struct PreparedKernel {
   int64_t work_count = 1;    ///< the output can be split into this many work items
   double flops = 0;          ///< work of all work items
   double bytes = 0;          ///< traffic of all work items
+  int64_t parts = 1;         ///< a sum over shards (Fuse::summed): of how many devices this is the work
   double flops_per_ns = 30;  ///< of one core, for estimates: what simple operations have
   /// Work items from each of these on begin when all before it are done. Ascending, within (0, work_count).
   std::vector<int64_t> barriers;

@@ -117,8 +117,8 @@ ExplainedTotals totals_of(const Explanation& explanation) {
   double bytes = 0;
   for (const compile::Block& block : explanation.plan->blocks) {
     for (const compile::Step& step : block.steps) {
-      flops += step.flops;
-      bytes += step.bytes;
+      flops += step.device_flops();
+      bytes += step.device_bytes();
     }
   }
   return {whole(flops), whole(bytes), explanation.moved_bytes(), explanation.plan->has_loops};

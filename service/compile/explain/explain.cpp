@@ -73,7 +73,7 @@ double Explanation::flops() const {
   double flops = 0;
   if (plan == nullptr) return flops;
   for (const Block& block : plan->blocks) {
-    for (const Step& step : block.steps) flops += step.flops;
+    for (const Step& step : block.steps) flops += step.device_flops();
   }
   return flops;
 }

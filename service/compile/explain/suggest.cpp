@@ -97,8 +97,8 @@ class Search {
     Cost out;
     for (const Block& block : explanation.plan->blocks) {
       for (const Step& step : block.steps) {
-        out.flops += step.flops;
-        out.bytes_touched += step.bytes;
+        out.flops += step.device_flops();
+        out.bytes_touched += step.device_bytes();
       }
     }
     out.bytes_moved = explanation.moved_bytes();

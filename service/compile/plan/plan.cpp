@@ -163,6 +163,7 @@ class PlanMaker {
     ns_of_table_[from.table] += step.estimated_ns / count;
     step.flops = from.kernel.flops;
     step.bytes = from.kernel.bytes;
+    step.parts = from.kernel.parts;
     if (from.kernel.scratch_bytes > 0) {
       int64_t& scratch = from.kernel.scratch_bytes;
       scratch = core::round_up(scratch, tensor::kBufferAlignment);

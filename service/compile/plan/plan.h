@@ -177,6 +177,7 @@ struct Step {
   std::shared_ptr<const ops::PreparedKernel> kernel;  ///< kKernel: what runs it; set for every kind, empty for others
   double flops = 0;                                   ///< of one shard
   double bytes = 0;                                   ///< of one shard
+  int64_t parts = 1;                                  ///< of how many devices a shard is the work
   std::vector<int64_t> offsets;                       ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
   std::shared_ptr<const LazyCollective> collective;  ///< kCollective
@@ -194,6 +195,9 @@ struct Step {
   ir::Location location;
   std::vector<int32_t> lines;  ///< of every op in it
   std::string reason;          ///< why partition appended it
+
+  [[nodiscard]] double device_flops() const { return flops / static_cast<double>(parts); }
+  [[nodiscard]] double device_bytes() const { return bytes / static_cast<double>(parts); }
 };
 
 struct Block {

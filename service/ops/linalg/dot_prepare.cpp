@@ -386,6 +386,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
 
   PreparedKernel kernel;
   const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
+  kernel.parts = parts;
   const auto all_parts = static_cast<double>(parts);
   kernel.flops = flops_of_one * static_cast<double>(product->batch_count) * all_parts;
   if (kernels::gemm_takes_blocks(GemmSpec{2, 2, k, types.in, types.out, product->lhs.layout, product->rhs.layout}))

@@ -197,12 +197,12 @@ Contributions vjp_scatter(const Vjp& v) {
   const WindowDims dims = scatter_dims(v.view);
   const size_t count = scatter_count(v.view);
   const std::vector<ScalarOp> body = combining_ops(v.view, count);
-  if (body == std::vector<ScalarOp>(count, ScalarOp::kAdd)) return vjp_adding_scatter(v, dims);
   const auto all_are = [&](std::initializer_list<ScalarOp> which) {
     return !body.empty() && std::all_of(body.begin(), body.end(), [&](ScalarOp op) {
       return std::find(which.begin(), which.end(), op) != which.end();
     });
   };
+  if (all_are({ScalarOp::kAdd})) return vjp_adding_scatter(v, dims);
   if (all_are({ScalarOp::kMaximum, ScalarOp::kMinimum})) return vjp_extreme_scatter(v, dims);
   if (all_are({ScalarOp::kMultiply})) return vjp_multiplying_scatter(v, dims);
   if (only_replaces(v.view)) return vjp_replacing_scatter(v, dims);
