@@ -307,7 +307,6 @@ std::vector<OpDef> linalg_rows() {
        .text = {.fields = {{"lower", FieldKind::kBool, "lower"}}},
        .infer = infer_cholesky,
        .bounded = BoundedForm::kMatrices,
-       .bounded = BoundedForm::kMatrices,
        .quantized = kQuantizedMath,
        .rule = cholesky_rule,
        .body = LocalKernel{prepare_cholesky},
