@@ -9,6 +9,7 @@
 
 #include "service/core/error.h"
 #include "storage/blobs/blob_store.h"
+#include "storage/blobs/rank_blobs.h"
 #include "storage/data_copy.h"
 #include "storage/database/connection.h"
 #include "storage/database/migrations.h"
@@ -32,8 +33,11 @@ std::unique_ptr<FileLock> locked(FileSystem& files, const std::string& folder) {
 class Check {
  public:
   Check(FileSystem& files, const std::string& folder)
-      : blobs_(files, folder + "/blobs", [](const std::string&) {}),
-        connection_(database_path(folder), Connection::Mode::kReadOnly, {}) {}
+      : ranks_(files, folder),
+        blobs_(files, folder + "/blobs", [](const std::string&) {}),
+        connection_(database_path(folder), Connection::Mode::kReadOnly, {}) {
+    blobs_.look_in(ranks_);
+  }
 
   CheckReport run() {
     check_pages();
@@ -127,6 +131,7 @@ class Check {
     }
   }
 
+  RankFolders ranks_;
   BlobStore blobs_;
   Connection connection_;
   CheckReport report_;
@@ -146,7 +151,9 @@ CheckReport restore(FileSystem& files, const std::string& backup, const std::str
     throw core::Error("storage_failed", fmt::format("the backup is damaged, {} problems: {}", report.problem_count,
                                                     report.problems.front()));
   }
-  const BlobStore blobs(files, backup + "/blobs", [](const std::string&) {});
+  RankFolders ranks(files, backup);
+  BlobStore blobs(files, backup + "/blobs", [](const std::string&) {});
+  blobs.look_in(ranks);
   Connection rows(database_path(backup), Connection::Mode::kReadOnly, {});
   copy_data(files, rows, blobs, folder, BlobCopy::kBytes);
   return report;

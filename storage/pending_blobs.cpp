@@ -31,6 +31,11 @@ void PendingBlobs::add(std::string name, std::span<const std::byte> bytes) {
   writers_.back().write(0, bytes);
 }
 
+void PendingBlobs::adopt(BlobRef blob) {
+  names_.push_back(blob.name);
+  committed_.push_back({std::move(blob), {}});
+}
+
 void PendingBlobs::begin(std::string name, int64_t length) {
   names_.push_back(name);
   writers_.push_back(store_->blobs().begin(std::move(name), length, BlobSpace::kAsWritten));

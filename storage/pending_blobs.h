@@ -31,6 +31,8 @@ class PendingBlobs {
 
   /// Writes one more. Throws as BlobStore::begin and BlobWriter::write.
   void add(std::string name, std::span<const std::byte> bytes);
+  /// One more that another rank has written and synced. Before the others that are not synced yet.
+  void adopt(BlobRef blob);
   /// One more whose bytes come by write(); it has the number count() - 1. Throws as BlobStore::begin.
   void begin(std::string name, int64_t length);
   /// Bytes of blob `number`, which was begun after the last sync(). Throws as BlobWriter::write.

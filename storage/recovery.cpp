@@ -1,10 +1,15 @@
 #include "storage/recovery.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "service/core/error.h"
+#include "storage/blobs/rank_blobs.h"
 #include "storage/rows/recovery_rows.h"
 
 namespace meshd::storage {
@@ -32,6 +37,35 @@ std::vector<std::string> find_damaged(const std::vector<ShardRow>& shards, const
     if (!files.has(shard.blob) && (damaged.empty() || damaged.back() != shard.array)) damaged.push_back(shard.array);
   }
   return damaged;
+}
+
+// Shards of a rank none of whose files are here are not lost: the rank is not, or another one has its number.
+void require_ranks(const std::vector<ShardRow>& shards, const Files& files, const std::vector<int>& lost_ranks,
+                   const std::vector<std::string>& lost_arrays) {
+  const std::unordered_set<std::string_view> lost(lost_arrays.begin(), lost_arrays.end());
+  struct Rank {
+    int64_t shards = 0;
+    bool is_here = false;
+    std::string first;
+  };
+  std::map<int, Rank> ranks;
+  for (const ShardRow& shard : shards) {
+    const int number = blob_rank(shard.blob.name);
+    if (number == 0 || lost.contains(shard.array)) continue;
+    Rank& rank = ranks[number];
+    if (rank.shards++ == 0) rank.first = shard.array;
+    rank.is_here = rank.is_here || files.has(shard.blob);
+  }
+  for (const auto& [number, rank] : ranks) {
+    if (rank.is_here || std::find(lost_ranks.begin(), lost_ranks.end(), number) != lost_ranks.end()) continue;
+    throw core::Error(
+        "storage_failed",
+        fmt::format("rank {0} has {1} shards of arrays on its disk, the first of array '{2}', and none of "
+                    "them is there; start all ranks that wrote the data, each with its own folder "
+                    "(--data, below it ranks/{0}), or make that folder readable here; if that disk is "
+                    "gone for good, --lost-rank {0} gives these arrays up",
+                    number, rank.shards, rank.first));
+  }
 }
 
 // The names that rows have, less those of uploads that cannot go on without a part, which are deleted.
@@ -63,7 +97,7 @@ int64_t remove_orphans(BlobStore& store, const std::unordered_set<std::string>& 
 
 }  // namespace
 
-RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
+RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now, const std::vector<int>& lost_ranks) {
   RecoveryReport report;
   report.temporary_files = blobs.remove_temporary_files();
   const std::vector<StoredBlob> stored = blobs.list();
@@ -72,6 +106,7 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
   catalog.write([&](Transaction& transaction) {
     RecoveryRows rows(transaction);
     const std::vector<ShardRow> shards = rows.all_shards();
+    require_ranks(shards, files, lost_ranks, rows.lost_arrays());
     named = named_blobs(shards, files, transaction);
     report.lost_memory_arrays = rows.lose_memory_arrays();
     report.damaged_arrays = find_damaged(shards, files);

@@ -25,7 +25,8 @@ struct RecoveryReport {
   std::vector<std::string> open_paths;      ///< others may read these, and only their owner can change it
 };
 
-/// Runs once, after the lock is taken and before the first request. Arrays whose state changes get version + 1.
-RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now);
+/// Runs once, after the lock is taken and before the first request. Arrays whose state changes get version + 1. Throws
+/// storage_failed where a rank has shards and none of their files is there, unless it is among `lost_ranks`.
+RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now, const std::vector<int>& lost_ranks);
 
 }  // namespace meshd::storage

@@ -28,8 +28,11 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   Database& database = *database_;
   blobs_ = std::make_unique<BlobStore>(files_, folder_ + "/blobs",
                                        [&database](const std::string& reason) { database.fail(reason); });
+  if (options.ranks != nullptr) blobs_->look_in(*options.ranks);
+  rank_folders_ = std::make_unique<RankFolders>(files_, folder_, options.ranks);
+  blobs_->look_in(*rank_folders_);
   files_.sync_folder(folder_);
-  recovery_ = recover(*catalog_, *blobs_, clock.wall());
+  recovery_ = recover(*catalog_, *blobs_, clock.wall(), options.lost_ranks);
   recovery_.was_clean = database_->was_clean();
   recovery_.open_paths = make_data_private(files_, folder_);
   reserve_.keep();

@@ -11,6 +11,7 @@
 #include "service/core/clock.h"
 #include "service/core/locked.h"
 #include "storage/blobs/blob_store.h"
+#include "storage/blobs/rank_blobs.h"
 #include "storage/catalog.h"
 #include "storage/database/database.h"
 #include "storage/disk_reserve.h"
@@ -25,6 +26,8 @@ struct StoreOptions {
   std::string vfs;                           ///< see DatabaseOptions
   FatalHandler fatal;                        ///< must be set
   int64_t reserve_bytes = int64_t{4} << 20;  ///< held back for deletes on a full disk
+  RankBlobs* ranks = nullptr;                ///< of the mesh that this process is rank 0 of; it outlives the store
+  std::vector<int> lost_ranks = {};          ///< their disks are gone for good: arrays with shards there are lost
 };
 
 /// For /readyz and /metrics.
@@ -67,6 +70,7 @@ class Store {
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<Catalog> catalog_;
+  std::unique_ptr<RankFolders> rank_folders_;
   std::unique_ptr<BlobStore> blobs_;
   RecoveryReport recovery_;
 };

@@ -29,6 +29,7 @@ struct StorageSample {
 struct RankFacts {
   std::optional<std::string> problem;                 ///< why runs cannot be counted on
   std::vector<std::chrono::nanoseconds> round_trips;  ///< by rank; zero: of rank 0, or none yet
+  std::vector<int64_t> kept_bytes;  ///< of arrays in their memory, by rank; rank 0's are counted elsewhere
 };
 
 /// Facts about the process for the open routes.

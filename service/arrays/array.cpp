@@ -4,9 +4,7 @@ namespace meshd::arrays {
 
 Array::Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout,
              std::shared_ptr<std::atomic<int64_t>> loaded_bytes)
-    : info_(std::move(info)),
-      layout_(std::move(layout)),
-      state_(std::in_place, std::move(loaded_bytes), shard_bytes()) {}
+    : info_(std::move(info)), layout_(std::move(layout)), state_(std::in_place, std::move(loaded_bytes)) {}
 
 int64_t Array::shard_bytes() const {
   return layout_->shard_count * tensor::byte_count({info_.type.dtype, layout_->shard_dims});

@@ -41,12 +41,12 @@ struct ArrayInfo {
 /// Layout::shard_dims; padding beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
-/// The shards of one array that are in memory, counted in a total of all arrays for as long as they are here. Behind
-/// the array's lock.
+/// The shards of one array that are in memory, counted in a total of all arrays for as long as they are here: all, or
+/// some of an array whose others are on the disks of other ranks (null here). Behind the array's lock.
 class LoadedShards {
  public:
-  /// `bytes`: of all shards together. Without a total nothing is counted.
-  LoadedShards(std::shared_ptr<std::atomic<int64_t>> total, int64_t bytes) : total_(std::move(total)), bytes_(bytes) {}
+  /// Without a total nothing is counted.
+  explicit LoadedShards(std::shared_ptr<std::atomic<int64_t>> total) : total_(std::move(total)) {}
   ~LoadedShards() { clear(); }
   LoadedShards(const LoadedShards&) = delete;
   LoadedShards& operator=(const LoadedShards&) = delete;
@@ -55,18 +55,32 @@ class LoadedShards {
     return *this;
   }
   void swap(ShardBuffers& shards) {
-    const int64_t change = static_cast<int64_t>(!shards.empty()) - static_cast<int64_t>(!shards_.empty());
     shards_.swap(shards);
-    if (total_ != nullptr && change != 0) *total_ += change * bytes_;
+    const int64_t before = bytes_;
+    bytes_ = 0;
+    size_t count = 0;
+    for (const tensor::BufferRef& shard : shards_) {
+      if (shard == nullptr) continue;
+      bytes_ += shard->size();
+      ++count;
+    }
+    is_whole_ = count == shards_.size() && count > 0;
+    if (count == 0) shards_.clear();
+    if (total_ != nullptr && bytes_ != before) *total_ += bytes_ - before;
   }
   void clear() { *this = ShardBuffers(); }
 
+  /// None is here.
   [[nodiscard]] bool empty() const { return shards_.empty(); }
+  /// All are here.
+  [[nodiscard]] bool is_whole() const { return is_whole_; }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
   [[nodiscard]] const ShardBuffers& get() const { return shards_; }
 
  private:
   std::shared_ptr<std::atomic<int64_t>> total_;
-  int64_t bytes_;
+  int64_t bytes_ = 0;
+  bool is_whole_ = false;
   ShardBuffers shards_;
 };
 
@@ -79,6 +93,7 @@ struct NewShards {
   ShardBuffers memory;                         ///< empty where there are blobs
   std::optional<storage::PendingBlobs> blobs;  ///< one for each shard, in Layout::shard order
   std::vector<storage::BlobRef> kept;          ///< blobs that are another array's rows', which the transaction drops
+  std::optional<storage::PendingBlobs> left;   ///< what other ranks wrote of those that are null in `memory`, in order
   quotas::ArrayCharge charge;                  ///< of a new version, as long as it is beside the old one
 };
 
@@ -123,7 +138,7 @@ class Array {
 
   /// What changes.
   struct State {
-    State(std::shared_ptr<std::atomic<int64_t>> total, int64_t bytes) : shards(std::move(total), bytes) {}
+    explicit State(std::shared_ptr<std::atomic<int64_t>> total) : shards(std::move(total)) {}
 
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
@@ -132,7 +147,7 @@ class Array {
     std::string reserved_by;                       ///< job that was accepted with it donated
     std::optional<storage::IdempotencyRow> key;    ///< of the request that makes it, until it is stored
     std::string promised_by;                       ///< job whose result it is to be, until that is committed
-    LoadedShards shards;                           ///< empty when only on disk
+    LoadedShards shards;                           ///< what is in memory
     std::vector<storage::BlobRef> blobs;           ///< by shard; empty for memory arrays that are not spilled
     std::optional<storage::PendingBlobs> spilled;  ///< memory arrays: what keeps `blobs`, which no row names
     uint64_t last_use = 0;

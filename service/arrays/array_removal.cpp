@@ -50,6 +50,7 @@ void ArrayStore::require_removable(const std::vector<ArrayRef>& arrays) {
 
 void ArrayStore::end_removal(const ArrayRef& array) {
   pending_.remove(array);
+  note_new_version(*array);
   const auto spilled = array->state().with([](Array::State& state) {
     state.shards.clear();
     state.charge.release();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "service/mesh/mesh_document.h"
 #include "service/mesh/processes.h"
 #include "service/tensor/sizes.h"
+#include "storage/blobs/rank_blobs.h"
 
 namespace meshd::arrays {
 namespace {
@@ -70,6 +72,11 @@ struct First {
       break;
   }
   throw core::Error("internal", "array state");
+}
+
+[[noreturn]] void throw_taken(const std::string& id, const Array::State& state) {
+  throw core::Error("array_in_use",
+                    fmt::format("array '{}' is donated to job {}, which is running", id, state.reserved_by));
 }
 
 }  // namespace
@@ -251,22 +258,36 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
 ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
   Prepared out;
   int64_t coming = 0;
-  for (const auto& [array, shards] : arrays) coming += shards.memory.empty() ? 0 : array->shard_bytes();
+  for (const auto& [array, shards] : arrays) {
+    for (const tensor::BufferRef& shard : shards.memory) coming += shard == nullptr ? 0 : shard->size();
+  }
   make_room(coming);
   out.blobs = storage::PendingBlobs(store_);
-  std::vector<size_t> first_blobs(arrays.size());
+  std::vector<std::vector<size_t>> numbers(arrays.size());  // of blobs, by array and shard
   for (size_t i = 0; i < arrays.size(); ++i) {
-    NewShards& shards = arrays[i].second;
-    if (!shards.blobs) continue;
-    static_cast<void>(shards.blobs->sync());
-    first_blobs[i] = out.blobs.count();
-    out.blobs.append(std::move(*shards.blobs));
+    auto& [array, shards] = arrays[i];
+    numbers[i].resize(static_cast<size_t>(array->layout().shard_count));
+    if (shards.blobs) {
+      static_cast<void>(shards.blobs->sync());
+      std::iota(numbers[i].begin(), numbers[i].end(), out.blobs.count());
+      out.blobs.append(std::move(*shards.blobs));
+    }
+    if (shards.left) {
+      size_t number = out.blobs.count();
+      for (size_t s = 0; s < shards.memory.size(); ++s) {
+        if (shards.memory[s] == nullptr) numbers[i][s] = number++;
+      }
+      out.blobs.append(std::move(*shards.left));
+    }
   }
   for (size_t i = 0; i < arrays.size(); ++i) {
     const auto& [array, shards] = arrays[i];
     if (array->info().durability != Durability::kDurable || shards.blobs || !shards.kept.empty()) continue;
-    first_blobs[i] = out.blobs.count();
-    for (size_t s = 0; s < shards.memory.size(); ++s) out.blobs.add(blob_name(*array, 1, s), shards.memory[s]->bytes());
+    for (size_t s = 0; s < shards.memory.size(); ++s) {
+      if (shards.memory[s] == nullptr) continue;
+      numbers[i][s] = out.blobs.count();
+      out.blobs.add(blob_name(*array, 1, s), shards.memory[s]->bytes());
+    }
   }
   const std::vector<storage::BlobRef> written = out.blobs.sync();
   std::vector<First> firsts;
@@ -279,7 +300,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     if (array->info().durability == Durability::kDurable) {
       for (int64_t s = 0; s < array->layout().shard_count; ++s) {
         const auto at = static_cast<size_t>(s);
-        first.blobs.push_back(shards.kept.empty() ? written.at(first_blobs[i] + at) : shards.kept.at(at));
+        first.blobs.push_back(shards.kept.empty() ? written.at(numbers[i][at]) : shards.kept.at(at));
         shard_rows.push_back({array->info().id, s, first.blobs.back()});
       }
     }
@@ -491,7 +512,7 @@ void ArrayStore::follow_row(const ArrayRef& array) {
 }
 
 bool ArrayStore::is_loaded(const ArrayRef& array) {
-  return array->state().with([](const Array::State& state) { return !state.shards.empty(); });
+  return array->state().with([](const Array::State& state) { return state.shards.is_whole(); });
 }
 
 ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
@@ -535,7 +556,7 @@ std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
   int64_t version = 0;
   if (array->shard_bytes() >= kStreamedBytes) {
     auto state = array->state().lock();
-    const bool is_on_disk = !state->deleted && state->state == ArrayState::kReady && state->shards.empty();
+    const bool is_on_disk = !state->deleted && state->state == ArrayState::kReady && !state->shards.is_whole();
     // Beyond, row-major order would read a page for each run: a reader keeps no more pages than these.
     const bool is_read_by_pages = array->layout().shard_count <= static_cast<int64_t>(GatherReader::kMostPages);
     if (is_on_disk && is_read_by_pages) blobs = state->blobs;
@@ -562,23 +583,26 @@ std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
 std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& array) {
   std::vector<storage::BlobRef> blobs;
   int64_t version = 0;
+  ShardBuffers loaded;
   const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
   {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
     state->last_use = now;
-    if (!state->shards.empty()) return Snapshot{state->shards.get(), state->version};
-    if (state->blobs.empty()) {
-      throw core::Error("array_in_use", fmt::format("array '{}' is donated to job {}, which is running",
-                                                    array->info().id, state->reserved_by));
-    }
+    if (state->shards.is_whole()) return Snapshot{state->shards.get(), state->version};
+    if (state->blobs.empty()) throw_taken(array->info().id, *state);
     blobs = state->blobs;
     version = state->version;
+    loaded = state->shards.get();
   }
   require_fits(*array);
-  ShardBuffers loaded = allocate(*array);
+  loaded.resize(blobs.size());
   try {
-    for (size_t s = 0; s < loaded.size(); ++s) store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
+    for (size_t s = 0; s < loaded.size(); ++s) {
+      if (loaded[s] != nullptr) continue;
+      loaded[s] = allocate_shard(*array, static_cast<int64_t>(s));
+      store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
+    }
   } catch (const core::Error&) {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
@@ -590,11 +614,54 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
     if (state->version != version) return std::nullopt;
     // While a job has the shards out, what was read stays the reader's own.
-    if (state->shards.empty() && state->reserved_by.empty()) state->shards = loaded;
-    if (!state->shards.empty()) loaded = state->shards.get();
+    if (!state->shards.is_whole() && state->reserved_by.empty()) state->shards = loaded;
+    if (state->shards.is_whole()) loaded = state->shards.get();
   }
   make_room();
   return Snapshot{std::move(loaded), version};
+}
+
+ArrayStore::Referred ArrayStore::refer(const ArrayRef& array, const std::string& job) {
+  const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
+  auto state = array->state().lock();
+  if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+  if (!state->shards.is_whole() && state->blobs.empty()) throw_taken(array->info().id, *state);
+  state->last_use = now;
+  Referred out{state->shards.get(), state->blobs, state->version};
+  out.shards.resize(static_cast<size_t>(array->layout().shard_count));
+  if (!job.empty() && state->reserved_by == job) state->shards.clear();
+  return out;
+}
+
+tensor::BufferRef ArrayStore::load_shard(const ArrayRef& array, int64_t version, const storage::BlobRef& blob,
+                                         int64_t shard) {
+  const auto at = static_cast<size_t>(shard);
+  tensor::BufferRef loaded = allocate_shard(*array, shard);
+  try {
+    store_.blobs().read(blob, 0, loaded->bytes());
+  } catch (const core::Error&) {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (state->version == version) throw;
+    throw core::Error(
+        "conflict", fmt::format("array '{}' has another version since the job began; run it again", array->info().id));
+  }
+  {
+    auto state = array->state().lock();
+    const bool is_same = !state->deleted && state->state == ArrayState::kReady && state->version == version;
+    if (!is_same || !state->reserved_by.empty()) return loaded;
+    ShardBuffers shards = state->shards.get();
+    shards.resize(static_cast<size_t>(array->layout().shard_count));
+    if (shards[at] != nullptr) return shards[at];
+    shards[at] = loaded;
+    state->shards = std::move(shards);
+  }
+  make_room();
+  return loaded;
+}
+
+std::string ArrayStore::new_blob_name(const Array& array, int64_t shard, int rank) {
+  return storage::rank_blob_name(blob_name(array, array.next_version(), static_cast<size_t>(shard)), rank);
 }
 
 void ArrayStore::require_usable(const ArrayRef& array, std::string_view session) {
@@ -706,7 +773,7 @@ ShardBuffers ArrayStore::take(const ArrayRef& array, const std::string& job) {
 
 void ArrayStore::give_back(const ArrayRef& array, ShardBuffers shards) {
   array->state().with([&](Array::State& state) {
-    if (state.state == ArrayState::kReady && state.shards.empty()) state.shards = std::move(shards);
+    if (state.state == ArrayState::kReady && !state.shards.is_whole()) state.shards = std::move(shards);
   });
   make_room();
 }
@@ -722,6 +789,7 @@ std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::v
 
 void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string& job) {
   for (const ArrayRef& array : donated) {
+    note_new_version(*array);
     const auto spilled = array->state().with([&](Array::State& state) -> std::optional<storage::PendingBlobs> {
       if (state.state == ArrayState::kDonated) return std::nullopt;  // a reader has seen the row before
       state.state = ArrayState::kDonated;
@@ -793,7 +861,7 @@ ArrayUsage ArrayStore::usage() const {
     for (const auto& [id, array] : table.by_id) {
       ++usage.count;
       array->state().with([&](const Array::State& state) {
-        if (!state.shards.empty()) usage.memory_bytes += array->shard_bytes();
+        usage.memory_bytes += state.shards.bytes();
         if (state.parts) usage.memory_bytes += state.parts->bytes;
         if (!state.blobs.empty()) usage.disk_bytes += array->shard_bytes();
       });

@@ -169,6 +169,19 @@ class ArrayStore {
     int64_t version = 1;
   };
   Snapshot snapshot(const ArrayRef& array);
+  /// What a run binds whose shards other ranks hold, too: nothing is read for it. With `job`, for which the array is
+  /// reserved, as take().
+  struct Referred {
+    ShardBuffers shards;                  ///< null where they are not in memory
+    std::vector<storage::BlobRef> blobs;  ///< by shard, where one is null
+    int64_t version = 1;
+  };
+  Referred refer(const ArrayRef& array, const std::string& job = {});
+  /// A shard of that version, read from its blob; it stays in memory as others do. Throws conflict where the array has
+  /// another version by now and the blob is gone.
+  tensor::BufferRef load_shard(const ArrayRef& array, int64_t version, const storage::BlobRef& blob, int64_t shard);
+  /// The name of a blob to be, of a shard of the array's next data that another rank writes.
+  std::string new_blob_name(const Array& array, int64_t shard, int rank);
   /// As snapshot, for what is read once from front to back: kStreamedBytes and more that are not in memory stay on the
   /// disk, and GatherReader reads them from there.
   struct Opened {
@@ -203,6 +216,8 @@ class ArrayStore {
     ArrayRef array;
     int64_t version = 0;
     ShardBuffers shards;  ///< in the array's layout; no longer written
+    /// By shard, or empty: what other ranks wrote of those that are null. They are the caller's until committed().
+    std::vector<storage::BlobRef> left = {};
   };
   /// As Prepared; it holds the write_turn() of these arrays. committed() is to be called on storage's writer thread,
   /// behind the transaction; it is to be destroyed on the thread that made it.
@@ -258,6 +273,10 @@ class ArrayStore {
   /// Donated arrays leave memory once their rows say so, a thousand at a time; whoever asks for one reads its row. From
   /// time to time. Returns how many.
   int64_t forget_donated();
+
+  /// Called with the id of an array whose data has another version now, or none: who keeps copies may drop them. Set
+  /// before the first request; it must not call back.
+  void on_new_version(std::function<void(const std::string& id)> call) { on_new_version_ = std::move(call); }
 
   [[nodiscard]] ArrayUsage usage() const;
   /// Of the shards that are in memory: what usage() finds array by array.
@@ -322,6 +341,9 @@ class ArrayStore {
   /// Writes a memory array to blobs and drops it from memory. Nothing where it is in use, or the disk is full.
   void spill(const ArrayRef& array);
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
+  void note_new_version(const Array& array) const {
+    if (on_new_version_) on_new_version_(array.info().id);
+  }
 
   storage::Store& store_;
   std::shared_ptr<tensor::BufferPool> pool_;
@@ -337,6 +359,7 @@ class ArrayStore {
   sharding::LayoutCache layouts_;
   PendingArrays pending_;
   const int64_t most_open_blobs_;  ///< of readers that live as long as an answer is sent
+  std::function<void(const std::string& id)> on_new_version_;
   const std::shared_ptr<std::atomic<int64_t>> open_blobs_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable core::Locked<Table> table_;
 };

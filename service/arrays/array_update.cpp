@@ -20,6 +20,7 @@ struct Next {
   int64_t before = 0;
   int64_t own_jobs = 0;  // of job_count: the job itself, where it has no session
   ShardBuffers shards;
+  std::vector<storage::BlobRef> left;
   std::vector<storage::BlobRef> blobs;
   storage::ArrayRow row;
   std::vector<storage::ShardRow> shard_rows;
@@ -62,6 +63,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     next.array = update.array;
     next.before = update.version;
     next.shards = std::move(update.shards);
+    next.left = std::move(update.left);
     if (session.empty()) next.own_jobs = std::count(kept.begin(), kept.end(), next.array);
     next.array->state().with([&](Array::State& state) {
       require_updatable(next, state, session);
@@ -73,15 +75,16 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
   out.blobs = storage::PendingBlobs(store_);
   for (const Next& next : *nexts) {
     if (next.array->info().durability != Durability::kDurable) continue;
-    for (size_t s = 0; s < next.shards.size(); ++s)
-      out.blobs.add(blob_name(*next.array, next.before + 1, s), next.shards[s]->bytes());
+    for (size_t s = 0; s < next.shards.size(); ++s) {
+      if (next.shards[s] != nullptr) out.blobs.add(blob_name(*next.array, next.before + 1, s), next.shards[s]->bytes());
+    }
   }
   const std::vector<storage::BlobRef> written = out.blobs.sync();
   auto next_blob = written.begin();
   for (Next& next : *nexts) {
     if (next.array->info().durability != Durability::kDurable) continue;
     for (size_t s = 0; s < next.shards.size(); ++s) {
-      next.blobs.push_back(*next_blob++);
+      next.blobs.push_back(next.shards[s] == nullptr ? next.left.at(s) : *next_blob++);
       next.shard_rows.push_back({next.array->info().id, static_cast<int64_t>(s), next.blobs.back()});
     }
   }
@@ -97,6 +100,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     for (Next& next : *nexts) {
       const auto spilled = next.array->state().with(
           [&](Array::State& state) { return state.put_next_version(next.shards, next.blobs, now); });
+      note_new_version(*next.array);
     }
     evict(0);
   };

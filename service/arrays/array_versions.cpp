@@ -124,6 +124,7 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
     const auto spilled =
         array->state().with([&](Array::State& state) { return state.put_next_version(shards, stored, now); });
+    note_new_version(*array);
   };
   if (!is_durable) {
     take_place(next.memory, blobs);

@@ -29,6 +29,7 @@
 #include "service/core/error.h"
 #include "service/device/effect_sink.h"
 #include "service/device/executor.h"
+#include "service/device/held_results.h"
 #include "service/device/step_profile.h"
 #include "service/device/transport.h"
 #include "service/tensor/buffer.h"
@@ -58,6 +59,13 @@ struct RunArgument {
   /// The run may write these buffers and return them as results: they have no other reader. Only used where the plan
   /// donates; when it is false there, the run copies the argument first.
   bool may_overwrite = false;
+  /// Which version of which array it is ("arr_X.v3"): the same bytes whenever it is the same. Empty: of none. For an
+  /// executor with other processes, which may have shards of it already.
+  std::string version = {};
+  /// Shards that are null when the argument is bound, though this process or another one needs them: where they are (by
+  /// shard, a name or none), and what reads one. Any thread; it may wait for a disk.
+  std::vector<ShardFile> files = {};
+  std::function<tensor::BufferRef(int64_t shard)> load = {};
 };
 
 /// What a run looks for in the results of its steps.
@@ -96,9 +104,10 @@ struct RunRequest {
   /// Who is charged for the devices' time: principals share it equally, then the sessions of each, then their runs.
   std::string principal;
   std::string session;
-  uint64_t ticket = 0;   ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
-  uint64_t key = 0;      ///< names the run to other ranks: the same on every rank, never used twice
-  bool profile = false;  ///< RunStats::profile is filled
+  uint64_t ticket = 0;     ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
+  uint64_t key = 0;        ///< names the run to other ranks: the same on every rank, never used twice
+  ApartShards apart = {};  ///< for an executor with other processes: what it need not bring here
+  bool profile = false;    ///< RunStats::profile is filled
   NonfiniteSearch nonfinite;
   /// The caller lends its thread: a run that may start at once begins in submit() and continues there until it stops,
   /// ends, or has had its time slice. For small programs this saves two wake-ups.
@@ -125,6 +134,9 @@ struct RunStats {
   int64_t peak_bytes = 0;       ///< measured: equals the plan's where every argument that it donates may be overwritten
   int64_t allocated_bytes = 0;  ///< by the run itself
   int64_t messages = 0;
+  /// Where several processes took part: bytes of arguments that went to them, and of results that came from them.
+  int64_t argument_bytes_sent = 0;
+  int64_t result_bytes_received = 0;
   std::chrono::nanoseconds queue_time{0};
   std::chrono::nanoseconds run_time{0};   ///< from start to end, pauses included
   std::chrono::nanoseconds busy_time{0};  ///< on threads
@@ -136,13 +148,14 @@ struct RunStats {
 
 struct RunOutcome {
   std::optional<core::Error> error;
-  /// In the order of Plan::results, a buffer for each distinct shard (null for other ranks' shards). A result may be
-  /// the very buffer of an argument (passed through or donated), and two results may share one: a later donation must
-  /// check that the buffer has no other owner.
+  /// In the order of Plan::results, a buffer for each distinct shard (null for other ranks' shards, and those that stay
+  /// there). A result may be the very buffer of an argument (passed through or donated), and two results may share one:
+  /// a later donation must check that the buffer has no other owner.
   std::vector<std::vector<tensor::BufferRef>> outputs;
   /// arguments whose buffers were written or given to a result, failed runs included
   std::vector<int64_t> overwritten;
   RunStats stats;
+  std::shared_ptr<HeldResults> held = nullptr;  ///< where RunRequest::apart asks for it, and other processes have some
   [[nodiscard]] bool ok() const { return !error.has_value(); }
 };
 

@@ -1,6 +1,9 @@
 #include "service/device/local_arena.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::device {
 namespace {
@@ -36,26 +39,53 @@ void each_held(const compile::Plan& plan, const std::vector<std::vector<char>>& 
   }
 }
 
-// `arena_bytes`: of the rank's own devices.
+// `run_bytes`: arena and scratch of the rank's own devices.
 int64_t planned_bytes_of(const compile::Plan& plan, const Ownership& owners, const std::vector<std::vector<char>>& held,
-                         int64_t arena_bytes) {
-  const compile::PlanMemory& memory = plan.memory;
-  if (owners.rank == 0) return memory.arguments + memory.own + (owners.is_member ? arena_bytes + memory.scratch : 0);
-  const auto held_of = [&](compile::TableId table) {
+                         int64_t run_bytes, const ApartShards& apart) {
+  const bool has_all = owners.rank == 0;
+  const auto count_of = [&](compile::TableId table, bool is_apart) {
     const std::vector<char>& ours = held[static_cast<size_t>(table)];
-    return std::count(ours.begin(), ours.end(), 1);
+    return has_all && !is_apart ? plan.table(table).count() : std::count(ours.begin(), ours.end(), 1);
   };
-  int64_t bytes = arena_bytes + memory.scratch;
-  for (const compile::PlanParameter& argument : plan.arguments) bytes += argument.shard_bytes * held_of(argument.table);
-  for (const compile::Slot& slot : plan.slots) {
-    if (slot.storage == compile::Storage::kOwn) bytes += slot.bytes * held_of(slot.table);
+  int64_t bytes = owners.is_member ? run_bytes : 0;
+  for (size_t i = 0; i < plan.arguments.size(); ++i) {
+    const compile::PlanParameter& argument = plan.arguments[i];
+    bytes += argument.shard_bytes * count_of(argument.table, !apart.arguments.empty() && apart.arguments[i] != 0);
+  }
+  // A buffer may be several results.
+  std::vector<char> comes_here(plan.slots.size(), apart.results.empty() ? 1 : 0);
+  for (size_t i = 0; i < plan.results.size() && !apart.results.empty(); ++i) {
+    const compile::SlotId slot = plan.results[i].slot_ref.slot;
+    if (slot >= 0 && apart.results[i] != ResultPlace::kThere) comes_here[static_cast<size_t>(slot)] = 1;
+  }
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const compile::Slot& slot = plan.slots[i];
+    if (slot.storage == compile::Storage::kOwn) bytes += slot.bytes * count_of(slot.table, comes_here[i] == 0);
   }
   return bytes;
 }
 
+void place_workspaces(const compile::Plan& plan, const std::vector<std::vector<char>>& held, LocalArena& out) {
+  out.workspace_places.resize(plan.tables.size());
+  int64_t most = 0;
+  for (const compile::Block& block : plan.blocks) {
+    for (const compile::Step& step : block.steps) {
+      if (step.kernel == nullptr || step.kernel->workspace_bytes == 0) continue;
+      const std::vector<char>& ours = held[static_cast<size_t>(step.table)];
+      std::vector<int32_t>& places = out.workspace_places[static_cast<size_t>(step.table)];
+      if (places.empty()) {
+        places.resize(ours.size());
+        std::exclusive_scan(ours.begin(), ours.end(), places.begin(), int32_t{0});
+      }
+      most = std::max<int64_t>(most, step.kernel->workspace_bytes * std::count(ours.begin(), ours.end(), 1));
+    }
+  }
+  out.scratch_bytes = plan.shared_scratch_bytes + most;
+}
+
 }  // namespace
 
-LocalArena local_arena(const compile::Plan& plan, const Ownership& owners) {
+LocalArena local_arena(const compile::Plan& plan, const Ownership& owners, const ApartShards& apart) {
   const std::vector<std::vector<char>> held = held_shards(plan, owners);
   std::vector<Range> ranges;
   each_held(plan, held, [&](int64_t /*pointer*/, int64_t begin, int64_t bytes) {
@@ -82,7 +112,8 @@ LocalArena local_arena(const compile::Plan& plan, const Ownership& owners) {
     const Range& range = *(behind - 1);
     out.offsets[static_cast<size_t>(pointer)] = range.to + begin - range.begin;
   });
-  out.planned_bytes = planned_bytes_of(plan, owners, held, out.bytes);
+  place_workspaces(plan, held, out);
+  out.planned_bytes = planned_bytes_of(plan, owners, held, out.bytes + out.scratch_bytes, apart);
   return out;
 }
 

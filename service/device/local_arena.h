@@ -26,13 +26,16 @@ namespace meshd::device {
 struct LocalArena {
   int64_t bytes = 0;
   std::vector<int64_t> offsets;  ///< by pointer (Slot::first_pointer + shard); -1: not in this arena
+  /// By table and shard, of tables that have steps with workspaces: how many shards before it the rank holds.
+  std::vector<std::vector<int32_t>> workspace_places;
+  int64_t scratch_bytes = 0;  ///< as PlanMemory::scratch, with workspaces for the rank's own shards alone
   /// What the rank allocates or is given for a run: this arena, the arguments and own buffers of its devices, and the
-  /// scratch of the plan. Rank 0 has all arguments and all results, which come from it and go to it.
+  /// scratch. Rank 0 has all arguments and all results but for what is apart.
   int64_t planned_bytes = 0;
 };
 
 /// For the devices of `owners.rank`. Pure.
-LocalArena local_arena(const compile::Plan& plan, const Ownership& owners);
+LocalArena local_arena(const compile::Plan& plan, const Ownership& owners, const ApartShards& apart = {});
 
 /// Of a run on these devices (ids, in flat order).
 Ownership ownership_of(const EngineOptions& options, std::span<const int64_t> devices);

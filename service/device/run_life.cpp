@@ -46,7 +46,7 @@ RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(Ru
     throw core::Error("invalid_argument", "none of the run's devices is this process's");
   planned_bytes_ = plan().peak_bytes;
   if (!owners_.is_alone) {
-    local_arena_ = local_arena(plan(), owners_);
+    local_arena_ = local_arena(plan(), owners_, request_.apart);
     planned_bytes_ = local_arena_->planned_bytes;
   }
   for (const compile::Slot& slot : plan().slots) {
@@ -97,7 +97,7 @@ void RunImpl::allocate() {
   pointers_.assign(static_cast<size_t>(made.pointer_count), nullptr);
   owner_of_pointer_.assign(static_cast<size_t>(made.pointer_count), -1);
   const int64_t arena_bytes = local_arena_ ? local_arena_->bytes : made.memory.arena;
-  const int64_t shared_bytes = arena_bytes + made.memory.scratch;
+  const int64_t shared_bytes = arena_bytes + (local_arena_ ? local_arena_->scratch_bytes : made.memory.scratch);
   if (shared_bytes > 0) {
     arena_ = engine_.buffers->allocate(shared_bytes);
     stats_.allocated_bytes += shared_bytes;

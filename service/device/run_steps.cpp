@@ -117,7 +117,10 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.checkpoint = &checkpoint;
   call.scratch = scratch;
   if (step.kernel->workspace_bytes > 0) {
-    call.workspace = scratch_ + plan().shared_scratch_bytes + shard * step.kernel->workspace_bytes;
+    const int64_t place =
+        local_arena_ ? local_arena_->workspace_places[static_cast<size_t>(step.table)][static_cast<size_t>(shard)]
+                     : shard;
+    call.workspace = scratch_ + plan().shared_scratch_bytes + place * step.kernel->workspace_bytes;
   }
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
   step.kernel->run(call);

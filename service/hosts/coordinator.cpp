@@ -22,11 +22,13 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
       options_(std::move(options)),
       rank_of_device_(ranks_of_devices(options_.engine.device_count, network.size())),
       ranks_(static_cast<size_t>(network.size())),
-      busy_elsewhere_(static_cast<size_t>(options_.engine.device_count)) {
+      busy_elsewhere_(static_cast<size_t>(options_.engine.device_count)),
+      residents_(network.size()) {
   for (Rank& rank : ranks_) rank.heard = std::chrono::steady_clock::now();
   messages_ = std::make_shared<Messages>(
       network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
   plans_ = std::make_unique<Plans>(*messages_);
+  disks_ = std::make_unique<RankDisks>(*messages_, network_.size(), options_.patience);
   device::EngineOptions engine = options_.engine;
   engine.process_of_device = rank_of_device_;
   engine.rank = 0;
@@ -37,7 +39,8 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
                         .device_count = options_.engine.device_count,
                         .plan_threads = engine_->threads(),
                         .disabled_passes = options_.disabled_passes,
-                        .memory_limit_bytes = options_.engine.memory_limit_bytes};
+                        .memory_limit_bytes = options_.engine.memory_limit_bytes,
+                        .mesh = options_.mesh};
   for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, Control::kWelcome, encode(welcome));
   try {
     wait_until_ready();
@@ -171,6 +174,10 @@ void Coordinator::on_control(int peer, Control kind, std::string_view text) {
   switch (kind) {
     case Control::kReady: {
       const auto ready = decode<Ready>(text);
+      {
+        const std::lock_guard ordered(order_);
+        residents_.set_room(peer, ready.array_bytes, ready.with_runs_bytes);
+      }
       return note([&](Rank& rank) {
         rank.problem = ready.problem;
         rank.is_ready = true;
@@ -192,12 +199,34 @@ void Coordinator::on_control(int peer, Control kind, std::string_view text) {
       const uint64_t sent = decode<Number>(text).value;
       return note([&](Rank& rank) { rank.round_trip = std::chrono::nanoseconds(nanoseconds_now() - sent); });
     }
+    case Control::kLost: {
+      const std::lock_guard ordered(order_);
+      return residents_.lost(peer, decode<Number>(text).value);
+    }
+    case Control::kDiskDone:
+      return disks_->answered(decode<DiskAnswer>(text));
     case Control::kStopped:
       return note([](Rank& rank) { rank.has_stopped = true; });
     default:
       throw core::Error("internal",
                         fmt::format("rank {} sent a message of kind {}", peer, static_cast<uint32_t>(kind)));
   }
+}
+
+void Coordinator::forget(std::string_view array) {
+  const std::lock_guard ordered(order_);
+  residents_.forget(array);
+  for (int rank = 1; rank < network_.size(); ++rank) {
+    std::vector<uint64_t> drops = residents_.take_drops(rank);
+    if (!drops.empty()) messages_->send(rank, Control::kDrop, encode(Drop{std::move(drops)}));
+  }
+}
+
+std::vector<Residents::Held> Coordinator::kept_arrays() const {
+  std::vector<Residents::Held> out(1);
+  const std::lock_guard ordered(order_);
+  for (int rank = 1; rank < network_.size(); ++rank) out.push_back(residents_.held(rank));
+  return out;
 }
 
 void Coordinator::later(std::function<void()> task) {

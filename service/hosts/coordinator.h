@@ -6,12 +6,13 @@
 //    be that of rank 0's plan.
 // 2. The run waits in the engine of rank 0 for all its devices and its bytes, in the fair order.
 // 3. When it begins, rank 0 binds the arguments, gives the run the next ticket, tells the other ranks to begin, and
-//    sends each the shards that its devices hold. All ranks queue runs by ticket, so of those that several ranks
-//    execute the earliest has what it needs on each of them: there is no circular wait.
+//    sends each the shards that its devices hold and it has not (residents.h). All ranks queue runs by ticket, so of
+//    those that several ranks execute the earliest has what it needs on each of them: there is no circular wait.
 // 4. Ranks exchange blocks without rank 0's help. Effects come to rank 0, which emits them in order
 //    (ordered_effects.h).
 // 5. The first error ends the run on all ranks. When each rank has ended it, results, figures and errors are put
-//    together (run_outcome.h), and `done` gets what one process would give.
+//    together (run_outcome.h), and `done` gets what one process would give. Results that are to be stored may stay
+//    where they are (rank_results.h).
 //
 // Locks: MultiRankRun's own, then `order_`, then those of messages; none is held during a call out.
 #pragma once
@@ -33,6 +34,8 @@
 #include "service/hosts/messages.h"
 #include "service/hosts/plans.h"
 #include "service/hosts/protocol.h"
+#include "service/hosts/rank_disks.h"
+#include "service/hosts/residents.h"
 
 namespace meshd::hosts {
 
@@ -40,6 +43,7 @@ struct CoordinatorOptions {
   device::EngineOptions engine;              ///< device_count, threads, memory_limit_bytes; the rest is filled in
   std::vector<std::string> disabled_passes;  ///< of all ranks' plans
   std::string environment;                   ///< Welcome::environment
+  std::string mesh;                          ///< Welcome::mesh
   std::chrono::milliseconds ping_every = std::chrono::seconds(1);
   std::chrono::milliseconds silence = std::chrono::seconds(5);     ///< a rank that says nothing for so long hangs
   std::chrono::milliseconds patience = std::chrono::seconds(120);  ///< for all ranks to be ready, and to stop
@@ -71,6 +75,13 @@ class Coordinator final : public device::Executor {
     return engine_->keeps_devices(devices);
   }
 
+  /// The other ranks' disks, for the store of rank 0.
+  [[nodiscard]] storage::RankBlobs& disks() { return *disks_; }
+  /// An array has another version, or none: what ranks keep of it is of no use.
+  void forget(std::string_view array);
+  /// What each other rank keeps of arrays, by rank.
+  [[nodiscard]] std::vector<Residents::Held> kept_arrays() const;
+
   /// Why runs cannot be counted on: "rank 2 has not answered for 7 s"; nothing when all ranks answer.
   [[nodiscard]] std::optional<std::string> problem() const;
   /// The last round trip to each other rank, by rank; zero: none yet, or rank 0.
@@ -78,6 +89,8 @@ class Coordinator final : public device::Executor {
 
  private:
   friend class MultiRankRun;
+  friend class RankLoan;
+  friend class RankResults;
   struct Rank {
     bool is_ready = false;
     bool has_stopped = false;
@@ -111,11 +124,13 @@ class Coordinator final : public device::Executor {
   uint64_t last_run_ = 0;
   std::vector<std::chrono::nanoseconds> busy_elsewhere_;  // by device id
 
-  std::mutex order_;  // all ranks are told to begin runs in one order
+  mutable std::mutex order_;  // all ranks are told to begin runs in one order, and what to keep
   uint64_t last_ticket_ = 0;
+  Residents residents_;
 
   std::shared_ptr<Messages> messages_;
   std::unique_ptr<Plans> plans_;
+  std::unique_ptr<RankDisks> disks_;
   std::unique_ptr<device::Engine> engine_;
   std::thread worker_;  // last: it uses the rest
 };

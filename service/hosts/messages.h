@@ -39,12 +39,21 @@ enum class Control : uint32_t {
   kPong,
   kStop,
   kStopped,
+  kBecame,
+  kRelease,
+  kDrop,
+  kLost,
+  kDisk,
+  kDiskDone,
   kOffer = 100,  ///< a block is there for who expects it: the header names it; within Messages
   kTake,         ///< the answer: it is expected
 };
 
 /// Runs whose key has this bit are the arguments and results of the run without it, which rank 0 sends and receives.
 inline constexpr uint64_t kArgumentsAndResults = uint64_t{1} << 63;
+/// With this bit it is no run, but an entry (residents.h), whose bytes rank 0 sends: they outlive the run that they
+/// were first sent for.
+inline constexpr uint64_t kEntries = uint64_t{1} << 62;
 
 /// Any thread.
 class Messages final : public device::Transport, public Receiver {

@@ -1,8 +1,16 @@
 #include "service/hosts/multi_rank_run.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "service/device/local_arena.h"
+
 namespace meshd::hosts {
+namespace {
+
+constexpr int64_t kSmallPlan = int64_t{1} << 20;
+
+}  // namespace
 
 MultiRankRun::MultiRankRun(Coordinator& owner, uint64_t key, Holders holders, device::RunRequest request,
                            std::function<void(device::RunOutcome)> done)
@@ -82,7 +90,7 @@ void MultiRankRun::submit_own(bool is_lent) {
   own.bind = [self, bind = std::move(own.bind), given = std::move(own.arguments)](core::Checkpoint& checkpoint,
                                                                                   int64_t planned_bytes) {
     std::vector<device::RunArgument> arguments = bind ? bind(checkpoint, planned_bytes) : given;
-    self->begin_elsewhere(arguments);
+    self->begin_elsewhere(arguments, checkpoint);
     return arguments;
   };
   own.arguments.clear();
@@ -103,24 +111,11 @@ void MultiRankRun::submit_own(bool is_lent) {
   }
 }
 
-void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) {
-  const auto self = shared_from_this();
+void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint) {
   const uint64_t oldest = owner_.oldest_live();
   owner_.messages_->ignore_before(oldest);
-  // Results of other ranks go straight into their buffers.
-  for (size_t result = 0; result < plan_->results.size(); ++result) {
-    const compile::PlanParameter& wanted = plan_->results[result];
-    std::vector<tensor::BufferRef>& shards = received_.emplace_back();
-    shards.resize(static_cast<size_t>(plan_->table(wanted.table).count()));
-    for (size_t shard = 0; shard < shards.size(); ++shard) {
-      const auto number = static_cast<int64_t>(shard);
-      const auto from = holders_.sender(wanted.table, number);
-      if (!from) continue;
-      shards[shard] = owner_.pool()->allocate(wanted.shard_bytes);
-      owner_.messages_->expect(*from, {key_ | kArgumentsAndResults, 1, number, static_cast<int64_t>(result)},
-                               shards[shard]->bytes(), [self, buffer = shards[shard]] {});
-    }
-  }
+  expect_results();
+  load(arguments, checkpoint);
   Begin begin{.run = key_,
               .ticket = 0,
               .oldest_live = oldest,
@@ -131,42 +126,138 @@ void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments) 
               .byte_budget = request_.byte_budget,
               .profile = request_.profile,
               .nonfinite = request_.nonfinite,
-              .has_effects = request_.effects != nullptr};
+              .has_effects = request_.effects != nullptr,
+              .arguments = {},
+              .results = request_.apart.results,
+              .drops = {}};
+  std::vector<std::pair<int, int64_t>> planned;
+  device::Ownership owners = device::ownership_of(owner_.options(), request_.devices);
+  owners.is_member = true;
+  for (const int rank : holders_.members()) {
+    if (rank == 0) continue;
+    owners.rank = rank;
+    // What is small need not be counted by shards.
+    const bool is_small = plan_->peak_bytes <= kSmallPlan;
+    planned.emplace_back(rank, is_small ? plan_->peak_bytes : device::local_arena(*plan_, owners).planned_bytes);
+  }
+  std::vector<Send> sends;
   {
     const std::lock_guard held(mutex_);
     if (reason_) throw core::Error(*reason_);
     const std::lock_guard ordered(owner_.order_);
     begin.ticket = ++owner_.last_ticket_;
-    const std::string text = encode(begin);
-    for (const int rank : holders_.members()) {
-      if (rank == 0) continue;
-      owner_.messages_->send(rank, Control::kBegin, text);
+    for (const auto& [rank, bytes] : planned) {
+      owner_.residents_.lend(rank, bytes);
+      begin.arguments = place(rank, arguments, sends);
+      begin.drops = owner_.residents_.take_drops(rank);
+      owner_.messages_->send(rank, Control::kBegin, encode(begin));
       begun_.insert(rank);
     }
+    loan_ = std::make_shared<RankLoan>(owner_, std::move(planned));
+    if (!begin.results.empty()) {
+      held_ = std::make_shared<RankResults>(owner_, key_, plan_, holders_,
+                                            std::vector<int>(begun_.begin(), begun_.end()), loan_);
+    }
   }
-  send_arguments(arguments);
-}
-
-void MultiRankRun::send_arguments(std::vector<device::RunArgument>& arguments) {
+  // Entries first: other runs may count on them already, whatever becomes of this one.
+  std::stable_partition(sends.begin(), sends.end(), [](const Send& one) { return one.entry != 0; });
+  for (const Send& one : sends) send(one, arguments);
   for (size_t argument = 0; argument < arguments.size(); ++argument) {
-    const compile::PlanParameter& wanted = plan_->arguments.at(argument);
-    const auto bytes = static_cast<size_t>(wanted.shard_bytes);
     std::vector<tensor::BufferRef>& shards = arguments[argument].shards;
     for (size_t shard = 0; shard < shards.size(); ++shard) {
-      const auto number = static_cast<int64_t>(shard);
-      const bool is_ours = holders_.holds(0, wanted.table, number);
-      for (const int rank : holders_.members()) {
-        if (rank == 0 || !holders_.holds(rank, wanted.table, number)) continue;
-        const device::MessageKey key{key_ | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)};
-        // A donated shard that rank 0 holds, too, may be overwritten before it is sent.
-        if (is_ours && wanted.is_donated) {
-          owner_.messages_->post(rank, key, shards[shard]->bytes().first(bytes));
-        } else {
-          owner_.messages_->push(rank, key, shards[shard]->bytes().first(bytes), shards[shard]);
-        }
-      }
-      if (!is_ours) shards[shard] = nullptr;
+      if (!holders_.holds(0, plan_->arguments[argument].table, static_cast<int64_t>(shard))) shards[shard] = nullptr;
     }
+  }
+}
+
+// Results of other ranks go straight into their buffers.
+void MultiRankRun::expect_results() {
+  for (size_t result = 0; result < plan_->results.size(); ++result) {
+    const compile::PlanParameter& wanted = plan_->results[result];
+    std::vector<tensor::BufferRef>& shards = received_.emplace_back();
+    shards.resize(static_cast<size_t>(plan_->table(wanted.table).count()));
+    for (size_t shard = 0; shard < shards.size() && !stays(result); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      const auto from = holders_.sender(wanted.table, number);
+      if (!from) continue;
+      shards[shard] = owner_.pool()->allocate(wanted.shard_bytes);
+      owner_.messages_->expect(*from, {key_ | kArgumentsAndResults, 1, number, static_cast<int64_t>(result)},
+                               shards[shard]->bytes(), [self = shared_from_this(), buffer = shards[shard]] {});
+    }
+  }
+}
+
+void MultiRankRun::load(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint) {
+  std::optional<core::UncheckedCall> aside;  // around reading
+  for (size_t argument = 0; argument < arguments.size(); ++argument) {
+    device::RunArgument& given = arguments[argument];
+    const compile::PlanParameter& wanted = plan_->arguments.at(argument);
+    for (size_t shard = 0; shard < given.shards.size(); ++shard) {
+      if (given.shards[shard] != nullptr) continue;
+      const auto number = static_cast<int64_t>(shard);
+      const int on_disk = storage::blob_rank(given.files.at(shard).name);
+      bool is_needed = false;
+      for (const int rank : holders_.members()) {
+        if (!holders_.holds(rank, wanted.table, number) || is_needed) continue;
+        const std::lock_guard ordered(owner_.order_);
+        const auto name = shard_of(given.version, wanted, number);
+        is_needed = rank == 0 || (rank != on_disk && (!name || owner_.residents_.find(rank, *name) == 0));
+      }
+      if (!is_needed) continue;
+      if (!aside) aside.emplace(&checkpoint);
+      given.shards[shard] = given.load(number);
+    }
+  }
+  if (aside) aside->end();
+}
+
+std::vector<ArgumentShard> MultiRankRun::place(int rank, const std::vector<device::RunArgument>& arguments,
+                                               std::vector<Send>& sends) {
+  using How = ArgumentShard::How;
+  Residents& residents = owner_.residents_;
+  std::vector<ArgumentShard> out;
+  for (size_t argument = 0; argument < arguments.size(); ++argument) {
+    const device::RunArgument& given = arguments[argument];
+    const compile::PlanParameter& wanted = plan_->arguments.at(argument);
+    for (size_t shard = 0; shard < given.shards.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      if (!holders_.holds(rank, wanted.table, number)) continue;
+      ArgumentShard& how = out.emplace_back();
+      const auto name = shard_of(given.version, wanted, number);
+      if (name) how.entry = wanted.is_donated ? residents.take(rank, *name) : residents.find(rank, *name);
+      if (how.entry != 0) {
+        how.how = wanted.is_donated ? How::kTaken : How::kThere;
+        continue;
+      }
+      const bool is_here = given.shards[shard] != nullptr;
+      const bool is_on_disk = !given.files.empty() && storage::blob_rank(given.files[shard].name) == rank;
+      // What is not here yet may fail to be read: nobody else is to count on it.
+      if (name && !wanted.is_donated && (is_here || is_on_disk)) how.entry = residents.add(rank, *name);
+      if (is_on_disk) {
+        how.how = How::kRead;
+        how.file = given.files[shard];
+        continue;
+      }
+      how.how = how.entry != 0 ? How::kKept : How::kSent;
+      sends.push_back({rank, argument, number, how.entry});
+    }
+  }
+  return out;
+}
+
+void MultiRankRun::send(const Send& what, std::vector<device::RunArgument>& arguments) {
+  const compile::PlanParameter& wanted = plan_->arguments[what.argument];
+  const auto bytes = static_cast<size_t>(wanted.shard_bytes);
+  tensor::BufferRef& shard = arguments[what.argument].shards[static_cast<size_t>(what.shard)];
+  if (shard == nullptr) shard = arguments[what.argument].load(what.shard);
+  device::MessageKey key{key_ | kArgumentsAndResults, 0, what.shard, static_cast<int64_t>(what.argument)};
+  if (what.entry != 0) key = {kEntries | what.entry, 0, 0, 0};
+  sent_bytes_ += wanted.shard_bytes;
+  // A donated shard that rank 0 holds, too, may be overwritten before it is sent.
+  if (wanted.is_donated && holders_.holds(0, wanted.table, what.shard)) {
+    owner_.messages_->post(what.rank, key, shard->bytes().first(bytes));
+  } else {
+    owner_.messages_->push(what.rank, key, shard->bytes().first(bytes), shard);
   }
 }
 
@@ -268,12 +359,19 @@ void MultiRankRun::finish() {
   device::RunOutcome outcome = std::move(own_outcome_);
   outcome.error = first_error(outcomes_);
   outcome.stats = stats_of(*plan_, outcomes_, is_member_);
+  outcome.stats.argument_bytes_sent = sent_bytes_;
+  // Of a run that failed they are dropped.
+  const std::shared_ptr<RankResults> held = std::move(held_);
+  loan_.reset();
   if (outcome.error) {
     outcome.outputs.clear();
   } else {
+    outcome.held = held;
     for (size_t result = 0; result < received_.size(); ++result) {
       for (size_t shard = 0; shard < received_[result].size(); ++shard) {
-        if (received_[result][shard] != nullptr) outcome.outputs[result][shard] = std::move(received_[result][shard]);
+        if (received_[result][shard] == nullptr) continue;
+        outcome.stats.result_bytes_received += plan_->results[result].shard_bytes;
+        outcome.outputs[result][shard] = std::move(received_[result][shard]);
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "service/hosts/holders.h"
 #include "service/hosts/ordered_effects.h"
 #include "service/hosts/plans.h"
+#include "service/hosts/rank_results.h"
 #include "service/hosts/run_outcome.h"
 
 namespace meshd::hosts {
@@ -35,10 +36,26 @@ class MultiRankRun final : public device::Run, public std::enable_shared_from_th
 
  private:
   void submit_own(bool is_lent);
-  /// Tells the others to begin, and sends them their arguments; shards that rank 0 has not are taken away. Throws what
-  /// the run was cancelled with meanwhile.
-  void begin_elsewhere(std::vector<device::RunArgument>& arguments);
-  void send_arguments(std::vector<device::RunArgument>& arguments);
+  /// Tells the others to begin, and sends them the arguments that they have not; shards that rank 0 has not are taken
+  /// away. Throws what the run was cancelled with meanwhile.
+  void begin_elsewhere(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint);
+  void expect_results();
+  /// A block that a rank is sent.
+  struct Send {
+    int rank = 0;
+    size_t argument = 0;
+    int64_t shard = 0;
+    uint64_t entry = 0;  // 0: it is for this run alone
+  };
+  /// Reads shards that rank 0 needs, for itself or for a rank that neither has them in memory nor on its disk.
+  void load(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint);
+  /// How the rank gets its shards; what it is to be sent is added to `sends`.
+  std::vector<ArgumentShard> place(int rank, const std::vector<device::RunArgument>& arguments,
+                                   std::vector<Send>& sends);
+  void send(const Send& what, std::vector<device::RunArgument>& arguments);
+  [[nodiscard]] bool stays(size_t result) const {
+    return !request_.apart.results.empty() && request_.apart.results[result] == device::ResultPlace::kThere;
+  }
   void own_ended(device::RunOutcome outcome);
   /// Ends it on all ranks that have begun it and not ended.
   void cancel_ranks(const core::Error& reason);
@@ -59,8 +76,11 @@ class MultiRankRun final : public device::Run, public std::enable_shared_from_th
 
   mutable std::mutex mutex_;  // of what follows
   std::weak_ptr<device::Run> own_;
-  std::optional<core::Error> reason_;    // of the first cancel
-  std::set<int> begun_;                  // ranks other than 0
+  std::optional<core::Error> reason_;  // of the first cancel
+  std::set<int> begun_;                // ranks other than 0
+  std::shared_ptr<RankLoan> loan_;
+  std::shared_ptr<RankResults> held_;    // where the request asks for it
+  int64_t sent_bytes_ = 0;               // of arguments
   std::map<int, RankOutcome> outcomes_;  // of ranks that have ended it
   std::map<int, core::Error> told_;      // what ranks were cancelled with
   device::RunOutcome own_outcome_;

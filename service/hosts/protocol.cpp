@@ -75,14 +75,58 @@ void archive(Archive& a, device::RunStats& stats) {
 }
 
 template <typename Archive>
+void archive(Archive& a, device::ShardFile& file) {
+  archive_all(a, file.name, file.length, file.checksum);
+}
+
+template <typename Archive>
+void archive(Archive& a, device::ResultPlace& place) {
+  archive_enum(a, place, device::ResultPlace::kThere);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::ArgumentShard& shard) {
+  archive_enum(a, shard.how, hosts::ArgumentShard::How::kRead);
+  archive_all(a, shard.entry, shard.file);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::Became::Shard& shard) {
+  archive_all(a, shard.result, shard.shard, shard.entry);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::Became& message) {
+  archive_all(a, message.run, message.shards, message.drops);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::Drop& message) {
+  archive(a, message.entries);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::DiskRequest& message) {
+  archive(a, message.number);
+  archive_enum(a, message.what, hosts::DiskRequest::What::kWrite);
+  archive_all(a, message.name, message.file, message.offset, message.length, message.names, message.run,
+              message.results, message.shards);
+}
+
+template <typename Archive>
+void archive(Archive& a, hosts::DiskAnswer& message) {
+  archive_all(a, message.number, message.error, message.file, message.length, message.bytes, message.files);
+}
+
+template <typename Archive>
 void archive(Archive& a, hosts::Welcome& message) {
   archive_all(a, message.environment, message.device_count, message.plan_threads, message.disabled_passes,
-              message.memory_limit_bytes);
+              message.memory_limit_bytes, message.mesh);
 }
 
 template <typename Archive>
 void archive(Archive& a, hosts::Ready& message) {
-  archive_all(a, message.environment, message.problem);
+  archive_all(a, message.environment, message.problem, message.array_bytes, message.with_runs_bytes);
 }
 
 template <typename Archive>
@@ -98,7 +142,8 @@ void archive(Archive& a, hosts::Prepared& message) {
 template <typename Archive>
 void archive(Archive& a, hosts::Begin& message) {
   archive_all(a, message.run, message.ticket, message.oldest_live, message.plan, message.devices, message.step_budget,
-              message.operation_budget, message.byte_budget, message.profile, message.nonfinite, message.has_effects);
+              message.operation_budget, message.byte_budget, message.profile, message.nonfinite, message.has_effects,
+              message.arguments, message.results, message.drops);
 }
 
 template <typename Archive>
@@ -157,6 +202,10 @@ template std::string encode(Effect);
 template std::string encode(Reply);
 template std::string encode(Ended);
 template std::string encode(Number);
+template std::string encode(Became);
+template std::string encode(Drop);
+template std::string encode(DiskRequest);
+template std::string encode(DiskAnswer);
 template Welcome decode(std::string_view);
 template Ready decode(std::string_view);
 template Prepare decode(std::string_view);
@@ -167,5 +216,9 @@ template Effect decode(std::string_view);
 template Reply decode(std::string_view);
 template Ended decode(std::string_view);
 template Number decode(std::string_view);
+template Became decode(std::string_view);
+template Drop decode(std::string_view);
+template DiskRequest decode(std::string_view);
+template DiskAnswer decode(std::string_view);
 
 }  // namespace meshd::hosts

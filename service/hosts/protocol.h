@@ -11,6 +11,12 @@
 //   kReply: its results         ->
 //   kCancel                     ->
 //                               <-  kEnded, behind the blocks of its results
+//   kBecame: results are shards ->      of arrays now, which the rank keeps
+//   kRelease: of a run's results->      what the rank still holds is not needed
+//   kDrop: entries              ->
+//                               <-  kLost: an entry that could not be kept
+//   kDisk: what its disk has    ->
+//                               <-  kDiskDone
 //   kPing                       ->
 //                               <-  kPong
 //   kStop                       ->
@@ -36,11 +42,14 @@ struct Welcome {
   int64_t plan_threads = 0;                  ///< compile::PlanSettings::threads
   std::vector<std::string> disabled_passes;  ///< of compile::kPlanPasses
   int64_t memory_limit_bytes = 0;            ///< EngineOptions::memory_limit_bytes
+  std::string mesh;                          ///< whose the ranks' folders are (own_disk.h)
 };
 
 struct Ready {
   std::string environment;
-  std::string problem;  ///< empty: it takes part
+  std::string problem;      ///< empty: it takes part
+  int64_t array_bytes = 0;  ///< of arrays that it may keep in memory
+  int64_t with_runs_bytes = 0;
 };
 
 struct Prepare {
@@ -54,6 +63,20 @@ struct Prepared {
   std::optional<core::Error> error;
 };
 
+/// How a rank gets a shard of an argument that its devices hold.
+struct ArgumentShard {
+  enum class How : uint8_t {
+    kSent,   ///< as a block of the run
+    kKept,   ///< as a block of the entry, which begins with it
+    kThere,  ///< it is the entry
+    kTaken,  ///< the same, and the entry ends: the run may write it
+    kRead,   ///< from the rank's disk; the entry, if any, begins with it
+  };
+  How how = How::kSent;
+  uint64_t entry = 0;
+  device::ShardFile file;
+};
+
 struct Begin {
   uint64_t run = 0;          ///< RunRequest::key
   uint64_t ticket = 0;       ///< in the order in which rank 0 began its runs
@@ -65,7 +88,10 @@ struct Begin {
   double byte_budget = 0;
   bool profile = false;
   device::NonfiniteSearch nonfinite;
-  bool has_effects = false;  ///< somebody takes them
+  bool has_effects = false;                  ///< somebody takes them
+  std::vector<ArgumentShard> arguments;      ///< of the shards that the rank holds, by argument, then by shard
+  std::vector<device::ResultPlace> results;  ///< ApartShards::results
+  std::vector<uint64_t> drops;               ///< entries, when the arguments are found
 };
 
 struct Cancel {
@@ -94,6 +120,44 @@ struct Ended {
   uint64_t run = 0;
   std::optional<core::Error> error;
   device::RunStats stats;
+};
+
+struct Became {
+  struct Shard {
+    uint64_t result = 0;
+    int64_t shard = 0;
+    uint64_t entry = 0;
+  };
+  uint64_t run = 0;
+  std::vector<Shard> shards;
+  std::vector<uint64_t> drops;
+};
+
+struct Drop {
+  std::vector<uint64_t> entries;
+};
+
+/// What rank 0 wants of a rank's disk.
+struct DiskRequest {
+  enum class What : uint8_t { kList, kOpen, kRead, kClose, kRemove, kWrite };
+  uint64_t number = 0;
+  What what = What::kList;
+  std::string name;                ///< kOpen
+  uint64_t file = 0;               ///< kRead, kClose: what kOpen gave
+  int64_t offset = 0, length = 0;  ///< kRead
+  std::vector<std::string> names;  ///< kRemove; kWrite: of the files to be
+  uint64_t run = 0;                ///< kWrite: whose results
+  std::vector<uint64_t> results;   ///< kWrite, as names
+  std::vector<int64_t> shards;     ///< kWrite, as names
+};
+
+struct DiskAnswer {
+  uint64_t number = 0;
+  std::optional<core::Error> error;
+  uint64_t file = 0;                     ///< kOpen; 0: there is none
+  int64_t length = 0;                    ///< kOpen: of the file; kRemove: how many
+  std::string bytes;                     ///< kRead
+  std::vector<device::ShardFile> files;  ///< kList: names, and lengths of whole files; kWrite
 };
 
 struct Number {

@@ -43,12 +43,18 @@ class Worker::WorkerRun final : public device::EffectSink {
       : key_(key), lowered_(std::move(lowered)), holders_(std::move(holders)), messages_(messages) {}
 
   [[nodiscard]] const compile::Plan& plan() const { return *lowered_->plan; }
+  [[nodiscard]] const compile::LoweredRef& lowered() const { return lowered_; }
   [[nodiscard]] const Holders& holders() const { return holders_; }
   [[nodiscard]] uint64_t key() const { return key_; }
 
   void set_run(const std::shared_ptr<device::Run>& run) {
-    const std::lock_guard held(mutex_);
-    run_ = run;
+    std::optional<core::Error> error;
+    {
+      const std::lock_guard held(mutex_);
+      run_ = run;
+      error = error_;
+    }
+    if (error) run->cancel(*error);
   }
   std::shared_ptr<device::Run> run() {
     const std::lock_guard held(mutex_);
@@ -60,6 +66,16 @@ class Worker::WorkerRun final : public device::EffectSink {
   void will_come() { missing_.fetch_add(1, std::memory_order_relaxed); }
   void has_come() {
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) resume();
+  }
+  /// Ends it with this error, whether it has begun or not.
+  void fail(const core::Error& error) {
+    std::shared_ptr<device::Run> alive;
+    {
+      const std::lock_guard held(mutex_);
+      error_ = error;
+      alive = run_.lock();
+    }
+    if (alive != nullptr) alive->cancel(error);
   }
   [[nodiscard]] bool is_complete() const { return missing_.load(std::memory_order_acquire) == 0; }
 
@@ -120,6 +136,7 @@ class Worker::WorkerRun final : public device::EffectSink {
   std::atomic<int64_t> missing_{1};  // shards of arguments, and one until it is submitted
   std::mutex mutex_;                 // of what follows
   std::weak_ptr<device::Run> run_;
+  std::optional<core::Error> error_;
   int64_t asked_ = -1;
   std::optional<Reply> reply_;
   int unconfirmed_ = 0;
@@ -193,6 +210,17 @@ void Worker::on_control(int peer, Control kind, std::string_view text) {
       if (const auto found = find(message.run)) found->take(std::move(message));
       return;
     }
+    case Control::kBecame:
+      return became(decode<Became>(text));
+    case Control::kRelease: {
+      const std::lock_guard held(mutex_);
+      held_.erase(decode<Number>(text).value);
+      return;
+    }
+    case Control::kDrop:
+      return drop(decode<Drop>(text).entries);
+    case Control::kDisk:
+      return serve_disk(decode<DiskRequest>(text));
     case Control::kPing:
       return messages_->send(peer, Control::kPong, std::string(text));
     case Control::kStop:
@@ -207,8 +235,21 @@ void Worker::on_control(int peer, Control kind, std::string_view text) {
 }
 
 void Worker::welcome(const Welcome& welcome) {
-  Ready ready{.environment = options_.environment, .problem = {}};
-  if (welcome.environment != options_.environment) {
+  Ready ready{.environment = options_.environment,
+              .problem = {},
+              .array_bytes = options_.array_bytes,
+              .with_runs_bytes = options_.with_runs_bytes};
+  try {
+    if (!options_.folder.empty()) {
+      files_ = storage::real_file_system();
+      disk_ = std::make_unique<OwnDisk>(*files_, options_.folder, welcome.mesh, options_.fatal);
+    }
+  } catch (const core::Error& error) {
+    ready.problem = fmt::format("rank {}: {} {}", network_.rank(), error.detail(), error.internal());
+  }
+  if (!ready.problem.empty()) {
+    // It is told.
+  } else if (welcome.environment != options_.environment) {
     ready.problem =
         fmt::format("rank {} is '{}', rank 0 is '{}': ranks have to be the same build on processors of one kind",
                     network_.rank(), options_.environment, welcome.environment);
@@ -267,6 +308,120 @@ void Worker::over(uint64_t run) {
   if (is_idle) network_.expect_traffic(false);
 }
 
+Worker::EntryRef Worker::new_entry(const std::shared_ptr<WorkerRun>& run, uint64_t number,
+                                   const tensor::BufferRef& buffer) {
+  auto entry = std::make_shared<Entry>();
+  entry->buffer = buffer;
+  entry->waiting.push_back(run);
+  const std::lock_guard held(mutex_);
+  entries_[number] = entry;
+  return entry;
+}
+
+void Worker::has_come(uint64_t number, const EntryRef& entry, const std::optional<core::Error>& error) {
+  std::vector<std::shared_ptr<WorkerRun>> waiting;
+  {
+    const std::lock_guard held(mutex_);
+    entry->is_there = true;
+    waiting.swap(entry->waiting);
+    if (error) entries_.erase(number);
+  }
+  if (error) messages_->send(0, Control::kLost, encode(Number{number}));
+  for (const auto& run : waiting) {
+    if (error) run->fail(*error);
+    run->has_come();
+  }
+}
+
+tensor::BufferRef Worker::find_shard(const std::shared_ptr<WorkerRun>& run, const ArgumentShard& how,
+                                     const device::MessageKey& key, int64_t bytes) {
+  using How = ArgumentShard::How;
+  if (how.how == How::kThere || how.how == How::kTaken) {
+    const std::lock_guard held(mutex_);
+    const auto found = entries_.find(how.entry);
+    // It could not be kept, and rank 0 did not know it yet.
+    if (found == entries_.end()) throw core::Error("memory_exceeded", "a rank has no memory for this run");
+    const EntryRef entry = found->second;
+    if (how.how == How::kTaken) entries_.erase(found);
+    if (!entry->is_there) {
+      run->will_come();
+      entry->waiting.push_back(run);
+      return entry->buffer;
+    }
+    return how.how == How::kTaken ? std::exchange(entry->buffer, nullptr) : entry->buffer;
+  }
+  const tensor::BufferRef buffer = pool_->allocate(bytes);
+  run->will_come();
+  if (how.how == How::kRead) {
+    read_shard(run, how, buffer, bytes);
+  } else if (how.how == How::kKept) {
+    const EntryRef entry = new_entry(run, how.entry, buffer);
+    messages_->expect(0, {kEntries | how.entry, 0, 0, 0}, buffer->bytes(),
+                      [this, number = how.entry, entry] { has_come(number, entry, {}); });
+  } else {
+    messages_->expect(0, key, buffer->bytes(), [run, buffer] { run->has_come(); });
+  }
+  return buffer;
+}
+
+void Worker::read_shard(const std::shared_ptr<WorkerRun>& run, const ArgumentShard& how,
+                        const tensor::BufferRef& buffer, int64_t bytes) {
+  if (disk_ == nullptr) throw core::Error("storage_failed", "a rank has no disk");
+  if (how.entry == 0) {
+    return disk_->read(how.file, buffer, bytes, [run](const std::optional<core::Error>& error) {
+      if (error) run->fail(*error);
+      run->has_come();
+    });
+  }
+  const EntryRef entry = new_entry(run, how.entry, buffer);
+  disk_->read(how.file, buffer, bytes, [this, number = how.entry, entry](const std::optional<core::Error>& error) {
+    has_come(number, entry, error);
+  });
+}
+
+void Worker::drop(const std::vector<uint64_t>& entries) {
+  const std::lock_guard held(mutex_);
+  for (const uint64_t entry : entries) entries_.erase(entry);
+}
+
+void Worker::became(const Became& message) {
+  const std::lock_guard held(mutex_);
+  const auto found = held_.find(message.run);
+  for (const Became::Shard& shard : message.shards) {
+    if (found == held_.end()) continue;
+    auto entry = std::make_shared<Entry>();
+    entry->buffer = found->second.results.at(shard.result).at(static_cast<size_t>(shard.shard));
+    entry->is_there = true;
+    entries_[shard.entry] = std::move(entry);
+  }
+  for (const uint64_t entry : message.drops) entries_.erase(entry);
+}
+
+void Worker::serve_disk(DiskRequest request) {
+  const auto answer = [this](DiskAnswer out) { messages_->send(0, Control::kDiskDone, encode(std::move(out))); };
+  std::vector<OwnDisk::ToWrite> shards;
+  std::optional<core::Error> problem;
+  if (disk_ == nullptr) problem = core::Error("storage_failed", "a rank has no disk");
+  if (request.what == DiskRequest::What::kWrite) {
+    const std::lock_guard held(mutex_);
+    const auto found = held_.find(request.run);
+    for (size_t i = 0; i < request.names.size() && found != held_.end(); ++i) {
+      const size_t result = request.results.at(i);
+      shards.push_back({request.names[i],
+                        found->second.results.at(result).at(static_cast<size_t>(request.shards.at(i))),
+                        found->second.lowered->plan->results.at(result).shard_bytes});
+    }
+    if (found == held_.end()) problem = core::Error("internal", "a rank does not hold the results of that run");
+  }
+  if (problem) {
+    DiskAnswer refused;
+    refused.number = request.number;
+    refused.error = std::move(problem);
+    return answer(std::move(refused));
+  }
+  disk_->serve(std::move(request), std::move(shards), answer);
+}
+
 void Worker::begin(const Begin& begin) {
   messages_->ignore_before(begin.oldest_live);
   network_.expect_traffic(true);
@@ -281,7 +436,7 @@ void Worker::begin(const Begin& begin) {
     const std::lock_guard held(mutex_);
     runs_[begin.run] = run;
   }
-  const auto end = [this, run](device::RunOutcome outcome) {
+  const auto end = [this, run, places = begin.results](device::RunOutcome outcome) {
     const compile::Plan& plan = run->plan();
     const uint64_t cargo = run->key() | kArgumentsAndResults;
     for (size_t result = 0; !outcome.error && result < outcome.outputs.size(); ++result) {
@@ -289,12 +444,17 @@ void Worker::begin(const Begin& begin) {
       for (size_t shard = 0; shard < shards.size(); ++shard) {
         const auto number = static_cast<int64_t>(shard);
         if (run->holders().sender(plan.results[result].table, number) != network_.rank()) continue;
+        if (!places.empty() && places[result] == device::ResultPlace::kThere) continue;
         const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
         messages_->push(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
                         shards[shard]);
       }
     }
     messages_->forget(cargo);
+    if (!outcome.error && !places.empty()) {
+      const std::lock_guard held(mutex_);
+      held_[run->key()] = {run->lowered(), std::move(outcome.outputs)};
+    }
     Ended ended{.run = run->key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
     messages_->send(0, Control::kEnded, encode(std::move(ended)));
     over(run->key());
@@ -312,27 +472,42 @@ void Worker::begin(const Begin& begin) {
     request.profile = begin.profile;
     request.nonfinite = begin.nonfinite;
     if (begin.has_effects) request.effects = run.get();
+    auto how = begin.arguments.begin();
     for (size_t argument = 0; argument < plan.arguments.size(); ++argument) {
       const compile::PlanParameter& wanted = plan.arguments[argument];
       device::RunArgument given;
-      given.may_overwrite = true;  // nobody else has it
       given.shards.resize(static_cast<size_t>(plan.table(wanted.table).count()));
+      given.may_overwrite = true;
       for (size_t shard = 0; shard < given.shards.size(); ++shard) {
         const auto number = static_cast<int64_t>(shard);
         if (!run->holders().holds(network_.rank(), wanted.table, number)) continue;
-        const tensor::BufferRef buffer = pool_->allocate(wanted.shard_bytes);
-        given.shards[shard] = buffer;
-        run->will_come();
-        messages_->expect(0, {begin.run | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)},
-                          buffer->bytes(), [run, buffer] { run->has_come(); });
+        const device::MessageKey key{begin.run | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)};
+        given.shards[shard] = find_shard(run, *how, key, wanted.shard_bytes);
+        // Others may read what was an entry: a run that began before, or a result that is the same buffer.
+        const bool is_own =
+            how->how == ArgumentShard::How::kTaken ? given.shards[shard].use_count() == 1 : how->entry == 0;
+        given.may_overwrite = given.may_overwrite && is_own;
+        ++how;
       }
       request.arguments.push_back(std::move(given));
     }
+    drop(begin.drops);
     request.may_begin = [run] { return run->is_complete(); };
     request.on_submit = [run](const std::shared_ptr<device::Run>& handle) { run->set_run(handle); };
     engine_->submit(std::move(request), end);
     run->has_come();
   } catch (...) {
+    // What it was to keep and has not begun to: rank 0 sends it all the same.
+    for (const ArgumentShard& how : begin.arguments) {
+      if (how.how != ArgumentShard::How::kKept && how.how != ArgumentShard::How::kRead) continue;
+      {
+        const std::lock_guard held(mutex_);
+        if (how.entry == 0 || entries_.contains(how.entry)) continue;
+      }
+      messages_->forget(kEntries | how.entry);
+      messages_->send(0, Control::kLost, encode(Number{how.entry}));
+    }
+    drop(begin.drops);
     device::RunOutcome outcome;
     outcome.error = error_of(std::current_exception());
     end(std::move(outcome));

@@ -44,6 +44,7 @@ struct JobRunner::RunEnd {
 struct JobRunner::Job {
   JobRequest request;
   DeviceAssignment assignment;
+  device::ApartShards apart;  // of a run on devices of several processes
   compile::LoweredRef lowered;
   effects::Bindings bindings;
   storage::JobRow row;  ///< row.id is always set; written only when has_row

@@ -228,6 +228,10 @@ class JobRunner {
   JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
   /// Buffers in the order of the plan; donated arrays give theirs up for the time being.
   std::vector<device::RunArgument> bind_arguments(Job& job, core::Checkpoint& checkpoint);
+  void give_files(device::RunArgument& bound, const arrays::ArrayRef& array,
+                  const arrays::ArrayStore::Referred& referred, const compile::PlanParameter& wanted);
+  device::ApartShards find_apart(const Job& job) const;
+  void store_left(Outputs& outputs, device::HeldResults& held);
   device::RunOutcome run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter);
   device::RunOutcome serve(Job& job, const core::WaiterRef& waiter, RunEnd& end);
   /// What ends a job from outside: cancelled, disconnected client of a job without a row, deadline, stop of the server.

@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "service/core/locked.h"
 #include "storage/fatal.h"
 #include "storage/file_system.h"
 
 namespace meshd::storage {
+
+class RankBlobs;
 
 /// Any thread. The lock is a leaf: nothing is called while it is held.
 struct BlobStoreState {
@@ -22,6 +25,7 @@ struct BlobStoreState {
   FatalHandler fatal;
   /// Blobs that are being written or that no row names yet, and how many pins each has.
   core::Locked<std::map<std::string, int>> pins;
+  std::vector<RankBlobs*> ranks;  ///< constant once blobs are read
 
   [[nodiscard]] std::string temporary_folder() const { return folder + "/tmp"; }
   [[nodiscard]] std::string temporary_path(std::string_view name) const {

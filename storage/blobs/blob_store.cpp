@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "storage/blobs/blob_footer.h"
 #include "storage/blobs/blob_state.h"
 #include "storage/blobs/blob_writer.h"
+#include "storage/blobs/rank_blobs.h"
 
 namespace meshd::storage {
 namespace {
@@ -24,9 +26,8 @@ std::string bucket_name(int number) { return {kHex[number >> 4], kHex[number & 1
 
 constexpr size_t kCopyBytes = 1024 * 1024;
 
-void copy_file(FileSystem& files, const std::string& from, const std::string& to) {
-  const std::unique_ptr<File> source = files.open(from);
-  if (!source) throw core::Error("storage_failed", "a file went away while it was copied").with_internal(from);
+void copy_file(FileSystem& files, const std::unique_ptr<File>& source, const std::string& to) {
+  if (!source) throw core::Error("storage_failed", "a file went away while it was copied").with_internal(to);
   const std::unique_ptr<File> target = files.create(to);
   std::vector<std::byte> buffer(kCopyBytes);
   int64_t offset = 0;
@@ -194,9 +195,19 @@ BlobWriter BlobStore::begin(std::string name, int64_t length, BlobSpace space) {
   return BlobWriter(std::make_unique<BlobWriter::Impl>(state_, std::move(name), length, space));
 }
 
+void BlobStore::look_in(RankBlobs& ranks) { state_->ranks.push_back(&ranks); }
+
+std::unique_ptr<File> BlobStore::open_file(const std::string& name) const {
+  std::unique_ptr<File> file = state_->files.open(state_->path(name));
+  for (RankBlobs* ranks : state_->ranks) {
+    if (file == nullptr && blob_rank(name) != 0) file = ranks->open(name);
+  }
+  return file;
+}
+
 BlobReader BlobStore::open(const BlobRef& ref) const {
   if (!is_blob_name(ref.name) || ref.length < 0) throw_damaged(ref, "its row cannot be right");
-  std::unique_ptr<File> file = state_->files.open(state_->path(ref.name));
+  std::unique_ptr<File> file = open_file(ref.name);
   if (!file) throw_damaged(ref, "the file is missing");
   if (file->size() != file_bytes(ref.length)) throw_damaged(ref, "the file has another length");
   std::vector<std::byte> footer(static_cast<size_t>(blob_footer_bytes(ref.length)));
@@ -224,6 +235,15 @@ void BlobStore::verify(const BlobRef& ref) const {
 int64_t BlobStore::file_bytes(int64_t length) { return length + blob_footer_bytes(length); }
 
 std::vector<StoredBlob> BlobStore::list() const {
+  std::vector<StoredBlob> blobs = list_own();
+  for (RankBlobs* ranks : state_->ranks) {
+    std::vector<StoredBlob> more = ranks->list();
+    std::move(more.begin(), more.end(), std::back_inserter(blobs));
+  }
+  return blobs;
+}
+
+std::vector<StoredBlob> BlobStore::list_own() const {
   std::vector<StoredBlob> blobs;
   for (int number = 0; number < kBuckets; ++number) {
     for (FolderEntry& entry : state_->files.list(state_->folder + "/" + bucket_name(number))) {
@@ -244,23 +264,39 @@ int64_t BlobStore::remove_temporary_files() {
 int64_t BlobStore::remove_unnamed(std::span<const std::string> names,
                                   const std::function<bool(const std::string&)>& is_named) {
   int64_t removed = 0;
+  std::vector<std::string> elsewhere;
   for (const std::string& name : names) {
     // First the pin, then the rows: a pin is released only after the row is durable.
     if (state_->pins.with([&](const auto& pins) { return pins.contains(name); })) continue;
     if (is_named(name)) continue;
-    if (state_->files.unlink(state_->path(name))) ++removed;
+    if (state_->files.unlink(state_->path(name))) {
+      ++removed;
+    } else if (blob_rank(name) != 0) {
+      elsewhere.push_back(name);
+    }
   }
+  if (elsewhere.empty()) return removed;
+  for (RankBlobs* ranks : state_->ranks) removed += ranks->remove(elsewhere);
   return removed;
 }
 
 void BlobStore::copy_from(const BlobStore& source, BlobCopy how) {
-  std::set<std::string> buckets;
-  for (const StoredBlob& blob : source.list()) {
+  std::set<std::string> buckets, copied;
+  for (const StoredBlob& blob : source.list_own()) {
     const std::string from = source.state_->path(blob.name);
     const std::string to = state_->path(blob.name);
     const bool is_linked = how == BlobCopy::kLinkOrBytes && state_->files.link(from, to);
-    if (!is_linked) copy_file(state_->files, from, to);
+    if (!is_linked) copy_file(state_->files, state_->files.open(from), to);
     buckets.insert(state_->bucket(blob.name));
+    copied.insert(blob.name);
+  }
+  // A copy has the blobs of all ranks in one folder.
+  for (RankBlobs* ranks : source.state_->ranks) {
+    for (const StoredBlob& blob : ranks->list()) {
+      if (!copied.insert(blob.name).second) continue;
+      copy_file(state_->files, ranks->open(blob.name), state_->path(blob.name));
+      buckets.insert(state_->bucket(blob.name));
+    }
   }
   for (const std::string& bucket : buckets) state_->files.sync_folder(bucket);
 }

@@ -25,6 +25,7 @@
 namespace meshd::storage {
 
 class BlobStore;
+class RankBlobs;
 struct BlobStoreState;
 
 /// What a row stores to find and verify a blob.
@@ -134,12 +135,17 @@ class BlobStore {
   BlobStore(FileSystem& files, std::string folder, FatalHandler fatal);
   ~BlobStore();
 
+  /// Blobs are looked for there, too: those of other ranks (rank_blobs.h). Before the first is read; it outlives this.
+  void look_in(RankBlobs& ranks);
+
   /// Starts a blob of `length` bytes. Throws storage_failed when a blob of this name exists or is being written (names
   /// carry a version, they are never used twice), disk_full when the space cannot be reserved.
   [[nodiscard]] BlobWriter begin(std::string name, int64_t length, BlobSpace space = BlobSpace::kReserved);
   /// Opens and checks the footer. Throws storage_failed when the file is missing, has another length, or a footer with
   /// another checksum than `ref` has.
   [[nodiscard]] BlobReader open(const BlobRef& ref) const;
+  /// The file of a blob as it is, footer and all, unchecked; nullptr where there is none.
+  [[nodiscard]] std::unique_ptr<File> open_file(const std::string& name) const;
   /// One range, checked: open and read.
   void read(const BlobRef& ref, int64_t offset, std::span<std::byte> out) const;
   /// Reads everything and checks every page. Throws storage_failed.
@@ -147,7 +153,7 @@ class BlobStore {
 
   /// The bytes that a file of a blob of this length has.
   [[nodiscard]] static int64_t file_bytes(int64_t length);
-  /// Every committed blob, in no order; names that cannot be ours are left out.
+  /// Every committed blob, in no order, those of other ranks among them; names that cannot be ours are left out.
   [[nodiscard]] std::vector<StoredBlob> list() const;
   /// Removes unfinished writes of an earlier process; only before the first `begin`. Returns how many.
   int64_t remove_temporary_files();
@@ -160,6 +166,8 @@ class BlobStore {
   [[nodiscard]] int64_t free_bytes() const;
 
  private:
+  [[nodiscard]] std::vector<StoredBlob> list_own() const;
+
   std::shared_ptr<BlobStoreState> state_;
 };
 

@@ -46,6 +46,14 @@ int64_t RecoveryRows::lose_memory_arrays() {
       "WHERE durability = 'memory' AND state IN ('pending', 'ready')");
 }
 
+std::vector<std::string> RecoveryRows::lost_arrays() {
+  Statement rows = connection_.statement("SELECT id FROM arrays WHERE state = 'lost'");
+  rows.bind();
+  std::vector<std::string> lost;
+  while (rows.step()) lost.push_back(rows.text(0));
+  return lost;
+}
+
 void RecoveryRows::lose_array(const std::string& id, const char* reason) {
   connection_
       .statement(

@@ -23,6 +23,8 @@ class RecoveryRows {
 
   /// By array and index.
   [[nodiscard]] std::vector<ShardRow> all_shards();
+  /// Arrays that are lost already.
+  [[nodiscard]] std::vector<std::string> lost_arrays();
   /// By upload and offset.
   [[nodiscard]] std::vector<UploadPartRow> all_upload_parts();
   /// By job and principal.

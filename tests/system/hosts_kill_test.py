@@ -18,7 +18,8 @@ QUIET = [*MPIRUN[:-1], "--quiet", "-n"]  # it tells of every killed rank
 
 
 class ShardedChain(Chain):
-    """On all devices, of which each rank has some."""
+    """On all devices, of which each rank has some; results are large enough to be stored on the disks of the ranks."""
+    size = 1 << 16
     placement = {"mesh": {"axis_names": ["x"], "devices": [0, 1, 2, 3]}, "in_shardings": [{"spec": ["x"]}, {"spec": []}]}
 
 
@@ -63,7 +64,9 @@ def main():
         launch(server, 0)
         acknowledged = chain.check()
         # The chain leaves one array; what requests brought left with their jobs.
-        left = {path.name.split(".")[0] for path in pathlib.Path(server.folder, "data", "blobs").rglob("*.*")}
+        data = pathlib.Path(server.folder, "data")
+        paths = [path for folder in (data / "blobs", *(data / "ranks").glob("*/blobs")) for path in folder.rglob("*.*")]
+        left = {path.name.split(".")[0] for path in paths}
         assert len(left) == 1 and not any(name.startswith("request_") for name in left), f"blobs of one chain: {left}"
         os.kill(ranks_of(server)[0], signal.SIGTERM)
         server.process.wait(60)

@@ -185,6 +185,80 @@ def bytes_between_processes_are_told(servers):
     assert sum(step["bytes_between_processes"] for step in steps) == 2 * 4 * 4, steps
 
 
+# 8 MiB in and out.
+LARGE = """func.func @main(%a: tensor<1024x2048xf32>, %s: tensor<f32>) -> tensor<1024x2048xf32> {
+  %b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<1024x2048xf32>
+  %0 = stablehlo.multiply %a, %b : tensor<1024x2048xf32>
+  %1 = stablehlo.sine %0 : tensor<1024x2048xf32>
+  return %1 : tensor<1024x2048xf32>
+}"""
+LARGE_BYTES = 1024 * 2048 * 4
+
+
+def large_run(server, array, factor, **more):
+    body = {"program": {"text": LARGE}, "arguments": [{"array": array}, factor], "mesh": MESH, "profile": True,
+            "in_shardings": [{"spec": ["x", "y"]}, {"spec": []}], "results": {"encoding": "array"}, **more}
+    answer = ok(server.ask("POST", "/v1/run", body))
+    return answer["results"][0].get("array"), answer["profile"].get("between_processes")
+
+
+def mesh_id(server, mesh):
+    status, _, document = server.ask("POST", "/v1/meshes", mesh)
+    assert status in (200, 201), document
+    return document["id"]
+
+
+def large_array(server):
+    mesh = mesh_id(server, MESH)
+    data = struct.pack("<2048f", *(i / 7 for i in range(2048))) * 1024
+    return ok(server.ask("POST", f"/v1/arrays?dtype=float32&shape=1024,2048&mesh={mesh}&spec=x,y", data, {"Content-Type": "application/octet-stream"}), 201)["id"]
+
+
+def data_of(server, array, query=""):
+    return ok(server.ask("GET", f"/v1/arrays/{array}/data{query}"))
+
+
+def arrays_stay_with_the_rank_that_has_them(servers):
+    found = []
+    for server in servers:
+        chain, sent = [large_array(server)], []
+        for turn in range(3):
+            array, bytes_sent = large_run(server, chain[-1], 1.5 + turn)
+            chain.append(array)
+            sent.append(bytes_sent)
+        again, bytes_again = large_run(server, chain[0], 1.5)
+        # Read as a whole, a slice, one shard of rank 1, in another layout; compared; updated; given away; deleted.
+        reads = [data_of(server, array) for array in chain[1:]] + [data_of(server, again)]
+        reads.append(data_of(server, chain[2], "?slice=500:600,1000:1100"))
+        reads.append(ok(server.ask("GET", f"/v1/arrays/{chain[2]}/shards/7")))
+        mesh = mesh_id(server, {"axis_names": ["z"], "devices": [6, 1, 4]})
+        moved = ok(server.ask("POST", f"/v1/arrays/{chain[2]}:reshard", {"mesh": mesh, "spec": [None, "z"]}), 201)["id"]
+        reads.append(data_of(server, moved))
+        assert ok(server.ask("POST", f"/v1/arrays/{chain[1]}:compare", {"array": again, "mode": "bits"}))["equal"] is True
+        ok(server.ask("PUT", f"/v1/arrays/{chain[3]}/data?slice=1000:1010,2040:2048", struct.pack("<80f", *range(80)), {"Content-Type": "application/octet-stream"}))
+        changed, bytes_changed = large_run(server, chain[3], 0.5)
+        reads += [data_of(server, chain[3]), data_of(server, changed)]
+        given, bytes_given = large_run(server, changed, 2.5, donate=[0])
+        reads.append(data_of(server, given))
+        assert ok(server.ask("GET", f"/v1/arrays/{changed}"))["state"] == "donated"
+        updates = [large_run(server, chain[2], factor, update=[{"argument": 0, "result": 0}], results={"encoding": "none"})[1] for factor in (0.5, 3.5)]
+        assert ok(server.ask("GET", f"/v1/arrays/{chain[2]}"))["version"] == 3
+        reads.append(data_of(server, chain[2]))
+        found.append(reads)
+        for array in (moved, chain[1]):
+            ok(server.ask("DELETE", f"/v1/arrays/{array}"), 204)
+    assert found[0] == found[1], "what two ranks answer is not what one process does"
+    assert sent[0]["arguments"] == LARGE_BYTES // 2 + 4 and bytes_again["arguments"] == 4, (sent, bytes_again)
+    assert [each["arguments"] for each in sent[1:]] == [4, 4], f"results are where the next run needs them: {sent}"
+    assert all(each["results"] == 0 for each in [*sent, bytes_again]), "results stay on their ranks"
+    assert bytes_changed["arguments"] == LARGE_BYTES // 8 + 4, f"the shard that the update wrote: {bytes_changed}"
+    assert bytes_given["arguments"] == 4, bytes_given
+    assert all(each["arguments"] == 4 and each["results"] == 0 for each in updates), f"new versions stay, too: {updates}"
+    metrics = servers[1].ask("GET", "/metrics")[2].decode()
+    kept = next(float(line.split()[-1]) for line in metrics.splitlines() if line.startswith('meshd_rank_array_bytes{rank="1"}'))
+    assert kept >= LARGE_BYTES // 2, kept
+
+
 def devices_name_their_process(servers):
     items = ok(servers[1].ask("GET", "/v1/devices"))["items"]
     assert [device["process_index"] for device in items] == [0, 0, 0, 0, 1, 1, 1, 1], items
@@ -219,7 +293,7 @@ def conformance_cases_pass(servers):
                        stdout=subprocess.DEVNULL)
 
 
-STORIES = [programs_have_the_same_bits, shards_of_other_ranks_are_read, large_sums_have_the_same_bits, bytes_between_processes_are_told, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
+STORIES = [programs_have_the_same_bits, arrays_stay_with_the_rank_that_has_them, shards_of_other_ranks_are_read, large_sums_have_the_same_bits, bytes_between_processes_are_told, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
            cancelled_job_frees_the_devices_of_all_ranks, rank_that_hangs_is_told_by_readyz, conformance_cases_pass]
 
 
@@ -260,6 +334,52 @@ def ends_cleanly(binary):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def shards_on_the_disks_of_ranks_outlive_the_job(binary):
+    """Killed or stopped, with the same ranks, with others or as one process: what was stored is there, or the start says whose is not."""
+    folder = tempfile.mkdtemp(prefix="meshd-test-")
+    try:
+        server = Meshd(binary, "--devices", "8", data=folder, launcher=[*MPIRUN, "2"])
+        server.start()
+        array, _ = large_run(server, large_array(server), 1.5)
+        data = data_of(server, array)
+        ranks = pathlib.Path(folder, "data", "ranks")
+        files = [path for path in (ranks / "1" / "blobs").rglob("*.rank1")]
+        assert len(files) == 4 and sum(path.stat().st_size for path in files) >= LARGE_BYTES // 2, files
+        os.kill(ranks_of(server)[1], signal.SIGKILL)
+        server.process.wait(60)
+        orphan = files[0].with_name(files[0].name.replace(".v1.", ".v9."))
+        shutil.copy(files[0], orphan)
+        for count in (2, 4, 1):
+            server.launcher = [*MPIRUN, str(count)] if count > 1 else []
+            server.start()
+            assert data_of(server, array) == data, f"with {count} ranks"
+            assert not orphan.exists(), "a file that no row names is left"
+            again, _ = large_run(server, array, 0.5)
+            told = data_of(server, again)
+            ok(server.ask("DELETE", f"/v1/arrays/{again}"), 204)
+            os.kill(ranks_of(server)[0] if count > 1 else server.process.pid, signal.SIGTERM)
+            assert server.process.wait(60) == 0
+        assert len(told) == LARGE_BYTES
+        done = subprocess.run([binary, "fsck", "--data", folder + "/data"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done
+        # Without the disk of rank 1 nothing starts, and nothing is lost.
+        (ranks / "1").rename(ranks / "away")
+        for launcher in ([], [*MPIRUN, "2"]):
+            done = subprocess.run([*launcher, binary, "serve", "--devices", "8", "--listen", "127.0.0.1:0", "--data", folder + "/data"],
+                                  capture_output=True, text=True, timeout=120)
+            assert done.returncode != 0 and "rank 1 has 4 shards" in done.stderr + done.stdout, done
+        shutil.rmtree(ranks / "1", ignore_errors=True)
+        (ranks / "away").rename(ranks / "1")
+        server.launcher = [*MPIRUN, "2"]
+        server.start()
+        assert data_of(server, array) == data
+        os.kill(ranks_of(server)[0], signal.SIGTERM)
+        server.process.wait(60)
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def uneven_devices_are_refused(binary):
     done = subprocess.run([*MPIRUN, "2", binary, "serve", "--devices", "3", "--listen", "127.0.0.1:0", "--data", tempfile.gettempdir() + "/unused"],
                           capture_output=True, text=True, timeout=60)
@@ -284,7 +404,7 @@ def main():
         names = [story.__name__ for story in STORIES if not sys.argv[2:] or story.__name__ in sys.argv[2:]]
         for name, check in zip(names, checks):
             failed += not passes(name, check)
-    for check in (ends_cleanly, uneven_devices_are_refused):
+    for check in (ends_cleanly, shards_on_the_disks_of_ranks_outlive_the_job, uneven_devices_are_refused):
         if not sys.argv[2:] or check.__name__ in sys.argv[2:]:
             failed += not passes(check.__name__, lambda: check(binary))
     return 1 if failed else 0

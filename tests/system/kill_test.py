@@ -33,11 +33,12 @@ MOST_JOBS = 900  # between two looks at everything
 class Chain:
     """Job n adds n to the array of job n-1, which it donates, and logs n."""
     placement = {}  # of a job: mesh and shardings
+    size = 4  # of the arrays
 
     def __init__(self, server):
         self.server = server
         self.session = ok(server.ask("POST", "/v1/sessions"), 201)["id"]
-        self.arrays = [ok(server.ask("POST", "/v1/arrays?dtype=int32&shape=4", bytes(16), {"Content-Type": "application/octet-stream"}), 201)["id"]]
+        self.arrays = [ok(server.ask("POST", f"/v1/arrays?dtype=int32&shape={self.size}", bytes(4 * self.size), {"Content-Type": "application/octet-stream"}), 201)["id"]]
         self.wrong = []  # why a worker ended that should not have
 
     def work(self):
@@ -56,7 +57,7 @@ class Chain:
         text, value = PROGRAM, number
         if number % EVERY == 0:
             text, value = PROGRAM_LARGE, {"dtype": "int32", "shape": [LARGE], "base64": base64.b64encode(struct.pack("<i", number) * LARGE).decode()}
-        body = {"program": {"text": text}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
+        body = {"program": {"text": text.replace("4xi32", f"{self.size}xi32")}, "arguments": [{"array": self.arrays[-1]}, value], "donate": [0],
                 "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "array"}, **self.placement}
         try:
             status, _, answer = self.server.ask("POST", f"/v1/sessions/{self.session}/jobs", body, {"Idempotency-Key": f"{self.session}-{number}"})
@@ -88,7 +89,7 @@ class Chain:
                 assert (status, data["code"]) == (410, "deleted_or_donated"), f"array {n} was donated, and is {status}: {data}"
             else:
                 value = n * (n + 1) // 2
-                assert status == 200 and data == struct.pack("<4i", *[value] * 4), f"array {n} is {status}: {data}, not {value}"
+                assert status == 200 and data == struct.pack("<i", value) * self.size, f"array {n} is {status}: {data[:99]}, not {value}"
         return done
 
 

@@ -43,6 +43,13 @@ void declare_devices(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_HOSTS")
       ->check(CLI::IsMember({"auto", "mpi", "off"}))
       ->capture_default_str();
+  serve
+      .add_option("--lost-rank", options.lost_ranks,
+                  "process whose disk is gone for good: arrays with shards there are lost, where the server would not "
+                  "start; may be repeated")
+      ->envname("MESHD_LOST_RANK")
+      ->check(CLI::Range(1, kMostDevices))
+      ->delimiter(',');
   serve.add_flag("--mesh-stack,!--no-mesh-stack", options.mesh_stack, "sessions may have a current mesh")
       ->envname("MESHD_MESH_STACK")
       ->capture_default_str();

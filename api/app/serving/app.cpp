@@ -128,8 +128,10 @@ mesh::Processes processes_of(const AppOptions& options, const hosts::Network* ne
   return {options.devices, options.processes};
 }
 
-storage::StoreOptions store_options(const AppOptions& options, Log& log) {
+storage::StoreOptions store_options(const AppOptions& options, Log& log, hosts::Coordinator* coordinator) {
   storage::StoreOptions out;
+  if (coordinator != nullptr) out.ranks = &coordinator->disks();
+  out.lost_ranks = options.lost_ranks;
   out.folder = options.data;
   out.fatal = [&log](const std::string& reason) {
     // What the kernel still holds is unknown: nothing more may be acknowledged.
@@ -251,10 +253,10 @@ struct App::Parts {
         traces(given.otlp_endpoint, version()),
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
-        store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled)),
         coordinator(network == nullptr ? nullptr
                                        : make_coordinator(*network, engine_options(given, network), given, pool)),
+        store(store_options(given, log_lines, coordinator.get()), *files, clock),
         own_engine(network == nullptr ? std::make_unique<device::Engine>(engine_options(given, network), pool)
                                       : nullptr),
         engine(coordinator != nullptr ? static_cast<device::Executor&>(*coordinator) : *own_engine),
@@ -370,7 +372,12 @@ struct App::Parts {
       };
     }
     if (coordinator != nullptr) {
-      facts.ranks = [this] { return RankFacts{coordinator->problem(), coordinator->round_trips()}; };
+      facts.ranks = [this] {
+        RankFacts out{coordinator->problem(), coordinator->round_trips(), {}};
+        for (const hosts::Residents::Held& held : coordinator->kept_arrays()) out.kept_bytes.push_back(held.bytes);
+        return out;
+      };
+      arrays.on_new_version([this](const std::string& id) { coordinator->forget(id); });
     }
     facts.history = [this] { return history.samples(); };
     facts.storage = [this] { return storage_watch.sample(); };
@@ -499,10 +506,10 @@ struct App::Parts {
   const std::string backups;
   core::SystemClock clock;
   std::unique_ptr<storage::FileSystem> files;
-  storage::Store store;
   std::shared_ptr<tensor::BufferPool> pool;
   std::unique_ptr<hosts::Coordinator> coordinator;  ///< of several processes; else null
-  std::unique_ptr<device::Engine> own_engine;       ///< of one; else null
+  storage::Store store;
+  std::unique_ptr<device::Engine> own_engine;  ///< of one; else null
   device::Executor& engine;
   compile::Compiler compiler;
   storage::EntryFolder compile_records;

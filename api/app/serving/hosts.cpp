@@ -12,10 +12,14 @@
 #include "api/app/serving/app.h"
 #include "api/app/serving/memory_limit.h"
 #include "api/app/serving/signals.h"
+#include "service/core/clock.h"
+#include "service/core/ids.h"
 #include "service/core/memory_ledger.h"
 #include "service/hosts/mpi_module.h"
+#include "service/hosts/own_disk.h"
 #include "service/hosts/worker.h"
 #include "service/jobs/stored/environment.h"
+#include "storage/blobs/rank_blobs.h"
 
 namespace meshd::api {
 namespace {
@@ -61,6 +65,9 @@ std::unique_ptr<hosts::Coordinator> make_coordinator(hosts::Network& network, co
   out.engine = engine;
   out.disabled_passes = options.disabled_passes;
   out.environment = environment();
+  const auto files = storage::real_file_system();
+  out.mesh =
+      hosts::name_of_mesh(*files, storage::rank_folder(options.data, 0), core::new_id("mesh", core::SystemClock()));
   return std::make_unique<hosts::Coordinator>(network, std::move(out), std::move(pool));
 }
 
@@ -70,6 +77,15 @@ void serve_rank(hosts::Network& network, const AppOptions& options, Log& log) {
   hosts::WorkerOptions worker_options;
   worker_options.threads = threads_of(options, &network);
   worker_options.environment = environment();
+  worker_options.array_bytes = options.array_memory_bytes > 0 ? options.array_memory_bytes : shares.arrays;
+  worker_options.with_runs_bytes = shares.jobs + shares.arrays;
+  worker_options.folder = storage::rank_folder(options.data, network.rank());
+  worker_options.fatal = [&log](const std::string& reason) {
+    // As on rank 0: what the kernel still holds is unknown. With this process the job ends.
+    log.error("storage_failed", {{"reason", reason}});
+    log.flush();
+    _exit(3);
+  };
   hosts::Worker worker(network, worker_options, tensor::BufferPool::create(shares.recycled));
   std::thread([&log, silence = worker.silence()] {
     const int signal = wait_for_end([] {});

@@ -17,6 +17,7 @@ struct AppOptions {
   int64_t devices = 8;
   int64_t processes = 1;                      ///< labels over the devices, in equal runs; divides them
   std::string hosts = "auto";                 ///< "off", "mpi", "auto": mpi when a launcher started several ranks
+  std::vector<int> lost_ranks;                ///< their disks are gone for good
   bool mesh_stack = true;                     ///< sessions may have a current mesh (behaviour M27)
   int threads = 0;                            ///< of the device pool; 0: as many as cores
   std::vector<std::string> disabled_passes;   ///< names of compile::kPlanPasses

@@ -199,8 +199,9 @@ Schema<RunAnswer> make_schema() {
            {"profile",
             [](const Doc& doc) {
               const auto& profile = doc.result.stats.profile;
-              return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile, doc.result.machine,
-                                                                doc.result.traffic})
+              return profile ? std::optional(RunProfileDocument{
+                                   *doc.result.plan, *profile, doc.result.machine, doc.result.traffic,
+                                   doc.result.stats.argument_bytes_sent, doc.result.stats.result_bytes_received})
                              : std::nullopt;
             }},
            {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};

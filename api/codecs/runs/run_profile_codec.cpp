@@ -48,6 +48,17 @@ struct TraceArguments {
   const compile::Step& step;
 };
 
+// What was sent: of each execution of a step, and of arguments and results what was not there already.
+std::optional<compile::Traffic> sent(const RunProfileDocument& doc) {
+  if (!doc.traffic) return std::nullopt;
+  compile::Traffic out;
+  out.arguments = doc.argument_bytes;
+  out.results = doc.result_bytes;
+  for (const device::StepStats& stats : doc.profile.steps)
+    out.steps += doc.traffic->of_step[static_cast<size_t>(stats.step)] * stats.count;
+  return out;
+}
+
 std::optional<int64_t> line_of(const compile::Step& step) {
   return step.location.line > 0 ? std::optional<int64_t>(step.location.line) : std::nullopt;
 }
@@ -140,7 +151,8 @@ Schema<RunProfileDocument> make_schema() {
            {"dropped_events", [](const Doc& doc) { return doc.profile.dropped_events; }, {.low = 0}},
            {"page_faults", [](const Doc& doc) { return doc.profile.page_faults; }, {.low = 0}},
            {"wake_ups", [](const Doc& doc) { return doc.profile.wake_ups; }, {.low = 0}},
-           {"machine", [](const Doc& doc) -> const kernels::MachineRates& { return doc.machine; }}}};
+           {"machine", [](const Doc& doc) -> const kernels::MachineRates& { return doc.machine; }},
+           {"between_processes", [](const Doc& doc) { return sent(doc); }}}};
 }
 
 }  // namespace meshd::api

@@ -17,7 +17,11 @@ struct RunProfileDocument {
   const device::RunProfile& profile;
   const kernels::MachineRates& machine;
   const std::optional<compile::Traffic>& traffic;  ///< where several processes took part
+  int64_t argument_bytes = 0;                      ///< that went to others
+  int64_t result_bytes = 0;                        ///< that came from others
 };
+template <>
+Schema<compile::Traffic> make_schema();
 template <>
 Schema<RunProfileDocument> make_schema();
 

@@ -231,10 +231,16 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
   if (facts.ranks) {
     out.head("meshd_rank_round_trip_seconds", "The last round trip of a message to another process of the server.",
              "gauge");
-    const std::vector<std::chrono::nanoseconds> times = facts.ranks().round_trips;
+    const RankFacts ranks = facts.ranks();
+    const std::vector<std::chrono::nanoseconds>& times = ranks.round_trips;
     for (size_t rank = 1; rank < times.size(); ++rank) {
       out.sample("meshd_rank_round_trip_seconds", label("rank", std::to_string(rank)),
                  std::chrono::duration<double>(times[rank]).count());
+    }
+    out.head("meshd_rank_array_bytes", "Shards of arrays that another process of the server keeps in memory.", "gauge");
+    for (size_t rank = 1; rank < ranks.kept_bytes.size(); ++rank) {
+      out.sample("meshd_rank_array_bytes", label("rank", std::to_string(rank)),
+                 static_cast<double>(ranks.kept_bytes[rank]));
     }
   }
   if (facts.spans) {

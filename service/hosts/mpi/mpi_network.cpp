@@ -8,7 +8,9 @@
 // where the bytes go, and posts receives for the three pieces.
 //
 // While messages are under way or expected the thread looks again and again for 50 us after each that moved, and then
-// every 20 us; else it sleeps 100 us between looks. A message to send wakes it.
+// every 20 us. Else it sleeps the longer the longer nothing has moved: 20 us between looks in the first millisecond, in
+// which the answer of an idle rank comes, then 50 us, and 150 us when there was nothing for 20 ms. So an idle rank
+// costs little, and one that is asked again and again is awake. A message to send wakes it.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -38,10 +40,16 @@ constexpr size_t kInlineBytes = 3072;  // with the header below 4 KiB: MPI sends
 constexpr size_t kMostRequests = 8;    // pieces of one rank that are under way
 constexpr std::chrono::microseconds kPollFor{50};
 constexpr std::chrono::microseconds kBusySleep{20};
-constexpr std::chrono::microseconds kIdleSleep{100};
+constexpr std::chrono::microseconds kIdleSleep{150};
 constexpr std::chrono::seconds kPatience{10};  // for the others, at the end
 
 using Clock = std::chrono::steady_clock;
+
+// How long to sleep when nothing has moved for `quiet`.
+std::chrono::microseconds idle_sleep(Clock::duration quiet) {
+  if (quiet < std::chrono::milliseconds(1)) return kBusySleep;
+  return quiet < std::chrono::milliseconds(20) ? std::chrono::microseconds(50) : kIdleSleep;
+}
 
 struct Outgoing {
   Header header;
@@ -206,7 +214,7 @@ class MpiNetwork final : public Network {
         ::sched_yield();
         continue;
       }
-      wake_.wait_for(held, is_busy ? kBusySleep : kIdleSleep);
+      wake_.wait_for(held, is_busy ? kBusySleep : idle_sleep(now - moved_at));
     }
   }
 

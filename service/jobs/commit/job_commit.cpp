@@ -28,6 +28,10 @@ bool has_row(const arrays::ArrayRef& array) {
   return array->info().durability == Durability::kDurable || !array->info().name.empty();
 }
 
+bool has_null(const arrays::ShardBuffers& shards) {
+  return std::any_of(shards.begin(), shards.end(), [](const auto& shard) { return shard == nullptr; });
+}
+
 // Shards of a result in the array's layout: shared where the layouts agree, else copied.
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
                                   arrays::ShardBuffers shards, arrays::ArrayStore& store) {
@@ -43,6 +47,15 @@ arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding:
 struct JobRunner::Outputs {
   std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> stored;  ///< new arrays
   std::vector<arrays::ArrayStore::Update> updates;
+  /// Shards that other processes hold.
+  struct Left {
+    bool is_update = false;
+    size_t place = 0;  ///< in `stored` or `updates`
+    size_t result = 0;
+    std::vector<int64_t> plan_shards;  ///< by shard of the array
+  };
+  std::vector<Left> left;
+  std::optional<storage::PendingBlobs> left_of_updates;  ///< until they are committed
 };
 
 // Lays the results out as shards of arrays.
@@ -68,9 +81,13 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
       value.array = std::get<ArrayArgument>(request.arguments[update->argument]).array;
       const int64_t version = job.read_versions.at(update->argument);
       value.version = version + 1;
-      outputs.updates.push_back(
-          {value.array, version,
-           in_layout_of(value.array, layout, unbind_result(outcome.outputs[i], given, layout), arrays_)});
+      arrays::ShardBuffers shards = unbind_result(outcome.outputs[i], given, layout);
+      if (has_null(shards)) {
+        outputs.left.push_back({true, outputs.updates.size(), i, plan_shards_of(given, layout)});
+      } else {
+        shards = in_layout_of(value.array, layout, std::move(shards), arrays_);
+      }
+      outputs.updates.push_back({value.array, version, std::move(shards)});
     } else if (request.results != ResultMode::kNone) {
       value.shards = unbind_result(outcome.outputs[i], given, layout);
     }
@@ -86,6 +103,10 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
     if (request.results == ResultMode::kArray && value.array == nullptr) {
       value.array = job.promised.empty() ? arrays_.begin(result_array(job, i, value.type)) : job.promised[i];
       outputs.stored.emplace_back(value.array, value.shards);
+      if (has_null(value.shards)) {
+        outputs.left.push_back({false, outputs.stored.size() - 1, i, plan_shards_of(given, layout)});
+        value.shards.clear();
+      }
     }
     value.layout = std::make_shared<const sharding::Layout>(std::move(layout));
     result.results.push_back(std::move(value));
@@ -94,9 +115,53 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
   return outputs;
 }
 
+// Shards that other processes hold are durable on their disks before rows name them.
+void JobRunner::store_left(Outputs& outputs, device::HeldResults& held) {
+  std::vector<device::HeldResults::ToStore> wanted;
+  storage::PendingBlobs unfinished(store_);
+  for (const Outputs::Left& left : outputs.left) {
+    const arrays::ArrayRef& array =
+        left.is_update ? outputs.updates[left.place].array : outputs.stored[left.place].first;
+    const arrays::ShardBuffers& shards =
+        left.is_update ? outputs.updates[left.place].shards : outputs.stored[left.place].second.memory;
+    for (size_t s = 0; s < shards.size(); ++s) {
+      if (shards[s] != nullptr) continue;
+      const int64_t shard = left.plan_shards[s];
+      wanted.push_back({left.result, shard,
+                        arrays_.new_blob_name(*array, static_cast<int64_t>(s), held.rank_of(left.result, shard))});
+      unfinished.adopt({wanted.back().name, 0, 0});
+    }
+  }
+  const std::vector<device::ShardFile> files = held.store(wanted);
+  auto file = files.begin();
+  outputs.left_of_updates.emplace(store_);
+  for (const Outputs::Left& left : outputs.left) {
+    if (left.is_update) {
+      arrays::ArrayStore::Update& update = outputs.updates[left.place];
+      for (const tensor::BufferRef& shard : update.shards) {
+        storage::BlobRef& blob = update.left.emplace_back();
+        if (shard != nullptr) continue;
+        blob = {file->name, file->length, file->checksum};
+        outputs.left_of_updates->adopt(blob);
+        ++file;
+      }
+      continue;
+    }
+    arrays::NewShards& shards = outputs.stored[left.place].second;
+    shards.left.emplace(store_);
+    for (const tensor::BufferRef& shard : shards.memory) {
+      if (shard != nullptr) continue;
+      shards.left->adopt({file->name, file->length, file->checksum});
+      ++file;
+    }
+  }
+  unfinished.keep();
+}
+
 void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter) {
   const core::SteadyTime start = clock_.steady();
   Outputs outputs = lay_out(job, outcome, result);
+  if (!outputs.left.empty()) store_left(outputs, *outcome.held);
   const bool stores_durable =
       !outputs.stored.empty() && (job.request.durability == Durability::kDurable || !job.request.result_names.empty());
   const bool donates_durable = std::any_of(job.donated.begin(), job.donated.end(), has_row);
@@ -111,10 +176,17 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
+  if (outputs.left_of_updates) outputs.left_of_updates->keep();
   job.promised.clear();
   // Donated memory that no result took is free from here on.
   job.taken.clear();
   if (prepared.rows != nullptr) prepared.committed();
+  for (size_t i = 0; i < result.results.size() && outcome.held != nullptr; ++i) {
+    const JobValue& value = result.results[i];
+    if (value.array != nullptr)
+      outcome.held->became(i, version_name(*value.array, std::max<int64_t>(value.version, 1)));
+  }
+  outcome.held = nullptr;
   arrays_.consume(job.donated, job.row.id);
   std::vector<arrays::ArrayRef> memory_donated;
   std::remove_copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(memory_donated), has_row);

@@ -45,18 +45,24 @@ bool has_shards_of(const sharding::Layout& layout, const compile::PlanParameter&
   return layout.shard_dims == wanted.type.local.dims;
 }
 
+std::vector<std::optional<int64_t>> shards_of_plan(const sharding::Layout& layout,
+                                                   const compile::PlanParameter& wanted) {
+  std::vector<std::optional<int64_t>> out;
+  for (int64_t s = 0; s < wanted.shard_count(); ++s) {
+    // A step may write it, so it is no other shard's buffer.
+    const bool is_padding = is_empty(wanted.shard_dims(s));
+    out.push_back(is_padding ? std::nullopt : std::optional(shard_at(layout, wanted.shard_start(s))));
+  }
+  return out;
+}
+
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
                                              tensor::BufferPool& pool, BufferSlices slices) {
   std::vector<tensor::BufferRef> out;
   const sharding::Layout& layout = *source.layout;
   if (has_shards_of(layout, wanted)) {
-    for (int64_t s = 0; s < wanted.shard_count(); ++s) {
-      // A shard beyond the end of an uneven dimension is all padding: a step may write it, so it gets a buffer of its
-      // own.
-      const bool empty = is_empty(wanted.shard_dims(s));
-      out.push_back(empty ? pool.allocate(wanted.shard_bytes)
-                          : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_start(s)))]);
-    }
+    for (const std::optional<int64_t>& shard : shards_of_plan(layout, wanted))
+      out.push_back(shard ? (*source.shards)[static_cast<size_t>(*shard)] : pool.allocate(wanted.shard_bytes));
     return out;
   }
   const int64_t element_bytes = tensor::size_bytes(wanted.type.local.dtype);
@@ -93,24 +99,32 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
   return out;
 }
 
-arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
-                                   const sharding::Layout& layout) {
+std::string version_name(const arrays::Array& array, int64_t version) {
+  return fmt::format("{}.v{}", array.info().id, version);
+}
+
+std::vector<int64_t> plan_shards_of(const compile::PlanParameter& given, const sharding::Layout& layout) {
   if (!has_shards_of(layout, given)) {
     throw core::Error("internal", fmt::format("a result's plan and its sharding disagree: {} against shards of {}",
                                               tensor::to_string(given.type.local),
                                               tensor::to_string(std::span<const int64_t>(layout.shard_dims))));
   }
-  arrays::ShardBuffers shards(static_cast<size_t>(layout.shard_count));
-  for (size_t s = 0; s < outputs.size(); ++s) {
-    auto& place = shards[static_cast<size_t>(shard_at(layout, given.shard_start(static_cast<int64_t>(s))))];
+  constexpr int64_t kNone = -1;
+  std::vector<int64_t> out(static_cast<size_t>(layout.shard_count), kNone);
+  const int64_t count = given.shard_count();
+  for (int64_t s = 0; s < count; ++s) {
+    int64_t& place = out[static_cast<size_t>(shard_at(layout, given.shard_start(s)))];
     // Positions beyond the end of an uneven dimension hold empty shards; the first one that has rows wins.
-    if (place == nullptr || !is_empty(given.shard_dims(static_cast<int64_t>(s)))) {
-      place = outputs[s];
-    }
+    if (place == kNone || !is_empty(given.shard_dims(s))) place = s;
   }
-  for (tensor::BufferRef& shard : shards) {
-    if (shard == nullptr) shard = outputs.back();
-  }
+  std::replace(out.begin(), out.end(), kNone, count - 1);
+  return out;
+}
+
+arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
+                                   const sharding::Layout& layout) {
+  arrays::ShardBuffers shards;
+  for (const int64_t shard : plan_shards_of(given, layout)) shards.push_back(outputs[static_cast<size_t>(shard)]);
   return shards;
 }
 

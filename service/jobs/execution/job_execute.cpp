@@ -22,6 +22,9 @@
 namespace meshd::jobs {
 namespace {
 
+// Results of so many bytes are stored on the disks of the processes that have them; smaller ones are sent as fast.
+constexpr int64_t kLeftBytes = int64_t{64} << 10;
+
 // A plan of so many bytes may bind for a millisecond and more.
 constexpr int64_t kLongBinding = int64_t{4} << 20;
 
@@ -54,6 +57,62 @@ tensor::BufferRef gather_slice(const ArrayArgument& argument, arrays::ReadableSh
 
 }  // namespace
 
+// Where the shards are that are not in memory, and what reads one.
+void JobRunner::give_files(device::RunArgument& bound, const arrays::ArrayRef& array,
+                           const arrays::ArrayStore::Referred& referred, const compile::PlanParameter& wanted) {
+  if (std::none_of(bound.shards.begin(), bound.shards.end(), [](const auto& shard) { return shard == nullptr; }))
+    return;
+  const auto of_plan =
+      std::make_shared<const std::vector<std::optional<int64_t>>>(shards_of_plan(array->layout(), wanted));
+  const auto blobs = std::make_shared<const std::vector<storage::BlobRef>>(referred.blobs);
+  for (const std::optional<int64_t>& shard : *of_plan) {
+    device::ShardFile& file = bound.files.emplace_back();
+    if (!shard) continue;
+    const storage::BlobRef& blob = blobs->at(static_cast<size_t>(*shard));
+    file = {blob.name, blob.length, blob.checksum};
+  }
+  bound.load = [this, array, of_plan, blobs, version = referred.version](int64_t shard) {
+    const int64_t own = of_plan->at(static_cast<size_t>(shard)).value();
+    return arrays_.load_shard(array, version, blobs->at(static_cast<size_t>(own)), own);
+  };
+}
+
+// What this process need not have of a run of several: shards of stored arrays that others have or read, and of results
+// that are large enough to be stored where they are made.
+device::ApartShards JobRunner::find_apart(const Job& job) const {
+  device::ApartShards out;
+  const JobRequest& request = job.request;
+  const compile::Plan& plan = *job.lowered->plan;
+  if (!engine_.keeps_devices(job.assignment.devices)) return out;
+  for (size_t i = 0; i < request.arguments.size(); ++i) {
+    const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+    out.arguments.push_back(
+        argument != nullptr && !argument->slices && has_shards_of(argument->array->layout(), plan.arguments[i]) ? 1
+                                                                                                                : 0);
+  }
+  const bool stores = request.results == ResultMode::kArray || !request.updates.empty();
+  if (!stores || plan.has_bounded_results()) return out;
+  for (size_t i = 0; i < plan.results.size(); ++i) {
+    const auto update = std::find_if(request.updates.begin(), request.updates.end(),
+                                     [&](const ArrayUpdate& one) { return one.result == i; });
+    const bool is_update = update != request.updates.end();
+    const bool is_stored = is_update || request.results == ResultMode::kArray;
+    const int64_t bytes = plan.results[i].shard_bytes * plan.results[i].shard_count();
+    bool is_left = is_stored && bytes >= kLeftBytes && request.durability == storage::Durability::kDurable;
+    if (is_update) {
+      const auto& argument = std::get<ArrayArgument>(request.arguments[update->argument]);
+      const arrays::Array& array = *argument.array;
+      const auto sharding = result_sharding(job, i);
+      is_left = bytes >= kLeftBytes && array.info().durability == storage::Durability::kDurable && sharding &&
+                sharding::make_layout(array.info().type.dims, *sharding).part_counts == array.layout().part_counts;
+    }
+    out.results.push_back(is_left     ? device::ResultPlace::kThere
+                          : is_stored ? device::ResultPlace::kBoth
+                                      : device::ResultPlace::kHere);
+  }
+  return out;
+}
+
 std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Checkpoint& checkpoint) {
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
@@ -62,7 +121,9 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
   const bool takes_long = plan.peak_bytes >= kLongBinding ||
                           std::any_of(request.arguments.begin(), request.arguments.end(), [&](const Argument& given) {
                             const auto* stored = std::get_if<ArrayArgument>(&given);
-                            return stored != nullptr && !arrays_.is_loaded(stored->array);
+                            const auto i = static_cast<size_t>(&given - request.arguments.data());
+                            const bool is_apart = !job.apart.arguments.empty() && job.apart.arguments[i] != 0;
+                            return stored != nullptr && !is_apart && !arrays_.is_loaded(stored->array);
                           });
   core::UncheckedCall aside(takes_long ? &checkpoint : nullptr);
   std::vector<device::RunArgument> arguments;
@@ -84,9 +145,21 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
         bound.may_overwrite = true;
       } else {
         const bool is_donated = std::find(job.donated.begin(), job.donated.end(), argument.array) != job.donated.end();
-        const auto [shards, version] = is_donated
-                                           ? arrays::ArrayStore::Snapshot{arrays_.take(argument.array, job.row.id), 0}
-                                           : arrays_.snapshot(argument.array);
+        // Other processes have shards of it, or get them; the rest need not be read here.
+        const bool is_apart = !job.apart.arguments.empty() && job.apart.arguments[i] != 0;
+        arrays::ArrayStore::Referred referred;
+        if (is_apart) {
+          referred = arrays_.refer(argument.array, is_donated ? job.row.id : "");
+        } else {
+          // The version of a donated array does not change any more.
+          arrays::ArrayStore::Snapshot now =
+              is_donated
+                  ? arrays::ArrayStore::Snapshot{arrays_.take(argument.array, job.row.id), argument.array->version()}
+                  : arrays_.snapshot(argument.array);
+          referred = {std::move(now.shards), {}, now.version};
+        }
+        const arrays::ShardBuffers& shards = referred.shards;
+        const int64_t version = referred.version;
         if (is_donated) job.taken.emplace_back(argument.array, shards);
         for (const ArrayUpdate& update : request.updates) {
           if (update.argument != i) continue;
@@ -106,6 +179,8 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
         }
         bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
                                      is_donated ? BufferSlices::kRefused : BufferSlices::kAllowed);
+        if (!job.apart.arguments.empty()) bound.version = version_name(*argument.array, version);
+        if (is_apart) give_files(bound, argument.array, referred, wanted);
       }
     }
     arguments.push_back(std::move(bound));
@@ -118,8 +193,9 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
                           std::any_of(job.taken.begin(), job.taken.end(),
                                       [&](const auto& entry) { return entry.first == argument->array; });
     if (!is_taken) continue;
-    arguments[i].may_overwrite = std::all_of(arguments[i].shards.begin(), arguments[i].shards.end(),
-                                             [](const tensor::BufferRef& buffer) { return buffer.use_count() <= 2; });
+    arguments[i].may_overwrite =
+        std::all_of(arguments[i].shards.begin(), arguments[i].shards.end(),
+                    [](const tensor::BufferRef& buffer) { return buffer == nullptr || buffer.use_count() <= 2; });
   }
   aside.end();
   return arguments;
@@ -224,6 +300,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   run.plan = job->lowered->plan;
   run.lowered = job->lowered;
   run.devices = job->assignment.devices;
+  job->apart = find_apart(*job);
+  run.apart = job->apart;
   std::optional<arrays::LentMemory> lent;
   run.bind = [&](core::Checkpoint& checkpoint, int64_t planned_bytes) {
     std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);

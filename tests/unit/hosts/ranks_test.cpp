@@ -6,159 +6,13 @@
 #include <cstring>
 #include <thread>
 
-#include "service/compile/pipeline.h"
-#include "service/hosts/coordinator.h"
-#include "service/hosts/worker.h"
-#include "tests/support/fake_network.h"
+#include "service/device/local_arena.h"
+#include "tests/support/ranks.h"
 
-namespace meshd::hosts {
+namespace meshd::testing {
 namespace {
 
-constexpr int64_t kDevices = 8;
-
-std::shared_ptr<tensor::BufferPool> new_pool() { return tensor::BufferPool::create(int64_t{64} << 20); }
-
-/// A run that was submitted, and its outcome when it is there.
-struct Pending {
-  std::shared_ptr<device::Run> run;
-  std::mutex mutex;
-  std::condition_variable there;
-  std::optional<device::RunOutcome> outcome;
-  device::RunOutcome wait() {
-    std::unique_lock held(mutex);
-    if (!there.wait_for(held, std::chrono::seconds(100), [&] { return outcome.has_value(); })) {
-      ADD_FAILURE() << "the run does not end";
-      return {};
-    }
-    return std::move(*outcome);
-  }
-};
-
-std::shared_ptr<Pending> start(device::Executor& executor, device::RunRequest request) {
-  auto pending = std::make_shared<Pending>();
-  pending->run = executor.submit(std::move(request), [pending](device::RunOutcome outcome) {
-    const std::lock_guard held(pending->mutex);
-    pending->outcome = std::move(outcome);
-    pending->there.notify_all();
-  });
-  return pending;
-}
-
-class Ranks {
- public:
-  explicit Ranks(int count, uint32_t seed = 1, int64_t memory_limit = 0)
-      : networks_(testing::make_fake_network(count, seed)) {
-    for (int rank = 1; rank < count; ++rank) {
-      Network& network = *networks_[static_cast<size_t>(rank)];
-      WorkerOptions options;
-      options.threads = 1;
-      options.environment = "test";
-      workers_.push_back(std::make_unique<Worker>(network, options, new_pool()));
-      threads_.emplace_back([&worker = *workers_.back()] { worker.serve(); });
-    }
-    CoordinatorOptions options;
-    options.engine.device_count = kDevices;
-    options.engine.threads = 1;
-    options.engine.memory_limit_bytes = memory_limit;
-    options.environment = "test";
-    coordinator = std::make_unique<Coordinator>(*networks_[0], options, new_pool());
-  }
-  ~Ranks() {
-    coordinator.reset();
-    for (std::thread& thread : threads_) thread.join();
-    for (auto& network : networks_) network->close();
-  }
-
-  std::unique_ptr<Coordinator> coordinator;
-
- private:
-  std::vector<std::unique_ptr<Network>> networks_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::thread> threads_;
-};
-
-class OneProcess {
- public:
-  OneProcess() : engine({.device_count = kDevices, .threads = 1}, new_pool()) {}
-  device::Engine engine;
-};
-
-// As a process that has all devices would, or as ranks do.
-compile::LoweredRef lowered(const std::string& text, std::optional<std::vector<int64_t>> donate = {},
-                            bool shares_memory = false) {
-  static const auto settings = [](bool shares) {
-    compile::PlanSettings out(1);
-    out.shares_memory = shares;
-    return out;
-  };
-  static compile::Compiler alone(settings(true), 64), of_ranks(settings(false), 64);
-  compile::Compiler& compiler = shares_memory ? alone : of_ranks;
-  const compile::ParsedRef parsed = compiler.parse("stablehlo", text);
-  compile::LowerRequest request;
-  request.device_count = compile::device_span(*parsed->module);
-  request.in_shardings.resize(parsed->arguments.size());
-  request.out_shardings.resize(parsed->results.size());
-  request.donate = std::move(donate);
-  return compiler.lower(parsed, request);
-}
-
-/// Arguments of counted floats.
-device::RunRequest request_of(const compile::LoweredRef& program, std::vector<int64_t> devices = {}) {
-  device::RunRequest request;
-  request.plan = program->plan;
-  request.lowered = program;
-  request.devices = std::move(devices);
-  const auto pool = new_pool();
-  float next = 0.1F;
-  for (const compile::PlanParameter& argument : program->plan->arguments) {
-    device::RunArgument given;
-    given.may_overwrite = true;
-    for (int64_t shard = 0; shard < program->plan->table(argument.table).count(); ++shard) {
-      given.shards.push_back(pool->allocate(argument.shard_bytes));
-      for (size_t at = 0; at + sizeof(float) <= static_cast<size_t>(argument.shard_bytes); at += sizeof(float)) {
-        std::memcpy(given.shards.back()->data() + at, &next, sizeof(float));
-        next = next > 1e6F ? 0.1F : next * 1.01F + 0.37F;
-      }
-    }
-    request.arguments.push_back(std::move(given));
-  }
-  return request;
-}
-
-std::vector<std::string> bytes_of(const device::RunOutcome& outcome) {
-  std::vector<std::string> out;
-  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() + outcome.error->internal() : "");
-  for (const auto& result : outcome.outputs) {
-    for (const tensor::BufferRef& shard : result) {
-      if (shard == nullptr) {
-        ADD_FAILURE() << "a shard is missing";
-        continue;
-      }
-      out.emplace_back(reinterpret_cast<const char*>(shard->data()), static_cast<size_t>(shard->size()));
-    }
-  }
-  return out;
-}
-
-constexpr const char* kMesh8 = R"(sdy.mesh @mesh = <["x"=4, "y"=2]>
-)";
-
-std::string layers() {
-  return std::string(kMesh8) + R"(
-func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>},
-                %w: tensor<6x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>})
-    -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
-        tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}, tensor<f32>,
-        tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
-  %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
-  %1 = stablehlo.tanh %0 : tensor<8x4xf32>
-  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
-  %z = stablehlo.constant dense<0.0> : tensor<f32>
-  %3 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0, 1] : (tensor<8x6xf32>, tensor<f32>) -> tensor<f32>
-  %4 = stablehlo.add %a, %a : tensor<8x6xf32>
-  return %1, %2, %3, %4 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<f32>, tensor<8x6xf32>
-})";
-}
+using namespace hosts;
 
 // Each device's loop runs as often as its number and one; every turn calls back.
 std::string diverging(bool answers) {
@@ -332,6 +186,27 @@ func.func @main(%a: tensor<8x786432xf32> {sdy.sharding = #sdy.sharding<@mesh, [{
       const device::RunOutcome outcome = start(*ranks.coordinator, request_of(program, devices))->wait();
       EXPECT_EQ(bytes_of(outcome) == expected, true) << count << " ranks";
     }
+  }
+}
+
+TEST(Ranks, each_rank_has_workspaces_of_its_own_shards) {
+  const compile::LoweredRef program = lowered(std::string(kMesh8) + R"(
+func.func @main(%a: tensor<16x128x65xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}, {}]>})
+    -> (tensor<16x128x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}, {}]>}) {
+  %0 = stablehlo.fft %a, type = IRFFT, length = [128, 128] : (tensor<16x128x65xcomplex<f32>>) -> tensor<16x128x128xf32>
+  return %0 : tensor<16x128x128xf32>
+})");
+  ASSERT_GT(program->plan->workspace_bytes, 0);
+  OneProcess one;
+  const auto expected = bytes_of(start(one.engine, request_of(program))->wait());
+  device::Ownership owners{.rank_of_device = {0, 0, 0, 0, 1, 1, 1, 1}, .rank = 1, .is_alone = false, .is_member = true};
+  EXPECT_EQ(device::local_arena(*program->plan, owners).scratch_bytes,
+            program->plan->memory.scratch - 4 * program->plan->workspace_bytes);
+  for (const int count : {2, 4, 8}) {
+    Ranks ranks(count, static_cast<uint32_t>(count));
+    for (const std::vector<int64_t>& devices : {std::vector<int64_t>{}, std::vector<int64_t>{7, 2, 5, 0, 1, 6, 3, 4}})
+      EXPECT_EQ(bytes_of(start(*ranks.coordinator, request_of(program, devices))->wait()), expected)
+          << count << " ranks";
   }
 }
 
@@ -510,7 +385,7 @@ func.func @main(%a: tensor<64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>
 }
 
 TEST(Ranks, rank_of_another_build_does_not_take_part) {
-  auto networks = testing::make_fake_network(2);
+  auto networks = make_fake_network(2);
   Worker worker(*networks[1], {.threads = 1, .environment = "other"}, new_pool());
   std::thread serving([&] { EXPECT_THROW(worker.serve(), core::Error); });
   CoordinatorOptions options;
@@ -522,4 +397,4 @@ TEST(Ranks, rank_of_another_build_does_not_take_part) {
 }
 
 }  // namespace
-}  // namespace meshd::hosts
+}  // namespace meshd::testing
