@@ -29,9 +29,12 @@ std::vector<int> processes_of_run(const JobRequest& request, const mesh::Process
 Inspection explain(const JobRequest& request, const compile::PlanSettings& settings,
                    const std::vector<std::string_view>& stages, const mesh::Processes& processes) {
   const compile::LowerRequest lower = assign_abstract(request);
-  Inspection out{compile::explain(request.program, lower, settings), {}};
-  compile::Explanation& explanation = out.explanation;
   const std::vector<int> owners = processes_of_run(request, processes);
+  // As it would be planned there, where processes are labels, too.
+  compile::PlanSettings planned = settings;
+  planned.shares_memory = settings.shares_memory && owners.empty();
+  Inspection out{compile::explain(request.program, lower, planned), {}};
+  compile::Explanation& explanation = out.explanation;
   if (explanation.plan != nullptr && static_cast<int64_t>(owners.size()) == explanation.plan->device_count)
     explanation.traffic = compile::find_traffic(*explanation.plan, owners);
   out.snapshots = compile::snapshots(out.explanation, lower, stages);

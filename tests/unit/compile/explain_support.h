@@ -26,9 +26,12 @@ inline LowerRequest request_for(const ParsedProgram& program) {
   return out;
 }
 
-inline Explanation explained(const std::string& text) {
+/// `shares_memory`: PlanSettings::shares_memory, false where devices are of several processes.
+inline Explanation explained(const std::string& text, bool shares_memory = true) {
   const ParsedRef program = parsed(text);
-  return explain(program, request_for(*program), 1);
+  PlanSettings settings(1);
+  settings.shares_memory = shares_memory;
+  return explain(program, request_for(*program), settings);
 }
 
 /// A mesh for the modules of the cases.

@@ -61,7 +61,7 @@ std::string product(const std::string& result) {
 
 TEST(Traffic, bytes_are_what_processes_send_each_other) {
   // Devices 0 to 3 have the first half of the contracted dimension, 4 to 7 the other.
-  const Explanation told = explained(product("[{}, {}]"));
+  const Explanation told = explained(product("[{}, {}]"), false);
   const std::vector<int> halves = {0, 0, 0, 0, 1, 1, 1, 1};
   const Traffic traffic = find_traffic(*told.plan, halves);
   EXPECT_EQ(traffic.steps, 2 * 256) << "each needs the other's 8x8 partial sums";
