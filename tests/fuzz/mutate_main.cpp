@@ -1,5 +1,5 @@
-// Runs a libFuzzer target without libFuzzer: the seed files as they are, then mutated for so many seconds. For compilers
-// that have no -fsanitize=fuzzer.
+// Runs a libFuzzer target without libFuzzer: the seed files as they are, then mutated for so many seconds. For
+// compilers that have no -fsanitize=fuzzer.
 //   parser_fuzz SECONDS SEED FILE...        a failing input is left in fuzz_last_input
 #include <chrono>
 #include <cstdlib>

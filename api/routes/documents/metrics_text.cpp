@@ -226,7 +226,8 @@ void process_metrics(Text& out, const ProcessFacts& facts) {
        it != std::filesystem::directory_iterator(); it.increment(ignored))
     ++descriptors;
   out.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(descriptors));
-  out.counter("meshd_log_lines_dropped_total", "Log lines given up: their queue was full, or they could not be written.",
+  out.counter("meshd_log_lines_dropped_total",
+              "Log lines given up: their queue was full, or they could not be written.",
               static_cast<double>(facts.dropped_log_lines()));
   if (facts.ranks) {
     out.head("meshd_rank_round_trip_seconds", "The last round trip of a message to another process of the server.",

@@ -113,9 +113,10 @@ TEST(Specialise, operands_of_custom_calls_that_are_shapes_give_the_results_their
                   .starts_with("invalid_program: line 10, column 5: custom_call @lapack_spotrf_ffi"));
   std::string wrong = with_none;
   wrong.replace(wrong.find("dense<[1, 2]> : tensor<2xi64>"), 29, "dense<[1, 3]> : tensor<2xi64>");
-  EXPECT_EQ(refused(wrong, {{DType::kFloat32, {3, 3}}, {DType::kInt32, {}}}),
-            "invalid_program: line 10, column 5: custom_call @lapack_spotrf_ffi: indices_of_shape_operands must name an "
-            "operand for each result");
+  EXPECT_EQ(
+      refused(wrong, {{DType::kFloat32, {3, 3}}, {DType::kInt32, {}}}),
+      "invalid_program: line 10, column 5: custom_call @lapack_spotrf_ffi: indices_of_shape_operands must name an "
+      "operand for each result");
 }
 
 TEST(Specialise, dynamic_forms_that_are_custom_calls_become_ops) {
