@@ -42,14 +42,23 @@ void MultiRankRun::start() {
     };
     hooks.pump_soon = [this, weak] {
       owner_.later([weak] {
-        if (const auto run = weak.lock()) run->effects_->pump();
+        const auto run = weak.lock();
+        if (run == nullptr) return;
+        run->effects_->pump();
+        run->finish_if_over();  // ranks do not wait for effects without results
       });
     };
     hooks.reply = [this](int rank, Reply reply) {
       owner_.messages_->send(rank, Control::kReply, encode(std::move(reply)));
     };
     hooks.fail = [weak](int /*rank*/, const core::Error& reason) {
-      if (const auto run = weak.lock()) run->cancel(reason);
+      const auto run = weak.lock();
+      if (run == nullptr) return;
+      {
+        const std::lock_guard held(run->mutex_);
+        run->effect_error_ = reason;
+      }
+      run->cancel(reason);
     };
     effects_.emplace(*request_.effects, *plan_, request_.devices, std::move(hooks));
   }
@@ -283,6 +292,7 @@ void MultiRankRun::cancel(core::Error reason) {
   }
   if (own != nullptr) own->cancel(reason);
   cancel_ranks(reason);
+  finish_if_over();
 }
 
 void MultiRankRun::cancel_ranks(const core::Error& reason) {
@@ -348,6 +358,8 @@ void MultiRankRun::finish_if_over() {
   {
     const std::lock_guard held(mutex_);
     if (is_finishing_ || outcomes_.count(0) == 0 || outcomes_.size() != begun_.size() + 1) return;
+    // A run that is over everywhere may have effects that the sink has not taken yet, and may refuse.
+    if (!reason_ && effects_ && effects_->has_waiting()) return;
     is_finishing_ = true;
   }
   owner_.later([self = shared_from_this()] { self->finish(); });
@@ -355,9 +367,11 @@ void MultiRankRun::finish_if_over() {
 
 // On the coordinator's thread, as the effects of other ranks: the sink has no other caller any more.
 void MultiRankRun::finish() {
+  const bool drops_effects = effects_ && effects_->has_waiting();
   if (effects_) effects_->close();
   device::RunOutcome outcome = std::move(own_outcome_);
   outcome.error = first_error(outcomes_);
+  if (!outcome.error) outcome.error = drops_effects ? reason_ : effect_error_;
   outcome.stats = stats_of(*plan_, outcomes_, is_member_);
   outcome.stats.argument_bytes_sent = sent_bytes_;
   // Of a run that failed they are dropped.

@@ -54,6 +54,11 @@ void OrderedEffects::resume() {
   hooks_.pump_soon();
 }
 
+bool OrderedEffects::has_waiting() {
+  const std::lock_guard held(mutex_);
+  return !is_closed_ && !others_.empty();
+}
+
 void OrderedEffects::close() {
   const std::lock_guard held(mutex_);
   is_closed_ = true;

@@ -36,6 +36,8 @@ class OrderedEffects final : public device::EffectSink {
   void pump();
   /// The sink was resumed: the effect that it had not answered is emitted again.
   void resume();
+  /// Whether effects of other ranks wait for the sink.
+  bool has_waiting();
   /// The sink gets nothing more. By the thread that pumps.
   void close();
 
