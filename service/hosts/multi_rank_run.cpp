@@ -52,13 +52,7 @@ void MultiRankRun::start() {
       owner_.messages_->send(rank, Control::kReply, encode(std::move(reply)));
     };
     hooks.fail = [weak](int /*rank*/, const core::Error& reason) {
-      const auto run = weak.lock();
-      if (run == nullptr) return;
-      {
-        const std::lock_guard held(run->mutex_);
-        run->effect_error_ = reason;
-      }
-      run->cancel(reason);
+      if (const auto run = weak.lock()) run->cancel(reason);
     };
     effects_.emplace(*request_.effects, *plan_, request_.devices, std::move(hooks));
   }
@@ -371,7 +365,7 @@ void MultiRankRun::finish() {
   if (effects_) effects_->close();
   device::RunOutcome outcome = std::move(own_outcome_);
   outcome.error = first_error(outcomes_);
-  if (!outcome.error) outcome.error = drops_effects ? reason_ : effect_error_;
+  if (!outcome.error && drops_effects) outcome.error = reason_;
   outcome.stats = stats_of(*plan_, outcomes_, is_member_);
   outcome.stats.argument_bytes_sent = sent_bytes_;
   // Of a run that failed they are dropped.

@@ -76,9 +76,8 @@ class MultiRankRun final : public device::Run, public std::enable_shared_from_th
 
   mutable std::mutex mutex_;  // of what follows
   std::weak_ptr<device::Run> own_;
-  std::optional<core::Error> reason_;        // of the first cancel
-  std::optional<core::Error> effect_error_;  // of an effect of another rank that the sink refused
-  std::set<int> begun_;                      // ranks other than 0
+  std::optional<core::Error> reason_;  // of the first cancel
+  std::set<int> begun_;                // ranks other than 0
   std::shared_ptr<RankLoan> loan_;
   std::shared_ptr<RankResults> held_;    // where the request asks for it
   int64_t sent_bytes_ = 0;               // of arguments

@@ -56,7 +56,7 @@ void OrderedEffects::resume() {
 
 bool OrderedEffects::has_waiting() {
   const std::lock_guard held(mutex_);
-  return !is_closed_ && !others_.empty();
+  return !others_.empty();
 }
 
 void OrderedEffects::close() {

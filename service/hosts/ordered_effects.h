@@ -36,7 +36,7 @@ class OrderedEffects final : public device::EffectSink {
   void pump();
   /// The sink was resumed: the effect that it had not answered is emitted again.
   void resume();
-  /// Whether effects of other ranks wait for the sink.
+  /// Whether the sink has not taken all effects of other ranks: one that it refused stays.
   bool has_waiting();
   /// The sink gets nothing more. By the thread that pumps.
   void close();
