@@ -209,7 +209,9 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
   const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
                          state.filled_phase == phase && state.filled_count >= count;
   if (!is_filled) {
-    gather(input, state, start, count);
+    const int64_t distinct = phase == kOneElement ? 1 : count;
+    gather(input, state, start, distinct);
+    if (distinct < count) repeat_element(state.home, element_bytes, state.home, count);
     state.filled_memory = memory;
     state.filled_value = first_value;
     state.filled_phase = phase;
@@ -232,20 +234,14 @@ void TileReader::read_element(const RegionInput& input, State& state, int64_t st
 
 void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {
   if (!input.is_iota) return gather_tensor(input, state, start, count);
-  // An index along an outer dim is the same on all lanes of a row.
-  const tensor::Dims& dims = input.walk_dims;
-  const int64_t inner = dims.empty() ? 1 : dims.back();
-  const bool is_one = (dims.empty() || input.walk_strides.back() == 0) && start % inner + count <= inner;
-  const int64_t distinct = is_one ? std::min<int64_t>(1, count) : count;
-  for_each_row(dims, input.walk_strides, start, distinct,
+  for_each_row(input.walk_dims, input.walk_strides, start, count,
                [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
                  for (int64_t i = 0; i < piece; ++i) {
                    counted_[static_cast<size_t>(lane + i)] = state.first_value + place + i * stride;
                  }
                });
   const auto* const counted = reinterpret_cast<const std::byte*>(counted_.data());
-  state.from_int64(&counted, state.home, distinct);
-  if (is_one) repeat_element(state.home, tensor::size_bytes(input.dtype), state.home, count);
+  state.from_int64(&counted, state.home, count);
 }
 
 void TileReader::gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count) {
