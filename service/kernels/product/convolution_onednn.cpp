@@ -68,7 +68,7 @@ struct Step {
   memory::desc result;  ///< images; by weights: the kernel made
   memory::desc scratchpad;
   StridedSide first_side;
-  StridedSide second_side;  ///< by weights
+  StridedSide second_side;  ///< of the kernel where it is packed; by weights: of the other images
   StridedSide result_side;  ///< by weights not used
 };
 
@@ -83,12 +83,10 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t work_items_per_group = 1;
   double call_flops = 0;
   std::unordered_map<int64_t, Step> steps;  ///< by number of images
-  // By weights, a sum over images: in parts of `images_per_work_item`, which are added in order behind a barrier.
-  int64_t parts = 1;
-  int64_t made_bytes = 0;  ///< of one part, in the workspace
+  // By weights, a sum over images: work items of a group are its parts, added in order behind a barrier.
+  int64_t part_bytes = 0;  ///< of one part, in the workspace; 0: there is one, which needs none
   ScalarKernel add = nullptr;
-  // The kernel, packed where it is turned around or of another type.
-  StridedSide second_side;
+  // The kernel, packed where it is turned around or of another type (by weights: the other images).
   int64_t second_offset = 0;
   bool second_is_packed = false;
   memory::desc second_given;
@@ -121,8 +119,8 @@ struct OneDnnPlan : Convolution::Plan {
         core::UncheckedCall unchecked(call_flops > kUncheckedFlops ? call.checkpoint : nullptr);
         if (kind != Way::kWeights) {
           run_images(from, kernel, to, image, call.scratch);
-        } else if (parts > 1) {
-          run_weights(from, kernel, image, call.workspace + work_item * made_bytes, call.scratch);
+        } else if (part_bytes > 0) {
+          run_weights(from, kernel, image, call.workspace + work_item * part_bytes, call.scratch);
         } else {
           run_weights(from, kernel, image, call.scratch + made_at, call.scratch);
           write_weights(call.scratch + made_at, to, call.scratch);
@@ -150,7 +148,7 @@ struct OneDnnPlan : Convolution::Plan {
     const int64_t images = std::min(images_per_work_item, spec.batch - image);
     const Step& step = steps.at(images);
     dnnl::stream stream(cpu_engine());
-    const std::byte* const kernel = second_is_packed ? second_side.read(rhs, scratch + second_at) : rhs;
+    const std::byte* const kernel = second_is_packed ? step.second_side.read(rhs, scratch + second_at) : rhs;
     const memory weights = brought(stream, at(second_given, kernel), step.second, scratch + reordered_at);
     const std::byte* const from = step.first_side.read(lhs + image * spec.lhs.major * lhs_elem, scratch);
     std::byte* const home = out + image * spec.out.major * out_elem;
@@ -186,10 +184,11 @@ struct OneDnnPlan : Convolution::Plan {
   }
 
   void add_parts(const Convolution::Call& call, int64_t group) const {
-    std::byte* const sum = call.workspace + group * parts * made_bytes;
-    for (int64_t part = 1; part < parts; ++part) {
-      const std::byte* const pair[] = {sum, sum + part * made_bytes};
-      add(pair, sum, made_bytes / static_cast<int64_t>(sizeof(float)));
+    std::byte* const sum = call.workspace + group * work_items_per_group * part_bytes;
+    const auto elements = static_cast<int64_t>(steps.begin()->second.result.get_size() / sizeof(float));
+    for (int64_t part = 1; part < work_items_per_group; ++part) {
+      const std::byte* const pair[] = {sum, sum + part * part_bytes};
+      add(pair, sum, elements);
     }
     write_weights(sum, call.out + group * spec.out.group * out_elem, call.scratch);
   }
@@ -271,10 +270,11 @@ class Builder {
       plan.second_is_packed = true;
     }
     plan.second_is_packed = plan.second_is_packed || spec_.rhs_dtype != DType::kFloat32;
+    StridedSide kernel_side;
     if (plan.second_is_packed) {
       Dims extent = joined({groups, kernel_out, kernel_in}, kernel_);
-      plan.second_side = StridedSide(extent, joined({spec_.rhs.group, out_stride, in_stride}, strides), spec_.rhs_dtype,
-                                     DType::kFloat32);
+      kernel_side = StridedSide(extent, joined({spec_.rhs.group, out_stride, in_stride}, strides), spec_.rhs_dtype,
+                                DType::kFloat32);
       const Dims dense = tensor::row_major_strides(extent);
       plan.second_given = given_kernel(kernel_out, kernel_in, kernel_, dense[0], dense[1], dense[2],
                                        Dims(dense.begin() + 3, dense.end()));
@@ -296,6 +296,7 @@ class Builder {
       Step step;
       const bool fits = forward ? forward_step(count, step) : data_step(count, step);
       if (!fits) return false;
+      step.second_side = kernel_side;
       step.first_side = image_side(count, in_, groups * spec_.in_features, spec_.lhs.major, spec_.lhs.spatial,
                                    spec_.lhs.minor, spec_.lhs_dtype);
       step.result_side = image_side(count, out_, groups * spec_.out_features, spec_.out.major, spec_.out.spatial,
@@ -388,8 +389,8 @@ class Builder {
     const auto most_parts = static_cast<int64_t>(std::min(image_elements / kernel_elements, 1e6));
     const int64_t parts = std::clamp<int64_t>(std::min(work_items_of(flops), most_parts), 1, kEvenWorkItems);
     plan.images_per_work_item = core::ceil_div(spec_.in_features, parts);
-    plan.parts = core::ceil_div(spec_.in_features, plan.images_per_work_item);
-    plan.call_flops = flops / static_cast<double>(plan.parts);
+    plan.work_items_per_group = core::ceil_div(spec_.in_features, plan.images_per_work_item);
+    plan.call_flops = flops / static_cast<double>(plan.work_items_per_group);
     if (plan.call_flops > kMostFlops) return false;
     memory::desc made = any_kernel(spec_.out_features, spec_.batch, out_);
     for (const int64_t count : {plan.images_per_work_item, spec_.in_features % plan.images_per_work_item}) {
@@ -413,13 +414,12 @@ class Builder {
     for (size_t d = 0; d < spec_.dims.size(); ++d) {
       if (spec_.dims[d].is_reversed) plan.second_offset += (kernel_[d] - 1) * spec_.rhs.spatial[d];
     }
-    plan.work_items_per_group = plan.parts;
-    plan.work_count = plan.outer_groups * plan.parts;
-    if (plan.parts == 1) return true;
-    plan.made_bytes = core::round_up(static_cast<int64_t>(made.get_size()), 64);
+    plan.work_count = plan.outer_groups * plan.work_items_per_group;
+    if (plan.work_items_per_group == 1) return true;
+    plan.part_bytes = core::round_up(static_cast<int64_t>(made.get_size()), 64);
     plan.add = find_scalar_kernel(ScalarOp::kAdd, DType::kFloat32, DType::kFloat32);
     plan.barriers = {plan.work_count};
-    plan.workspace_bytes = plan.work_count * plan.made_bytes;
+    plan.workspace_bytes = plan.work_count * plan.part_bytes;
     plan.work_count += plan.outer_groups;
     return true;
   }
@@ -468,8 +468,7 @@ class Builder {
       return core::round_up(bytes, 64);
     };
     plan.second_at = largest([](const Step& step) { return step.first_side.scratch_bytes(); });
-    plan.reordered_at = plan.second_at + plan.second_side.scratch_bytes() +
-                        largest([](const Step& step) { return step.second_side.scratch_bytes(); });
+    plan.reordered_at = plan.second_at + largest([](const Step& step) { return step.second_side.scratch_bytes(); });
     plan.result_at =
         plan.reordered_at + largest([](const Step& step) { return static_cast<int64_t>(step.second.get_size()); });
     plan.made_at = plan.result_at + plan.result_home.scratch_bytes() +
