@@ -6,8 +6,7 @@
 // A member of a fusion is read only by members and by what has a greater rank.
 //
 // 1. Classify ops: pointwise; read through an indexing map (movement ops); iota; reduction; other, a step of its own.
-// 2. Loop fusion, in program order: each pointwise op starts a fusion and merges with those of its operands, except
-// when
+// 2. Loop fusion, in program order: each pointwise op starts a fusion and merges with those of its operands, unless
 //    a. local dims, shard table or sub-axes of dims differ (another iteration space);
 //    b. it would have more than 64 ops, or read more than 24 values;
 //    c. it would read a value of its own through an indexing map, which has to be stored first;

@@ -12,6 +12,7 @@
 // Example of b, x=4: %0 = dot_general of 1024x64 and 64x512, both sharded along the 64, then its sum over x. In: four
 // shards of %0, 2 MiB each, and their sum. Out: one step that, for each block of the sum, multiplies shard 0's operands
 // into it and adds the products of shards 1, 2 and 3: no shard of %0 has memory, and the bits are the same.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>

@@ -1,11 +1,11 @@
 // Convolution as a product: the patch of each window becomes a row, the kernel a matrix.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "service/core/checked_math.h"
-
-#include <fmt/core.h>
 #include "service/core/error.h"
 #include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/movement/strided_side.h"

@@ -1,12 +1,12 @@
 // Products by loops of our own: integers, where sums must wrap around exactly, and products too small for a library
 // call.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "service/core/error.h"
-
-#include <fmt/core.h>
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 

@@ -3,13 +3,13 @@
 #include <cpuid.h>
 #endif
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "service/core/error.h"
-
-#include <fmt/core.h>
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 
