@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -18,6 +16,7 @@
 #include "service/hosts/worker.h"
 #include "storage/blobs/rank_blobs.h"
 #include "tests/support/fake_network.h"
+#include "tests/support/pending_run.h"
 
 namespace meshd::testing {
 
@@ -25,31 +24,7 @@ inline constexpr int64_t kDevices = 8;
 
 inline std::shared_ptr<tensor::BufferPool> new_pool() { return tensor::BufferPool::create(int64_t{64} << 20); }
 
-/// A run that was submitted, and its outcome when it is there.
-struct Pending {
-  std::shared_ptr<device::Run> run;
-  std::mutex mutex;
-  std::condition_variable there;
-  std::optional<device::RunOutcome> outcome;
-  device::RunOutcome wait() {
-    std::unique_lock held(mutex);
-    if (!there.wait_for(held, std::chrono::seconds(100), [&] { return outcome.has_value(); })) {
-      ADD_FAILURE() << "the run does not end";
-      return {};
-    }
-    return std::move(*outcome);
-  }
-};
-
-inline std::shared_ptr<Pending> start(device::Executor& executor, device::RunRequest request) {
-  auto pending = std::make_shared<Pending>();
-  pending->run = executor.submit(std::move(request), [pending](device::RunOutcome outcome) {
-    const std::lock_guard held(pending->mutex);
-    pending->outcome = std::move(outcome);
-    pending->there.notify_all();
-  });
-  return pending;
-}
+using Pending = PendingRun;
 
 /// What ranks keep of arrays.
 struct Kept {

@@ -3,14 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -21,6 +19,7 @@
 #include "service/device/engine.h"
 #include "service/ops/op_def.h"
 #include "service/partition/dead_ops.h"
+#include "tests/support/pending_run.h"
 #include "tests/unit/ops/support.h"
 
 namespace meshd::test {
@@ -288,35 +287,8 @@ class Bench {
     return out;
   }
 
-  /// The outcome of a run, there when wait() returns.
-  struct Pending {
-    std::shared_ptr<device::Run> run;
-    std::mutex mutex;
-    std::condition_variable there;
-    std::optional<device::RunOutcome> outcome;
-    device::RunOutcome wait() {
-      std::unique_lock held(mutex);
-      if (!there.wait_for(held, std::chrono::seconds(60), [&] { return outcome.has_value(); })) {
-        ADD_FAILURE() << "the run does not end";
-        return {};
-      }
-      return std::move(*outcome);
-    }
-    bool is_done() {
-      const std::lock_guard held(mutex);
-      return outcome.has_value();
-    }
-  };
-  std::shared_ptr<Pending> start(device::RunRequest request) {
-    auto pending = std::make_shared<Pending>();
-    auto run = engine.submit(std::move(request), [pending](device::RunOutcome outcome) {
-      const std::lock_guard held(pending->mutex);
-      pending->outcome = std::move(outcome);
-      pending->there.notify_all();
-    });
-    pending->run = std::move(run);
-    return pending;
-  }
+  using Pending = testing::PendingRun;
+  std::shared_ptr<Pending> start(device::RunRequest request) { return testing::start(engine, std::move(request)); }
   device::RunOutcome run(const compile::PlanRef& plan, std::vector<device::RunArgument> arguments) {
     device::RunRequest request;
     request.plan = plan;
