@@ -121,6 +121,9 @@ TEST(KeptArrays, cancelled_runs_leave_what_they_were_sent) {
     const auto second = start(*ranks.coordinator, named(request_of(program), {"arr_a.v1", "arr_w.v1"}));
     EXPECT_EQ(bytes_of(second->wait()), bytes);
     first->wait();
+    const auto third = start(*ranks.coordinator, named(request_of(program), {"arr_a.v1", "arr_w.v1"}))->wait();
+    EXPECT_EQ(bytes_of(third), bytes);
+    EXPECT_EQ(third.stats.argument_bytes_sent, 0);
   }
 }
 

@@ -108,7 +108,7 @@ TEST(Gradient, what_has_no_derivative_is_refused_by_name) {
   EXPECT_THAT(refusal(loop("%n", kProduct)), testing::HasSubstr("is supported where the text tells how often it runs"));
 }
 
-TEST(Gradient, of_bodies_of_every_pointwise_kind) {
+TEST(Gradient, of_reductions_windows_and_maps_with_pointwise_bodies) {
   // (a, b) -> a + b + a b, and of a map a * b.
   const std::string body = R"(^bb0(%a: tensor<f32>, %b: tensor<f32>):
       %s = stablehlo.add %a, %b : tensor<f32>
