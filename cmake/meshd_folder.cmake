@@ -49,20 +49,18 @@ function(meshd_sources_below folder out)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Subfolders without a CMakeLists.txt of their own, and theirs, belong to the library. NO_UNITY: each file is compiled by itself.
-# PLANTED: so are these files, because the test binary meshd_planted (tests/history) replaces them by a second compile with
+# Subfolders without a CMakeLists.txt of their own, and theirs, belong to the library.
+# PLANTED: these files are compiled each by itself, because the test binary meshd_planted (tests/history) replaces them by a second compile with
 # planted bugs (service/core/planted_bugs.h).
 define_property(GLOBAL PROPERTY MESHD_PLANTED_SOURCES BRIEF_DOCS "files with a site of a planted bug")
 function(meshd_folder name)
-  cmake_parse_arguments(FOLDER "NO_UNITY" "" "PLANTED;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(FOLDER "" "" "PLANTED;LINKS;PRIVATE_LINKS" ${ARGN})
   meshd_sources_below(${CMAKE_CURRENT_SOURCE_DIR} sources)
   list(TRANSFORM FOLDER_LINKS PREPEND meshd_ REGEX "^[a-z]+$")
   if(sources)
     add_library(meshd_${name} STATIC ${sources})
     target_link_libraries(meshd_${name} PUBLIC meshd_options ${FOLDER_LINKS} PRIVATE ${FOLDER_PRIVATE_LINKS})
-    if(NOT FOLDER_NO_UNITY)
-      meshd_unity(meshd_${name})
-    endif()
+    meshd_unity(meshd_${name})
     foreach(source ${FOLDER_PLANTED})
       set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       set_property(GLOBAL APPEND PROPERTY MESHD_PLANTED_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/${source})

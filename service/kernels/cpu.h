@@ -12,6 +12,9 @@ enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 /// "avx512". It masks the instructions of other machines' processors for tests and benchmarks. Any thread.
 CpuLevel cpu_level();
 
+/// Bytes of a cache line, on every processor that meshd is compiled for.
+inline constexpr int64_t kLineBytes = 64;
+
 /// Bytes of one core's first level data cache (32 KiB when the system does not report it).
 int64_t l1_data_bytes();
 

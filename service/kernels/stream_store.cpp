@@ -12,8 +12,6 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
-
 #if defined(__x86_64__)
 [[gnu::target("avx512f")]] void stream_lines_v4(std::byte* to, const std::byte* from, int64_t lines) {
   for (int64_t i = 0; i < lines; ++i) {

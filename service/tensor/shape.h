@@ -29,6 +29,10 @@ struct TensorType {
 /// Number of elements; throws invalid_array when it does not fit in 63 bits. No dimension may be dynamic.
 inline int64_t element_count(std::span<const int64_t> dims) { return core::checked_product(dims); }
 inline int64_t element_count(const TensorType& type) { return core::checked_product(type.dims); }
+/// Of dims[begin, end): 1 where there is none.
+inline int64_t element_count(std::span<const int64_t> dims, size_t begin, size_t end) {
+  return begin < end ? element_count(dims.subspan(begin, end - begin)) : 1;
+}
 /// Bytes of all elements.
 inline int64_t byte_count(const TensorType& type) {
   return core::checked_mul(element_count(type), size_bytes(type.dtype));

@@ -7,6 +7,18 @@
 #include "service/core/checked_math.h"
 
 namespace meshd::kernels {
+
+/// A 128-bit counter as Philox has it.
+struct RandomCounter {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  [[nodiscard]] RandomCounter plus(uint64_t more) const {
+    const uint64_t sum = low + more;
+    return {sum, sum < low ? high + 1 : high};
+  }
+};
+
 namespace {
 
 uint32_t rotate_left(uint32_t value, int by) { return value << by | value >> (32 - by); }
@@ -14,24 +26,13 @@ uint32_t low(uint64_t value) { return static_cast<uint32_t>(value); }
 uint32_t high(uint64_t value) { return static_cast<uint32_t>(value >> 32); }
 uint64_t joined(uint32_t low_word, uint32_t high_word) { return uint64_t{high_word} << 32 | low_word; }
 
-/// A 128-bit counter as Philox has it.
-struct Counter {
-  uint64_t low = 0;
-  uint64_t high = 0;
-
-  [[nodiscard]] Counter plus(uint64_t more) const {
-    const uint64_t sum = low + more;
-    return {sum, sum < low ? high + 1 : high};
-  }
-};
-
 /// The state of two words has its counter in the low number; the high one is the key.
-Counter philox_counter(const uint64_t* state, int words) {
-  return words >= 3 ? Counter{state[1], state[2]} : Counter{state[1], state[0]};
+RandomCounter philox_counter(const uint64_t* state, int words) {
+  return words >= 3 ? RandomCounter{state[1], state[2]} : RandomCounter{state[1], state[0]};
 }
 
-Counter start_of(RandomAlgorithm algorithm, const uint64_t* state, int words) {
-  return algorithm == RandomAlgorithm::kPhilox ? philox_counter(state, words) : Counter{state[1], 0};
+RandomCounter start_of(RandomAlgorithm algorithm, const uint64_t* state, int words) {
+  return algorithm == RandomAlgorithm::kPhilox ? philox_counter(state, words) : RandomCounter{state[1], 0};
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ void RandomBits::next_state(const uint64_t* state, int words, uint64_t* next) co
     next[1] = state[1] + static_cast<uint64_t>(counters_);
     return;
   }
-  const Counter counter = philox_counter(state, words).plus(static_cast<uint64_t>(counters_));
+  const RandomCounter counter = philox_counter(state, words).plus(static_cast<uint64_t>(counters_));
   next[1] = counter.low;
   if (words >= 3) next[2] = counter.high;
 }
@@ -102,7 +103,7 @@ void RandomBits::next_state(const uint64_t* state, int words, uint64_t* next) co
 struct RandomBits::Generator {
   const RandomBits& spec;
   std::array<uint32_t, 2> key{};
-  Counter start{};
+  RandomCounter start{};
   int64_t at = -1;
   std::array<uint32_t, 4> words{};
 
@@ -114,7 +115,7 @@ struct RandomBits::Generator {
       const auto pair = threefry2x32(key, {low(value), high(value)});
       words = {pair[0], pair[1], 0, 0};
     } else {
-      const Counter value = start.plus(static_cast<uint64_t>(counter));
+      const RandomCounter value = start.plus(static_cast<uint64_t>(counter));
       words = philox4x32(key, {low(value.low), high(value.low), low(value.high), high(value.high)});
     }
   }

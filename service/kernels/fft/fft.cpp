@@ -11,11 +11,6 @@
 namespace meshd::kernels {
 namespace {
 
-int64_t product(const std::vector<int64_t>& lengths, size_t begin, size_t end) {
-  return std::accumulate(lengths.begin() + static_cast<int64_t>(begin), lengths.begin() + static_cast<int64_t>(end),
-                         int64_t{1}, std::multiplies<>());
-}
-
 template <class T>
 ComplexView<T> interleaved(T* base) {
   return {base, base + 1, 2};
@@ -82,7 +77,7 @@ class RealHalves {
 };
 
 // Elements of a work item of lines.
-constexpr int64_t kWorkItemElements = 1 << 13;
+constexpr int64_t kFftItemElements = 1 << 13;
 // A smaller array is a work item, as it stays in the second level cache from one dimension to the next.
 constexpr int64_t kMinSplitElements = 1 << 14;
 // And so is one of up to so many bytes where there are many.
@@ -98,7 +93,7 @@ class FftOf : public Fft::Impl {
   explicit FftOf(FftSpec spec) : spec_(std::move(spec)) {
     const std::vector<int64_t>& lengths = spec_.lengths;
     last_ = lengths.back();
-    total_ = product(lengths, 0, lengths.size());
+    total_ = tensor::element_count(lengths);
     is_real_ = spec_.kind == FftKind::kRealForward || spec_.kind == FftKind::kRealInverse;
     is_inverse_ = spec_.kind == FftKind::kInverse || spec_.kind == FftKind::kRealInverse;
     complex_last_ = is_real_ ? last_ / 2 + 1 : last_;
@@ -112,8 +107,8 @@ class FftOf : public Fft::Impl {
     int64_t scratch = last_line_->scratch_elements();
     for (size_t d = 0; d + 1 < lengths.size(); ++d) {
       Columns columns{LineFft<T>(lengths[d], true)};
-      columns.inner = product(lengths, d + 1, lengths.size()) / last_ * complex_last_;
-      columns.outer = product(lengths, 0, d);
+      columns.inner = tensor::element_count(lengths, d + 1, lengths.size()) / last_ * complex_last_;
+      columns.outer = tensor::element_count(lengths, 0, d);
       columns.at_once = columns_at_once(columns.line);
       columns.blocks = (columns.inner + columns.at_once - 1) / columns.at_once;
       scratch = std::max(scratch, rounded(columns.line.scratch_elements()) +
@@ -199,13 +194,13 @@ class FftOf : public Fft::Impl {
       return;
     }
     const int64_t lines = spec_.batch * (total_ / last_);
-    const int64_t groups = std::max<int64_t>(1, kWorkItemElements / (last_ * group_));
+    const int64_t groups = std::max<int64_t>(1, kFftItemElements / (last_ * group_));
     const DimPass rows = {columns_.size(), lines, groups * group_};
     if (!needs_intermediate()) passes_.push_back(rows);
     for (size_t d = 0; d < columns_.size(); ++d) {
       const Columns& columns = columns_[d];
       passes_.push_back({d, spec_.batch * columns.outer * columns.blocks,
-                         std::max<int64_t>(1, kWorkItemElements / (columns.line.length() * columns.at_once))});
+                         std::max<int64_t>(1, kFftItemElements / (columns.line.length() * columns.at_once))});
     }
     if (needs_intermediate()) passes_.push_back(rows);
     for (const DimPass& pass : passes_) {

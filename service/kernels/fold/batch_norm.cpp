@@ -11,9 +11,9 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kTile = 1024;       ///< elements that are widened at once
-constexpr int64_t kBlock = 64;        ///< features in a work item
-constexpr int64_t kFeatureRows = 10;  ///< arrays of a work item with a number for each feature
+constexpr int64_t kTile = 1024;        ///< elements that are widened at once
+constexpr int64_t kFeatureBlock = 64;  ///< features in a work item
+constexpr int64_t kFeatureRows = 10;   ///< arrays of a work item with a number for each feature
 
 }  // namespace
 
@@ -24,7 +24,7 @@ BatchNorm::BatchNorm(BatchNormKind kind, const Sizes& sizes, double epsilon, ten
   if (widen_ == nullptr || narrow_ == nullptr || !tensor::is_float(dtype)) {
     throw core::Error("unsupported_dtype", fmt::format("normalisation of '{}' is not supported", tensor::name(dtype)));
   }
-  block_ = std::min(kBlock, std::max<int64_t>(1, sizes.features));
+  block_ = std::min(kFeatureBlock, std::max<int64_t>(1, sizes.features));
   // Whole features where they are short, parts of one feature where they are long.
   tile_ = sizes.inner >= kTile ? kTile : std::max<int64_t>(1, kTile / std::max<int64_t>(1, sizes.inner)) * sizes.inner;
 }

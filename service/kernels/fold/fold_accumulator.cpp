@@ -13,8 +13,6 @@ using Bytes = std::vector<std::byte>;
 
 /// Steps that are added one after another before they become a leaf of the tree.
 constexpr int64_t kLeafSteps = 16;
-/// Fewer lanes than these are not worth a padded vector.
-constexpr int64_t kFewLanes = 16;
 /// Values that are widened at once.
 constexpr int64_t kWidenLanes = 1024;
 
@@ -123,7 +121,7 @@ class FoldAccumulator final : public Accumulator {
 
   void combine(const std::byte* a, const std::byte* b, std::byte* to, int64_t count) const {
     const std::array<const std::byte*, 2> operands = {a, b};
-    (count < kFewLanes ? fold_.combine_few : fold_.combine)(operands.data(), to, count);
+    fold_.combine_kernel(count)(operands.data(), to, count);
   }
 
   /// Combines all levels into sums_; false when there are none.

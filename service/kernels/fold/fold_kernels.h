@@ -32,6 +32,12 @@ struct FoldKernels {
   /// when `starts`.
   void (*rows)(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts, int64_t lanes,
                std::byte* accumulators) = nullptr;
+
+  /// combine, or combine_few where the lanes are not worth a padded vector.
+  [[nodiscard]] ScalarKernel combine_kernel(int64_t lanes) const {
+    constexpr int64_t kFewLanes = 16;
+    return lanes < kFewLanes ? combine_few : combine;
+  }
 };
 
 /// Rows that are folded in one pass over the accumulators.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/fold_kernels.h"
@@ -227,7 +228,6 @@ template <class Op, class Acc, class Value, bool kWhole>
 template <class Op, class Acc, class Value>
 [[gnu::always_inline]] inline void fold_rows(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts,
                                              int64_t lanes, std::byte* accumulators) {
-  constexpr int64_t kLineBytes = 64;
   constexpr auto kBlockBytes = static_cast<int64_t>(sizeof(Value)) * kBlockLanes;
   Acc* const to = reinterpret_cast<Acc*>(accumulators);
   int64_t begin = 0;

@@ -17,8 +17,6 @@ using tensor::DType;
 
 /// Lanes that are converted, or go through the body's program, at once.
 constexpr int64_t kWorkLanes = 512;
-/// Fewer lanes than these are not worth a padded vector.
-constexpr int64_t kFewLanes = 16;
 
 }  // namespace
 
@@ -84,7 +82,7 @@ void Monoid::Worker::combine(const ConstRows& earlier, const ConstRows& later, c
   core::pass(checkpoint_);
   if (!monoid_.fold_) return combine_by_program(earlier, later, to, count);
   const std::array<const std::byte*, 2> operands = {earlier[0], later[0]};
-  (count < kFewLanes ? monoid_.fold_->combine_few : monoid_.fold_->combine)(operands.data(), to[0], count);
+  monoid_.fold_->combine_kernel(count)(operands.data(), to[0], count);
 }
 
 void Monoid::Worker::combine_by_program(const ConstRows& earlier, const ConstRows& later, const Rows& to,

@@ -12,7 +12,7 @@ namespace {
 
 /// Elements that are worth a work item of their own: some microseconds of work, a multiple of a cache line for any
 /// type.
-constexpr int64_t kWorkItemElements = 16 * 1024;
+constexpr int64_t kFusedItemElements = 16 * 1024;
 /// Results of a column reduction that one work item keeps at hand.
 constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
@@ -21,7 +21,7 @@ constexpr int64_t kColumnWorkItems = 8;
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
 /// Fewer lanes than these are folded within tiles.
-constexpr int64_t kFewLanes = kBlockLanes;
+constexpr int64_t kTileLanes = kBlockLanes;
 
 /// Strides of an input over the iteration dims; an iota moves by one along its dim.
 tensor::Dims walk_of(const FusedInput& input, size_t rank) {
@@ -43,12 +43,6 @@ Region whole_region(const FusedLoop& loop) {
     region.inputs.push_back(std::move(input));
   }
   return region;
-}
-
-int64_t product(const tensor::Dims& dims, size_t begin, size_t end) {
-  int64_t size = 1;
-  for (size_t d = begin; d < end; ++d) size *= dims[d];
-  return size;
 }
 
 /// Lanes so that rows are a multiple of a tile or a tile a multiple of rows, and broadcasts along rows stay in their
@@ -73,10 +67,10 @@ ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
   const auto take_run = [&](bool label) {
     const size_t end = begin;
     while (begin > 0 && reduced[begin - 1] == label) --begin;
-    return product(region.dims, begin, end);
+    return tensor::element_count(region.dims, begin, end);
   };
   plan.lanes = take_run(false);
-  if (plan.lanes < kFewLanes) {
+  if (plan.lanes < kTileLanes) {
     plan.items = take_run(true);
     plan.groups = take_run(false);
   }
@@ -117,7 +111,7 @@ void cut_into_work_items(ReducePlan& plan, int64_t tile) {
     return;
   }
   const int64_t behind_group = std::max<int64_t>(1, plan.reduced_size * plan.lanes);
-  plan.chunk = std::clamp(kWorkItemElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
+  plan.chunk = std::clamp(kFusedItemElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
   const int64_t groups_in_tile =
       plan.items == 0 ? 1 : groups_of_tile(tile, std::max<int64_t>(1, plan.items * plan.lanes));
   if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
@@ -144,8 +138,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     std::vector<bool> alike(loop.dims.size(), false);
     plan.region.collapse(alike);
     plan.tile = fit_tile(plan.tile, plan.region);
-    plan.work_item_elements = kWorkItemElements;
-    plan.work_count = (plan.region.size + kWorkItemElements - 1) / kWorkItemElements;
+    plan.work_item_elements = kFusedItemElements;
+    plan.work_count = (plan.region.size + kFusedItemElements - 1) / kFusedItemElements;
     int64_t output_bytes = 0;
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);

@@ -59,17 +59,6 @@ std::vector<OuterDim> row_walk(const RowStage& stage) {
   return walk;
 }
 
-/// A stage over one block.
-struct BlockStage {
-  FusedLoop loop;  ///< as the stage's, with one dim of rows as long as a block
-  FusedPlan plan;
-  std::vector<OuterDim> rows;             ///< strides of inputs from the block are 0: it is where it is
-  int64_t row_elements = 1;               ///< pointwise: of the iteration space
-  std::vector<int64_t> result_row_bytes;  ///< by output
-  std::vector<size_t> from_block;         ///< inputs that read values of the block
-  std::vector<size_t> ahead;              ///< inputs whose next block is prefetched
-};
-
 /// Where each input of a stage reads when the block begins with `row`, in elements.
 void set_places(const std::vector<OuterDim>& rows, int64_t row, tensor::Dims& places) {
   std::fill(places.begin(), places.end(), 0);
@@ -102,9 +91,20 @@ int64_t output_row_bytes(const FusedLoop& loop, int row_dims, size_t output) {
   return elements * tensor::size_bytes(loop.program.registers[loop.program.outputs[output]]);
 }
 
+/// A stage over one block.
+struct RowBlockStage {
+  FusedLoop loop;  ///< as the stage's, with one dim of rows as long as a block
+  FusedPlan plan;
+  std::vector<OuterDim> rows;             ///< strides of inputs from the block are 0: it is where it is
+  int64_t row_elements = 1;               ///< pointwise: of the iteration space
+  std::vector<int64_t> result_row_bytes;  ///< by output
+  std::vector<size_t> from_block;         ///< inputs that read values of the block
+  std::vector<size_t> ahead;              ///< inputs whose next block is prefetched
+};
+
 struct RowKernel::Prepared {
   RowLoop loop;
-  std::vector<BlockStage> stages;
+  std::vector<RowBlockStage> stages;
   std::vector<int64_t> block_offsets;  ///< in scratch, by value of the block
   int64_t scratch_bytes = 0;
   int64_t unit = 1;        ///< rows over which every input of every stage has one stride
@@ -175,7 +175,7 @@ struct RowKernel::Prepared {
     }
   }
 
-  BlockStage block_stage(size_t number, std::vector<OuterDim> walk) const {
+  RowBlockStage block_stage(size_t number, std::vector<OuterDim> walk) const {
     const RowStage& stage = loop.stages[number];
     FusedLoop over_block = stage.loop;
     size_t last = 0;
@@ -188,13 +188,13 @@ struct RowKernel::Prepared {
     FusedPlan plan = make_fused_plan(over_block);
     plan.prefetches = false;
     plan.streams = false;
-    BlockStage made{.loop = std::move(over_block),
-                    .plan = std::move(plan),
-                    .rows = std::move(walk),
-                    .row_elements = stage_row_elements(stage),
-                    .result_row_bytes = {},
-                    .from_block = {},
-                    .ahead = {}};
+    RowBlockStage made{.loop = std::move(over_block),
+                       .plan = std::move(plan),
+                       .rows = std::move(walk),
+                       .row_elements = stage_row_elements(stage),
+                       .result_row_bytes = {},
+                       .from_block = {},
+                       .ahead = {}};
     for (size_t i = 0; i < stage.loop.inputs.size(); ++i) {
       const FusedInput& input = stage.loop.inputs[i];
       if (input.kind != FusedInput::Kind::kTensor) continue;
@@ -237,7 +237,7 @@ struct RowKernel::Prepared {
 
   /// Inputs of a stage whose rows follow each other in an operand's memory.
   [[nodiscard]] std::vector<size_t> read_densely(size_t number) const {
-    const BlockStage& stage = stages[number];
+    const RowBlockStage& stage = stages[number];
     std::vector<size_t> inputs;
     for (size_t i = 0; i < stage.loop.inputs.size() && stage.row_elements > 1; ++i) {
       if (!stage.plan.region.inputs[i].is_dense) continue;
@@ -255,7 +255,7 @@ namespace {
 /// One stage in one call. One thread.
 class StageRun {
  public:
-  StageRun(const RowStage& stage, const BlockStage& block, const std::vector<int64_t>& block_offsets,
+  StageRun(const RowStage& stage, const RowBlockStage& block, const std::vector<int64_t>& block_offsets,
            int64_t block_rows, const RowCall& call)
       : stage_(stage), block_(block), places_(block.loop.inputs.size(), 0) {
     const auto at = [&](const RowValue& value) {
@@ -310,7 +310,7 @@ class StageRun {
 
  private:
   const RowStage& stage_;
-  const BlockStage& block_;
+  const RowBlockStage& block_;
   std::vector<const std::byte*> operands_;
   std::vector<std::byte*> bases_;
   std::vector<std::byte*> results_;  ///< of the block that runs
@@ -330,7 +330,7 @@ int64_t RowKernel::scratch_bytes() const { return prepared_->scratch_bytes; }
 int64_t RowKernel::block_rows() const { return prepared_->block_rows; }
 int64_t RowKernel::code_bytes() const {
   int64_t bytes = 0;
-  for (const BlockStage& stage : prepared_->stages) bytes += fused_code_bytes(stage.loop, stage.plan);
+  for (const RowBlockStage& stage : prepared_->stages) bytes += fused_code_bytes(stage.loop, stage.plan);
   return bytes;
 }
 

@@ -90,16 +90,16 @@ double flops_of(const LapackSpec& spec) {
   return factor * m * n * least * (tensor::is_complex(spec.dtype) ? 4 : 1);
 }
 
-// A library call that long is none that others wait for; one of kMostFlops takes minutes, and nothing ends it.
-constexpr double kUncheckedFlops = 5e7;
-constexpr double kMostFlops = 1e13;
+// A library call that long is none that others wait for; one of kMostLapackFlops takes minutes, and nothing ends it.
+constexpr double kUncheckedLapackFlops = 5e7;
+constexpr double kMostLapackFlops = 1e13;
 
 void expect_operations(double flops) {
-  if (flops <= kMostFlops) return;
+  if (flops <= kMostLapackFlops) return;
   std::ostringstream text;
   text.precision(3);
   text << "linear algebra: one problem takes about " << flops
-       << " operations; a call that cannot be interrupted may take " << kMostFlops;
+       << " operations; a call that cannot be interrupted may take " << kMostLapackFlops;
   throw core::Error("unsupported_op", text.str());
 }
 
@@ -161,7 +161,7 @@ void Lapack::run_problem(const Memory& memory, int64_t problem, core::Checkpoint
   const auto in = of_problem(memory.operands, plan_->operand_bytes, problem);
   const auto out = of_problem(memory.results, plan_->result_bytes, problem);
   core::pass(checkpoint);
-  core::UncheckedCall call(flops_ > kUncheckedFlops ? checkpoint : nullptr);
+  core::UncheckedCall call(flops_ > kUncheckedLapackFlops ? checkpoint : nullptr);
   plan_->run(in.data(), out.data(), memory.scratch);
   call.end();
 }

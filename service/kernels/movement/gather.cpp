@@ -9,8 +9,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kWorkItemBytes = 64 << 10;
-constexpr int64_t kTuplesAtOnce = 512;
+constexpr int64_t kGatherItemBytes = 64 << 10;
 
 // A window of known size: the copy is a load and a store.
 template <size_t kBytes>
@@ -47,7 +46,7 @@ Gather::Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims&
     work_count_ = tuple_count_ * work_items_per_window_;
     return;
   }
-  tuples_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / window_.byte_count());
+  tuples_per_work_item_ = std::max<int64_t>(1, kGatherItemBytes / window_.byte_count());
   work_count_ = core::ceil_div(tuple_count_, tuples_per_work_item_);
 }
 

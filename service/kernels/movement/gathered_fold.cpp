@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/accumulator.h"
 
@@ -16,11 +17,9 @@ namespace {
 // Rows with fewer lanes are folded within tiles, in another order.
 constexpr int64_t kLeastLanes = kBlockLanes;
 // Pairs of cache lines are fetched together.
-constexpr int64_t kWorkItemBytes = 128;
+constexpr int64_t kLinePairBytes = 128;
 constexpr int64_t kMostWorkItems = 8;
 constexpr int64_t kMostWorkItemLanes = 2048;
-constexpr int64_t kTuplesAtOnce = 512;
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kPrefetchRows = 16;
 constexpr int64_t kMostPrefetchBytes = 256;
 
@@ -35,7 +34,7 @@ std::optional<GatheredFold> GatheredFold::make(IndexTable table, int64_t lanes, 
 
 GatheredFold::GatheredFold(IndexTable table, int64_t lanes, const FoldKernels& fold, tensor::DType element)
     : table_(std::move(table)), fold_(fold), element_(element), elem_size_(tensor::size_bytes(element)), lanes_(lanes) {
-  const int64_t least = kWorkItemBytes / elem_size_;
+  const int64_t least = kLinePairBytes / elem_size_;
   const int64_t even = core::round_up(core::ceil_div(lanes, kMostWorkItems), least);
   work_item_lanes_ = std::min({lanes, std::max(least, even), kMostWorkItemLanes});
 }

@@ -36,6 +36,9 @@ struct IndexTable {
   void merge_batch();
 };
 
+/// Tuples that callers read at once: offsets of a run stay in the first level cache.
+inline constexpr int64_t kTuplesAtOnce = 512;
+
 /// Offsets of one run of tuples. One thread; keeps its memory between runs.
 struct IndexRun {
   std::vector<int64_t> positions;  ///< of the tuple's first number in the indices, where tuples are in no row

@@ -13,7 +13,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kWorkItemBytes = 256 << 10;
+constexpr int64_t kCopyItemBytes = 256 << 10;
 constexpr int64_t kMaxRank = 64;
 constexpr int64_t kTransposeRowBytes = 1024;  // what one step of a transpose reads of each row of src
 constexpr int64_t kTransposeMinExtent = 4;    // below this the strided loop is as good
@@ -148,12 +148,12 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
     chunk_count_ = core::ceil_div(cross_extent_, chunk_);
     step_bytes = inner_bytes * chunk_;
   } else {
-    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kWorkItemBytes / elem_size_));
+    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kCopyItemBytes / elem_size_));
     chunk_count_ = core::ceil_div(inner_extent_, chunk_);
     step_bytes = chunk_ * elem_size_;
   }
   step_count_ = outer_count * chunk_count_;
-  steps_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / std::max<int64_t>(1, step_bytes));
+  steps_per_work_item_ = std::max<int64_t>(1, kCopyItemBytes / std::max<int64_t>(1, step_bytes));
   work_count_ = core::ceil_div(step_count_, steps_per_work_item_);
 }
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
 #include "service/kernels/movement/movement.h"
 
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kLine = 64;
 constexpr int64_t kPage = 4096;
 constexpr int64_t kPages = 4;
 constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
@@ -84,7 +84,7 @@ void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, in
 // line of dst written once, even where the rows of a large power-of-two matrix all fall into one cache set.
 template <int kBytes, bool kStream>
 void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
-  constexpr int kSide = kLine / kBytes;
+  constexpr int kSide = kLineBytes / kBytes;
   constexpr int kN = 16 / kBytes;
   if constexpr (!kStream) {
     for (int j = 0; j < kSide; j += kN) {
@@ -94,16 +94,17 @@ void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, 
       }
     }
   } else {
-    alignas(64) std::byte buffer[kSide * kLine];
+    alignas(64) std::byte buffer[kSide * kLineBytes];
     for (int i = 0; i < kSide; i += kN) {
       for (int j = 0; j < kSide; j += kN) {
-        transpose_tile<kBytes>(buffer + j * kLine + i * kBytes, kLine, src + i * src_stride + j * kBytes, src_stride);
+        transpose_tile<kBytes>(buffer + j * kLineBytes + i * kBytes, kLineBytes, src + i * src_stride + j * kBytes,
+                               src_stride);
       }
     }
     for (int i = 0; i < kSide; ++i) {
-      for (int part = 0; part < kLine; part += 16) {
+      for (int part = 0; part < kLineBytes; part += 16) {
         _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride + part),
-                         _mm_load_si128(reinterpret_cast<const __m128i*>(buffer + i * kLine + part)));
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(buffer + i * kLineBytes + part)));
       }
     }
   }
@@ -111,16 +112,16 @@ void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, 
 
 template <int kBytes, bool kStream>
 void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares, int64_t column_squares) {
-  constexpr int64_t kSide = kLine / kBytes;
+  constexpr int64_t kSide = kLineBytes / kBytes;
   for (int64_t column = 0; column < column_squares; ++column) {
     const std::byte* from = src.data + column * kSide * src.row_stride;
     const std::byte* ahead = column + 1 < column_squares ? from + kSide * src.row_stride : from;
     for (int64_t row = 0; row < row_squares; ++row) {
       for (int64_t i = 0; kStream && i < kSide; ++i) {
-        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src.row_stride + row * kLine), _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src.row_stride + row * kLineBytes), _MM_HINT_T1);
       }
-      transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLine, dst.row_stride,
-                                        from + row * kLine, src.row_stride);
+      transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLineBytes, dst.row_stride,
+                                        from + row * kLineBytes, src.row_stride);
     }
   }
 }
@@ -128,7 +129,7 @@ void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares,
 template <typename T>
 void transpose_plain(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns) {
   constexpr int64_t kSize = sizeof(T);
-  constexpr int64_t kBlock = kLine / kSize < 4 ? 4 : kLine / kSize;
+  constexpr int64_t kBlock = kLineBytes / kSize < 4 ? 4 : kLineBytes / kSize;
   for (int64_t column = 0; column < columns; column += kBlock) {
     const int64_t stop = std::min(columns, column + kBlock);
     for (int64_t row = 0; row < rows; ++row) {
@@ -142,7 +143,7 @@ void transpose_plain(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t 
 template <typename T>
 void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, bool streaming) {
   constexpr int kBytes = sizeof(T);
-  constexpr int64_t kSide = kLine / kBytes;
+  constexpr int64_t kSide = kLineBytes / kBytes;
   const int64_t tiled_rows = rows / kSide * kSide;
   const int64_t tiled_columns = columns / kSide * kSide;
   const bool aligned = reinterpret_cast<uintptr_t>(dst.data) % 16 == 0 && dst.row_stride % 16 == 0;
@@ -177,16 +178,16 @@ void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streamin
     std::memcpy(dst, src, static_cast<size_t>(bytes));
     return;
   }
-  const int64_t head = (kLine - static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLine)) % kLine;
+  const int64_t head = (kLineBytes - static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLineBytes)) % kLineBytes;
   std::memcpy(dst, src, static_cast<size_t>(head));
   int64_t at = head;
   // Four pages side by side: reads of one page wait for memory while those of the others arrive.
   for (; at + kPages * kPage <= bytes; at += kPages * kPage) {
-    for (int64_t line = at; line < at + kPage; line += kLine) {
+    for (int64_t line = at; line < at + kPage; line += kLineBytes) {
       for (int64_t page = 0; page < kPages; ++page) stream_line(dst + line + page * kPage, src + line + page * kPage);
     }
   }
-  for (; at + kLine <= bytes; at += kLine) stream_line(dst + at, src + at);
+  for (; at + kLineBytes <= bytes; at += kLineBytes) stream_line(dst + at, src + at);
   std::memcpy(dst + at, src + at, static_cast<size_t>(bytes - at));
 }
 

@@ -17,7 +17,6 @@ namespace {
 
 using tensor::DType;
 
-constexpr int64_t kTuplesAtOnce = 512;
 constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
 // A scatter of fewer updates is not worth a barrier, nor is one of windows that take no longer than sorting their
 // tuples.

@@ -20,9 +20,9 @@ using tensor::DType;
 
 constexpr int64_t kTileBytes = 256 << 10;  ///< of patches at once
 constexpr int64_t kFewestRows = 16;        ///< of patches, however large they are
-constexpr double kWorkItemFlops = 4e6;
+constexpr double kColumnsItemFlops = 4e6;
 
-int64_t product(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionDim::*field) {
+int64_t product_of(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionDim::*field) {
   int64_t out = 1;
   for (const ConvolutionDim& dim : dims) out = core::checked_mul(out, dim.*field);
   return out;
@@ -186,8 +186,8 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   plan->lhs_elem = tensor::size_bytes(spec.lhs_dtype);
   plan->rhs_elem = tensor::size_bytes(spec.rhs_dtype);
   plan->out_elem = tensor::size_bytes(spec.out_dtype);
-  plan->positions = product(spec.dims, &ConvolutionDim::out);
-  plan->taps = core::checked_mul(product(spec.dims, &ConvolutionDim::kernel), spec.in_features);
+  plan->positions = product_of(spec.dims, &ConvolutionDim::out);
+  plan->taps = core::checked_mul(product_of(spec.dims, &ConvolutionDim::kernel), spec.in_features);
   plan->convert_lhs = conversion(spec.lhs_dtype, plan->type);
   plan->convert_out = conversion(plan->type, spec.out_dtype);
 
@@ -234,7 +234,7 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
                               static_cast<double>(spec.out_features);
   const int64_t images = core::checked_mul(spec.groups, spec.batch);
   plan->images_per_work_item =
-      std::clamp<int64_t>(static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)), 1, images);
+      std::clamp<int64_t>(static_cast<int64_t>(kColumnsItemFlops / std::max(1.0, flops_of_one)), 1, images);
   plan->work_count = core::ceil_div(images, plan->images_per_work_item);
   return plan;
 }

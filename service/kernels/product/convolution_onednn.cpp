@@ -14,6 +14,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/movement/strided_side.h"
 #include "service/kernels/product/convolution.h"
+#include "service/kernels/product/onednn_engine.h"
 
 namespace meshd::kernels {
 namespace {
@@ -28,13 +29,8 @@ constexpr double kWorkItemFlops = 1e8;  // at most, where there are several imag
 constexpr int64_t kEvenWorkItems = 8;
 // A call that long is none that others wait for; one that would be longer than some seconds is left to columns, which
 // pass checkpoints.
-constexpr double kUncheckedFlops = 1e9;
-constexpr double kMostFlops = 1e11;
-
-dnnl::engine& cpu_engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
+constexpr double kUncheckedCallFlops = 1e9;
+constexpr double kMostCallFlops = 1e11;
 
 memory::format_tag channels_last(size_t spatial) {
   return spatial == 1 ? memory::format_tag::nwc : spatial == 2 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
@@ -116,7 +112,7 @@ struct OneDnnPlan : Convolution::Plan {
         const std::byte* const from = call.lhs + group * spec.lhs.group * lhs_elem;
         const std::byte* const kernel = call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
         std::byte* const to = call.out + group * spec.out.group * out_elem;
-        core::UncheckedCall unchecked(call_flops > kUncheckedFlops ? call.checkpoint : nullptr);
+        core::UncheckedCall unchecked(call_flops > kUncheckedCallFlops ? call.checkpoint : nullptr);
         if (kind != Way::kWeights) {
           run_images(from, kernel, to, image, call.scratch);
         } else if (part_bytes > 0) {
@@ -193,12 +189,6 @@ struct OneDnnPlan : Convolution::Plan {
     write_weights(sum, call.out + group * spec.out.group * out_elem, call.scratch);
   }
 };
-
-int64_t product(const memory::dims& dims) {
-  int64_t out = 1;
-  for (const int64_t dim : dims) out = core::checked_mul(out, dim);
-  return out;
-}
 
 /// Builds a plan; throws dnnl::error where oneDNN has nothing.
 class Builder {
@@ -283,12 +273,12 @@ class Builder {
     }
 
     const double flops_of_one = 2.0 * static_cast<double>(groups * spec_.out_features * spec_.in_features) *
-                                static_cast<double>(product(kernel_)) *
-                                static_cast<double>(product(forward ? out_ : in_));
+                                static_cast<double>(tensor::element_count(kernel_)) *
+                                static_cast<double>(tensor::element_count(forward ? out_ : in_));
     const int64_t work_items = work_items_of(flops_of_one * static_cast<double>(spec_.batch));
     plan.images_per_work_item = std::max<int64_t>(1, core::ceil_div(spec_.batch, work_items));
     plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_work_item);
-    if (plan.call_flops > kMostFlops) return false;
+    if (plan.call_flops > kMostCallFlops) return false;
     plan.work_items_per_group = core::ceil_div(spec_.batch, plan.images_per_work_item);
     plan.work_count = plan.outer_groups * plan.work_items_per_group;
     for (const int64_t count : {plan.images_per_work_item, spec_.batch % plan.images_per_work_item}) {
@@ -378,20 +368,20 @@ class Builder {
     OneDnnPlan& plan = *plan_;
     plan.way = "oneDNN by weights";
     const int64_t groups = plan.prim_groups;
-    const double kernel_elements =
-        static_cast<double>(groups * spec_.batch * spec_.out_features) * static_cast<double>(product(out_));
-    const double flops =
-        2.0 * kernel_elements * static_cast<double>(spec_.in_features) * static_cast<double>(product(kernel_));
+    const double kernel_elements = static_cast<double>(groups * spec_.batch * spec_.out_features) *
+                                   static_cast<double>(tensor::element_count(out_));
+    const double flops = 2.0 * kernel_elements * static_cast<double>(spec_.in_features) *
+                         static_cast<double>(tensor::element_count(kernel_));
     // Parts are worth their sum where all of them are no larger than the images.
-    const double image_elements =
-        static_cast<double>(spec_.in_features * groups) *
-        static_cast<double>(spec_.batch * product(in_) + spec_.out_features * product(kernel_));
+    const double image_elements = static_cast<double>(spec_.in_features * groups) *
+                                  static_cast<double>(spec_.batch * tensor::element_count(in_) +
+                                                      spec_.out_features * tensor::element_count(kernel_));
     const auto most_parts = static_cast<int64_t>(std::min(image_elements / kernel_elements, 1e6));
     const int64_t parts = std::clamp<int64_t>(std::min(work_items_of(flops), most_parts), 1, kEvenWorkItems);
     plan.images_per_work_item = core::ceil_div(spec_.in_features, parts);
     plan.work_items_per_group = core::ceil_div(spec_.in_features, plan.images_per_work_item);
     plan.call_flops = flops / static_cast<double>(plan.work_items_per_group);
-    if (plan.call_flops > kMostFlops) return false;
+    if (plan.call_flops > kMostCallFlops) return false;
     memory::desc made = any_kernel(spec_.out_features, spec_.batch, out_);
     for (const int64_t count : {plan.images_per_work_item, spec_.in_features % plan.images_per_work_item}) {
       if (count == 0 || plan.steps.contains(count)) continue;

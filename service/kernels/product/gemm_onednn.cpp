@@ -12,6 +12,7 @@
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
+#include "service/kernels/product/onednn_engine.h"
 
 namespace meshd::kernels {
 namespace {
@@ -66,11 +67,6 @@ struct SgemmByDnnl : Gemm::Plan {
     });
   }
 };
-
-dnnl::engine& cpu_engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
 
 dnnl::memory::data_type dnnl_type(DType dtype) {
   switch (dtype) {

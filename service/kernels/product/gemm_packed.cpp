@@ -19,6 +19,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/product/gemm_plans.h"
 #include "service/kernels/product/tile_kernel.h"
@@ -28,8 +29,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr int64_t kRowsAhead = 4;  // of b, on their way into the caches
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kRowsAhead = 4;       // of b, on their way into the caches
 constexpr int64_t kLineFloats = 16;     // of a cache line
 constexpr int64_t kMostColumns = 1024;  // of a block
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller

@@ -15,7 +15,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kWorkItemElements = 16 << 10;
+constexpr int64_t kSortItemElements = 16 << 10;
 constexpr int64_t kLinesAtOnce = 16;  // interleaved lines that are packed together: a cache line of four-byte elements
 constexpr int64_t kPackedBytes = 4 << 20;  // at most, unless one line is larger
 constexpr int kIndexBits = 32;
@@ -200,7 +200,7 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
   if (spec_.outer == 0 || spec_.length == 0 || spec_.inner == 0) return;
   order_bytes_ = core::round_up(core::checked_mul(spec_.length, 2 * sorted_bytes()), 64);
   if (spec_.inner == 1) {
-    lines_per_work_item_ = std::max<int64_t>(1, kWorkItemElements / spec_.length);
+    lines_per_work_item_ = std::max<int64_t>(1, kSortItemElements / spec_.length);
     work_count_ = core::ceil_div(spec_.outer, lines_per_work_item_);
   } else {
     const int64_t line_bytes = spec_.length * line_elem_bytes;

@@ -9,7 +9,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kWorkItemElements = 64 << 10;
+constexpr int64_t kTopKItemElements = 64 << 10;
 constexpr int64_t kChunk = 1024;           // keys made at once
 constexpr int64_t kLeastCandidates = 256;  // so that small k do not select all the time
 
@@ -28,7 +28,7 @@ TopK::TopK(const TopKSpec& spec) : spec_(spec) {
   key_.dtype = spec.dtype;
   key_.descending = spec.largest;
   if (spec.lines == 0 || spec.k == 0) return;
-  lines_per_work_item_ = std::max<int64_t>(1, kWorkItemElements / spec.length);
+  lines_per_work_item_ = std::max<int64_t>(1, kTopKItemElements / spec.length);
   work_count_ = core::ceil_div(spec.lines, lines_per_work_item_);
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
@@ -22,7 +23,6 @@ constexpr int kEnd = 40;
 constexpr int kIterations = 48;
 constexpr int kFirstSlot = 64;
 constexpr int kFrameBytes = 8 * 1024;
-constexpr int kLineBytes = 64;
 constexpr int kLinesAhead = 4;
 constexpr int kWideRegisters = 32;
 constexpr int kRegisters = 16;

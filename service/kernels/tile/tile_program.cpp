@@ -207,7 +207,6 @@ void run_ragged_code(const TileProgram& program, const TileCode& code, TileScrat
 
 /// One of `parts` parts of the range's lines.
 void prefetch_part(const MemoryRange& range, int64_t part, int64_t parts) {
-  constexpr int64_t kLineBytes = 64;
   const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
   for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line)
     __builtin_prefetch(range.begin + line * kLineBytes);

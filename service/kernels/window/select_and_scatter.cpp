@@ -17,9 +17,7 @@ namespace {
 
 using tensor::Dims;
 
-constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 128;  ///< required where they must come from the dimensions before the windows
-constexpr int64_t kNoOffset = -1;   ///< offset that no lane of a window has chosen
+constexpr int64_t kNoOffset = -1;  ///< offset that no lane of a window has chosen
 
 constexpr int64_t kOffsetsBetweenCheckpoints = 64;
 constexpr int64_t kMostComparedOffsets = 1024;  ///< of a window: each has two pointers, which no plan counts
@@ -71,11 +69,9 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
   if (is_apart_ && offset_count_ <= kMostComparedOffsets && scatter_->result_bytes(0) == elem_)
     select_apart_ = select_apart(select_);
   if (lead_ * inner_ * result_rows_ == 0) return;
-  const bool has_wide_rows = inner_ >= 64;
-  inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
-  lead_block_ = has_wide_rows ? 1 : std::clamp<int64_t>(kFewLanes / inner_, 1, lead_);
-  lanes_ = core::round_up(lead_block_ * inner_block_, 64);
-  work_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(inner_, inner_block_);
+  block_ = WindowLanes::of(lead_, inner_);
+  lanes_ = core::round_up(block_.count(), 64);
+  work_count_ = core::ceil_div(lead_, block_.lead) * core::ceil_div(inner_, block_.inner);
   // Operand and result of a block, its sums and which of them have any; source, and what the windows have chosen.
   scratch_bytes_ = core::checked_mul(core::checked_mul(lanes_, operand_rows_), elem_);
   scratch_bytes_ = core::checked_add(
@@ -90,7 +86,10 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
 class SelectAndScatter::WorkItem {
  public:
   WorkItem(const SelectAndScatter& op, const SelectAndScatterCall& call)
-      : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_, call.checkpoint) {
+      : op_(op),
+        call_(call),
+        scratch_(op.select_, op.layout_, WindowLanes::kMost),
+        worker_(*op.scatter_, call.checkpoint) {
     std::byte* place = call.scratch;
     const auto array = [&place](int64_t bytes) { return std::exchange(place, place + bytes); };
     operand_ = array(op.lanes_ * op.operand_rows_ * op.elem_);
@@ -103,13 +102,13 @@ class SelectAndScatter::WorkItem {
       lines_.push_back(line_of(op.dims_[d], call.offsets == nullptr ? 0 : call.offsets[op.first_dim_ + d]));
       counts_.push_back(static_cast<int64_t>(lines_.back().windows.size()));
     }
-    kept_.resize(static_cast<size_t>(kLanes * op.elem_));
-    keeps_ = std::make_unique<bool[]>(static_cast<size_t>(kLanes));
+    kept_.resize(static_cast<size_t>(WindowLanes::kMost * op.elem_));
+    keeps_ = std::make_unique<bool[]>(static_cast<size_t>(WindowLanes::kMost));
     if (op.select_apart_ != nullptr) {
       elements_.resize(static_cast<size_t>(op.offset_count_));
       places_.resize(static_cast<size_t>(op.offset_count_));
     }
-    const auto sum_bytes = static_cast<size_t>(kLanes * op.scatter_->sum_bytes(0));
+    const auto sum_bytes = static_cast<size_t>(WindowLanes::kMost * op.scatter_->sum_bytes(0));
     loaded_.resize(sum_bytes);
     combined_.resize(sum_bytes);
   }
@@ -340,11 +339,11 @@ class SelectAndScatter::WorkItem {
 
 void SelectAndScatter::run(const SelectAndScatterCall& call) const {
   WorkItem work_item(*this, call);
-  const int64_t inners = core::ceil_div(inner_, inner_block_);
+  const int64_t inners = core::ceil_div(inner_, block_.inner);
   for (int64_t number = call.begin; number < call.end; ++number) {
-    const int64_t inner = number % inners * inner_block_;
-    const int64_t lead = number / inners * lead_block_;
-    work_item.run(lead, std::min(lead_block_, lead_ - lead), inner, std::min(inner_block_, inner_ - inner));
+    const int64_t inner = number % inners * block_.inner;
+    const int64_t lead = number / inners * block_.lead;
+    work_item.run(lead, std::min(block_.lead, lead_ - lead), inner, std::min(block_.inner, inner_ - inner));
   }
 }
 

@@ -79,8 +79,7 @@ class SelectAndScatter {
   int64_t source_rows_ = 1;
   int64_t result_rows_ = 1;
   int64_t offset_count_ = 1;  ///< elements of a window
-  int64_t lead_block_ = 1;
-  int64_t inner_block_ = 1;
+  WindowLanes block_;         ///< of a work item
   int64_t work_count_ = 0;
   int64_t lanes_ = 1;  ///< of a block, rounded up
   int64_t scratch_bytes_ = 0;

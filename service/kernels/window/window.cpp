@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/movement/movement_loops.h"
 
 namespace meshd::kernels {
@@ -44,6 +45,11 @@ WindowPart part_of(const WindowDim& dim, int64_t first, int64_t count) {
   part.dim.size = row_end - row;
   part.dim.pad_low = row * dim.base_dilation - begin;
   return part;
+}
+
+WindowLanes WindowLanes::of(int64_t all_lead, int64_t all_inner) {
+  if (all_inner >= kBlockLanes) return {.lead = 1, .inner = std::min(all_inner, kMost)};
+  return {.lead = std::clamp<int64_t>(kFew / all_inner, 1, all_lead), .inner = all_inner};
 }
 
 WindowPass::WindowPass(const WindowDim& dim, int64_t count) : dim_(dim), count_(count) {

@@ -44,6 +44,19 @@ struct WindowPart {
 };
 WindowPart part_of(const WindowDim& dim, int64_t first, int64_t count);
 
+/// Lanes that a work item takes side by side: `inner` of those behind the dimensions with windows, where they fill
+/// vectors, else all of them for `lead` indices of the dimensions before the windows.
+struct WindowLanes {
+  static constexpr int64_t kMost = 256;
+  static constexpr int64_t kFew = 128;  ///< required where they must come from the dimensions before the windows
+  int64_t lead = 1;
+  int64_t inner = 1;
+
+  /// Of arrays with `all_lead` such indices and `all_inner` lanes behind, at least one of each.
+  static WindowLanes of(int64_t all_lead, int64_t all_inner);
+  [[nodiscard]] int64_t count() const { return lead * inner; }
+};
+
 /// Combines the windows of rows (rows, lanes) into (windows, lanes). Small windows are combined element by element;
 /// large ones, whatever their length, by three combinations a row: sums from the begin and from the end of blocks as
 /// long as a window are made once, and a window is the end of one block with the begin of the next. Immutable.

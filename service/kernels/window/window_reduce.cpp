@@ -14,15 +14,7 @@ namespace {
 
 using tensor::Dims;
 
-constexpr int64_t kLanes = 256;             ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 128;          ///< required where they must come from the dimensions before the windows
 constexpr int64_t kBlockBytes = 512 << 10;  ///< of accumulators that go into a work item
-
-int64_t product(const std::vector<int64_t>& sizes, size_t begin, size_t end) {
-  int64_t out = 1;
-  for (size_t i = begin; i < end; ++i) out *= sizes[i];
-  return out;
-}
 
 }  // namespace
 
@@ -38,7 +30,7 @@ WindowReduce::WindowReduce(std::shared_ptr<const Monoid> monoid, const std::vect
     rows_.push_back(dim.size);
     windows_.push_back(dim.output_size());
   }
-  result_lanes_ = lead_ * product(windows_, 0, windows_.size()) * inner_;
+  result_lanes_ = lead_ * tensor::element_count(windows_) * inner_;
   if (result_lanes_ == 0) return;
   const WindowDim& dim = dims_.front();
   const bool steps_by_one = dims_.size() == 1 && dim.stride == 1 && dim.window_dilation == 1 &&
@@ -46,18 +38,16 @@ WindowReduce::WindowReduce(std::shared_ptr<const Monoid> monoid, const std::vect
   is_backwards_ = dim.pad_low == 0;
   is_scan_ = steps_by_one && (is_backwards_ || dim.pad_low == dim.window - 1);
   choose_blocks();
-  work_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(windows_[0], window_block_) *
-                core::ceil_div(inner_, inner_block_);
+  work_count_ = core::ceil_div(lead_, block_.lead) * core::ceil_div(windows_[0], window_block_) *
+                core::ceil_div(inner_, block_.inner);
 }
 
 void WindowReduce::choose_blocks() {
-  const bool has_wide_rows = inner_ >= 64;
-  inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
-  lead_block_ = has_wide_rows ? 1 : std::clamp<int64_t>(kFewLanes / inner_, 1, lead_);
+  block_ = WindowLanes::of(lead_, inner_);
   window_block_ = windows_[0];
-  const int64_t lanes = lead_block_ * inner_block_;
+  const int64_t lanes = block_.count();
   if (is_scan_) {
-    combine_count_ = static_cast<double>(result_lanes_) * (lanes < kFewLanes ? 2 : 1);
+    combine_count_ = static_cast<double>(result_lanes_) * (lanes < WindowLanes::kFew ? 2 : 1);
     scratch_bytes_ = WindowScan::scratch_bytes(*monoid_, lanes);
     return;
   }
@@ -65,8 +55,8 @@ void WindowReduce::choose_blocks() {
   // Rows that go into a pass, or come out of it, at most: dimensions behind have been through theirs.
   int64_t widest = 0;
   for (size_t done = 0; done < dims_.size(); ++done) {
-    const int64_t others = product(rows_, 1, dims_.size() - done) *
-                           product(windows_, std::max<size_t>(1, dims_.size() - done), dims_.size());
+    const int64_t others = tensor::element_count(rows_, 1, dims_.size() - done) *
+                           tensor::element_count(windows_, std::max<size_t>(1, dims_.size() - done), dims_.size());
     widest = std::max(widest, others);
   }
   const int64_t row_bytes = core::checked_mul(widest, lanes * monoid_->lane_bytes());
@@ -93,15 +83,15 @@ void WindowReduce::choose_blocks() {
 void WindowReduce::run(const WindowReduceCall& call) const {
   Monoid::Worker worker(*monoid_, call.checkpoint);
   const int64_t window_blocks = core::ceil_div(windows_[0], window_block_);
-  const int64_t inners = core::ceil_div(inner_, inner_block_);
+  const int64_t inners = core::ceil_div(inner_, block_.inner);
   for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
     Block block;
-    block.inner = work_item % inners * inner_block_;
-    block.inner_count = std::min(inner_block_, inner_ - block.inner);
+    block.inner = work_item % inners * block_.inner;
+    block.inner_count = std::min(block_.inner, inner_ - block.inner);
     block.window = work_item / inners % window_blocks * window_block_;
     block.window_count = std::min(window_block_, windows_[0] - block.window);
-    block.lead = work_item / inners / window_blocks * lead_block_;
-    block.lead_count = std::min(lead_block_, lead_ - block.lead);
+    block.lead = work_item / inners / window_blocks * block_.lead;
+    block.lead_count = std::min(block_.lead, lead_ - block.lead);
     if (is_scan_) {
       run_scan(call, worker, block);
     } else {
@@ -153,9 +143,10 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
 
   // Lanes are the indices behind the windows, and some of those before where these are few.
   const bool is_dense = block.lead_count == 1 && block.inner_count == inner_;
-  const int64_t row_count = product(rows, 0, rows.size());
-  const int64_t lead_stride = product(rows_, 0, rows_.size()) * inner_;
-  const int64_t first = block.lead * lead_stride + part.row * product(rows_, 1, rows_.size()) * inner_ + block.inner;
+  const int64_t row_count = tensor::element_count(rows);
+  const int64_t lead_stride = tensor::element_count(rows_) * inner_;
+  const int64_t first =
+      block.lead * lead_stride + part.row * tensor::element_count(rows_, 1, rows_.size()) * inner_ + block.inner;
   ConstRows sources;
   for (size_t k = 0; k < values; ++k) {
     const int64_t bytes = monoid_->element_bytes(k);
@@ -182,7 +173,8 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
   Rows after = other;
   for (size_t d = dims_.size(); d-- > 0;) {
     const WindowPass pass(d == 0 ? part.dim : dims_[d], windows[d]);
-    pass.run(*monoid_, worker, before, after, spare, product(sizes, 0, d), product(sizes, d + 1, sizes.size()) * lanes);
+    pass.run(*monoid_, worker, before, after, spare, tensor::element_count(sizes, 0, d),
+             tensor::element_count(sizes, d + 1, sizes.size()) * lanes);
     empty[d] = pass.empty_windows();
     sizes[d] = windows[d];
     before = after;
@@ -195,7 +187,7 @@ void WindowReduce::store(const WindowReduceCall& call, Monoid::Worker& worker, c
                          bool is_dense, const std::vector<std::vector<int64_t>>& empty, const Rows& spare) const {
   const size_t values = monoid_->value_count();
   const int64_t lanes = block.lead_count * block.inner_count;
-  const int64_t others = product(windows_, 1, windows_.size());
+  const int64_t others = tensor::element_count(windows_, 1, windows_.size());
   const int64_t row_count = block.window_count * others;
   const int64_t lead_stride = windows_[0] * others * inner_;
   const int64_t first = block.lead * lead_stride + block.window * others * inner_ + block.inner;

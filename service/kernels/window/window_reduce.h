@@ -58,9 +58,8 @@ class WindowReduce {
   int64_t result_lanes_ = 0;
   bool is_scan_ = false;  ///< every window begins with the array, or ends with it: sums from one end
   bool is_backwards_ = false;
-  int64_t lead_block_ = 1;
+  WindowLanes block_;  ///< of a work item
   int64_t window_block_ = 1;
-  int64_t inner_block_ = 1;
   int64_t work_count_ = 0;
   int64_t array_lanes_ = 0;  ///< lanes of each of the arrays in scratch
   int64_t scratch_bytes_ = 0;

@@ -15,7 +15,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr int64_t kStageLanes = 256;
+constexpr int64_t kConvertedLanes = 256;
 
 ScalarKernel find_direct(DType in, DType out) {
   if (tensor::is_float(in)) return find_convert_from_float(in, out);
@@ -99,10 +99,10 @@ void run_staged(DType in, DType out, const std::byte* from, std::byte* to, int64
   const DType first = operand_carrier(in);
   const DType second = result_carrier(first, out);
   const ScalarKernel between = first == second ? nullptr : find_direct(first, second);
-  alignas(64) std::array<std::byte, kStageLanes * sizeof(double)> read;
-  alignas(64) std::array<std::byte, kStageLanes * sizeof(double)> converted;
-  for (int64_t begin = 0; begin < count; begin += kStageLanes) {
-    const int64_t lanes = std::min(kStageLanes, count - begin);
+  alignas(64) std::array<std::byte, kConvertedLanes * sizeof(double)> read;
+  alignas(64) std::array<std::byte, kConvertedLanes * sizeof(double)> converted;
+  for (int64_t begin = 0; begin < count; begin += kConvertedLanes) {
+    const int64_t lanes = std::min(kConvertedLanes, count - begin);
     const std::byte* stage = from + begin * tensor::size_bytes(in);
     std::byte* const target = to + begin * tensor::size_bytes(out);
     if (in != first) {

@@ -10,7 +10,7 @@ namespace meshd::kernels {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDoubleInfinity = std::numeric_limits<double>::infinity();
 
 /// Coefficients from the highest power down.
 template <size_t N>
@@ -128,7 +128,7 @@ constexpr double kBesselSplit = 8;
 
 double erf_inv(double y) {
   const double magnitude = std::fabs(y);
-  if (!(magnitude < 1)) return magnitude == 1 ? std::copysign(kInfinity, y) : kNan;
+  if (!(magnitude < 1)) return magnitude == 1 ? std::copysign(kDoubleInfinity, y) : kNan;
   const double q = 0.5 * y;
   constexpr double kSqrtHalf = 0.70710678118654752440;
   if (std::fabs(q) <= 0.425) {
@@ -147,7 +147,7 @@ double log_gamma(double x) {
 }
 
 double digamma(double x) {
-  if (std::isnan(x) || x == -kInfinity || (x <= 0 && x == std::floor(x))) return kNan;
+  if (std::isnan(x) || x == -kDoubleInfinity || (x <= 0 && x == std::floor(x))) return kNan;
   double sum = 0;
   if (x <= -1) {
     const double fraction = x - std::nearbyint(x);
@@ -180,9 +180,9 @@ double bessel_i1e(double x) {
 
 double zeta(double x, double q) {
   if (std::isnan(x) || std::isnan(q) || x < 1) return kNan;
-  if (x == 1) return kInfinity;
+  if (x == 1) return kDoubleInfinity;
   if (q <= 0) {
-    if (q == std::floor(q)) return kInfinity;
+    if (q == std::floor(q)) return kDoubleInfinity;
     if (x != std::floor(x)) return kNan;
   }
   // Euler-Maclaurin: a few terms, the integral of the rest, and corrections with (2k)! / B(2k).

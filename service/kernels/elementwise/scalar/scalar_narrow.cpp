@@ -12,7 +12,7 @@ namespace {
 using tensor::DType;
 
 /// Lanes that pass through the wider type at once: the buffers stay in L1.
-constexpr int64_t kStageLanes = 512;
+constexpr int64_t kWidenedLanes = 512;
 
 /// In which wider type an op on a narrow type is computed.
 DType carrier_of(ScalarOp op, DType dtype) {
@@ -55,10 +55,10 @@ void run_narrow(ScalarOp op, DType dtype, const std::byte* const* operands, std:
   const int operand_total = operand_count(op);
   const auto element_bytes = static_cast<size_t>(tensor::size_bytes(dtype));
   const bool gives_bool = result_dtype(op, dtype) == DType::kBool;
-  alignas(64) std::array<std::array<std::byte, kStageLanes * sizeof(float)>, 4> stage;
+  alignas(64) std::array<std::array<std::byte, kWidenedLanes * sizeof(float)>, 4> stage;
   const std::array<const std::byte*, 3> staged = {stage[0].data(), stage[1].data(), stage[2].data()};
-  for (int64_t begin = 0; begin < count; begin += kStageLanes) {
-    const int64_t lanes = std::min(kStageLanes, count - begin);
+  for (int64_t begin = 0; begin < count; begin += kWidenedLanes) {
+    const int64_t lanes = std::min(kWidenedLanes, count - begin);
     const auto offset = static_cast<size_t>(begin) * element_bytes;
     for (int i = 0; i < operand_total; ++i) {
       widen(dtype, carrier, operands[i] + offset, stage[static_cast<size_t>(i)].data(), lanes);
