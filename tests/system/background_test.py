@@ -342,7 +342,7 @@ def promised_results_are_taken_before_they_are_there_and_over_restarts():
         ok(client.ask("POST", f"/v1/sessions/{session}:resume"))
         for job, name in zip(jobs, names):
             seen = client.ended(job)
-            assert seen["state"] == "done" and "arrays" not in seen and seen["answer"]["results"][0]["array"] == name, seen
+            assert seen["state"] == "done" and seen["arrays"] == [name] and seen["answer"]["results"][0]["array"] == name, seen
         assert [ok(client.ask("GET", f"/v1/arrays/{name}"))["state"] for name in names] == ["donated", "donated", "ready"]
         server.stop(signal.SIGKILL)
         server.start()

@@ -293,8 +293,10 @@ Schema<JobDocument> make_schema() {
            {"deadline", [](const Doc& doc) { return doc.view.row.deadline; }},
            {"arrays",
             [](const Doc& doc) {
-              const std::vector<std::string>& ids = doc.view.row.result_arrays;
-              return doc.view.is_over() || ids.empty() ? std::nullopt : std::optional(std::span(ids));
+              // Of a job that is done as well: it may have run before the answer that accepts it was written.
+              const storage::JobRow& row = doc.view.row;
+              const bool will_be = !doc.view.is_over() || row.state == storage::JobState::kDone;
+              return will_be && !row.result_arrays.empty() ? std::optional(std::span(row.result_arrays)) : std::nullopt;
             }},
            {"progress",
             [](const Doc& doc) { return doc.view.progress ? std::optional(JobProgress{doc.view}) : std::nullopt; }},
