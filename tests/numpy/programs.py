@@ -1596,6 +1596,7 @@ case("x++", "def f(x):\n    x++\n    return x", V, refused="program_syntax", say
 case("the print of Python 2", "def f(x):\n    print x\n    return x", V, refused="program_syntax", says="writes to the log")
 case("insert without a place that is known", "def f(x, i): return jnp.insert(x, i, 0)", V, 1, refused="invalid_program", says="insert takes a static place")
 case("the type of arrays", "def f(x): return jnp.ndarray((2,))", V, refused="invalid_program", says="jnp.array makes an array")
+case("keys that are numbers", "def f(x):\n    parts = {0: x, 1: x * 2}\n    return parts.get(1) - parts[0] if 1 in parts and 2 not in parts else x", X)
 
 
 def text_of(source, arguments, options):

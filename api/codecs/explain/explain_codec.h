@@ -23,8 +23,6 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
 struct PlacementInput;
 template <>
 Schema<PlacementInput> make_schema();
-/// 1234567 -> 1,234,567
-std::string grouped_number(double value);
 
 /// The names of a program's ops by the line at which they begin.
 class OpsByLine {

@@ -7,6 +7,7 @@
 
 #include "api/codecs/explain/explain_codec.h"
 #include "api/codecs/explain/svg.h"
+#include "service/core/number_text.h"
 #include "service/ir/walk.h"
 
 namespace meshd::api {
@@ -143,7 +144,7 @@ class Picture {
         text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
              fmt::format("{} {} of {}, {} bytes a device", partition::name(made->move.kind), made->axes,
                          explanation_.local->value(made->move.from).name,
-                         grouped_number(static_cast<double>(made->move.bytes))),
+                         core::grouped_number(static_cast<double>(made->move.bytes))),
              "note");
         y_ += kNoteHeight;
       }

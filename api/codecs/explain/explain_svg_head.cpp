@@ -7,6 +7,7 @@
 #include "api/codecs/explain/explain_codec.h"
 #include "api/codecs/explain/html.h"
 #include "api/codecs/explain/svg.h"
+#include "service/core/number_text.h"
 
 namespace meshd::api {
 namespace {
@@ -72,10 +73,10 @@ int append_mesh(std::string& out, const ir::NamedMesh& named, int x, int y) {
 int append_totals(std::string& out, const compile::Explanation& explanation, int x, int y, std::string& description) {
   std::vector<std::string> lines;
   if (explanation.plan != nullptr) {
-    lines.push_back(grouped_number(explanation.flops()) + " operations");
-    lines.push_back(grouped_number(static_cast<double>(explanation.plan->device_peak_bytes())) +
+    lines.push_back(core::grouped_number(explanation.flops()) + " operations");
+    lines.push_back(core::grouped_number(static_cast<double>(explanation.plan->device_peak_bytes())) +
                     " bytes at the peak of memory");
-    lines.push_back(grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received");
+    lines.push_back(core::grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received");
   } else if (explanation.unplanned) {
     lines.push_back("not planned: " + explanation.unplanned->detail());
   }
@@ -87,7 +88,7 @@ int append_totals(std::string& out, const compile::Explanation& explanation, int
   }
   for (const auto& [kind, sums] : kinds) {
     lines.push_back(
-        fmt::format("  {} x {}: {} bytes", sums.first, kind, grouped_number(static_cast<double>(sums.second))));
+        fmt::format("  {} x {}: {} bytes", sums.first, kind, core::grouped_number(static_cast<double>(sums.second))));
   }
   const bool has_loops = explanation.plan != nullptr && explanation.plan->has_loops;
   out += svg_label(x, y + 12, has_loops ? "One device, loops counted once" : "One device", "head");
@@ -117,7 +118,7 @@ std::string svg_label(int x, int y, std::string_view text, std::string_view kind
 ExplanationHead explanation_head(const compile::Explanation& explanation, int left, int width) {
   ExplanationHead out;
   const std::string name = fmt::format("{} on {} device{}", explanation.parsed->id,
-                                       grouped_number(static_cast<double>(explanation.device_count)),
+                                       core::grouped_number(static_cast<double>(explanation.device_count)),
                                        explanation.device_count == 1 ? "" : "s");
   out.svg += svg_label(left, 34, name, "title");
   out.description = name + "; ";

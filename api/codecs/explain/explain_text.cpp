@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "api/codecs/explain/explain_codec.h"
+#include "service/core/number_text.h"
 
 namespace meshd::api {
 namespace {
@@ -35,9 +35,9 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
   if (made.from != made.to) {
     out += ": " + (made.from.empty() ? "replicated" : made.from) + " -> " + (made.to.empty() ? "replicated" : made.to);
   }
-  out += ", " + grouped_number(static_cast<double>(move.bytes)) + " bytes a device";
+  out += ", " + core::grouped_number(static_cast<double>(move.bytes)) + " bytes a device";
   if (const auto between = explanation.bytes_between_processes(move))
-    out += ", " + grouped_number(static_cast<double>(*between)) + " bytes between processes";
+    out += ", " + core::grouped_number(static_cast<double>(*between)) + " bytes between processes";
   if (move.loop_depth > 0) out += " in each iteration";
   if (move.cause == partition::MoveCause::kNeighbours) out += ", because the op reads its neighbours' rows";
   if (!move.reason.empty()) out += " (" + move.reason + ")";
@@ -113,14 +113,9 @@ std::string indivisible_text(const compile::Indivisible& one) {
 
 }  // namespace
 
-std::string grouped_number(double value) {
-  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
-  for (size_t at = digits.size(); at > 3 && digits[at - 4] != '-';) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 std::string explanation_text(const Explanation& explanation) {
-  std::string out = explanation.parsed->id + " on " + grouped_number(static_cast<double>(explanation.device_count)) +
+  std::string out = explanation.parsed->id + " on " +
+                    core::grouped_number(static_cast<double>(explanation.device_count)) +
                     (explanation.device_count == 1 ? " device\n" : " devices\n");
   for (const ir::NamedMesh& named : explanation.parsed->module->meshes)
     out += "mesh @" + named.name + " " + mesh::to_sdy(*named.mesh) + "\n";
@@ -132,15 +127,15 @@ std::string explanation_text(const Explanation& explanation) {
   }
   if (explanation.plan != nullptr) {
     const compile::Plan& plan = *explanation.plan;
-    out += "\nA device: " + grouped_number(explanation.flops()) + " operations, " +
-           grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
-           grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
+    out += "\nA device: " + core::grouped_number(explanation.flops()) + " operations, " +
+           core::grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
+           core::grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
            (plan.has_loops ? " (loops counted once)\n" : "\n");
     if (const std::optional<compile::Traffic>& traffic = explanation.traffic) {
       out += fmt::format("Between processes: {} bytes of steps, {} of arguments, {} of results\n",
-                         grouped_number(static_cast<double>(traffic->steps)),
-                         grouped_number(static_cast<double>(traffic->arguments)),
-                         grouped_number(static_cast<double>(traffic->results)));
+                         core::grouped_number(static_cast<double>(traffic->steps)),
+                         core::grouped_number(static_cast<double>(traffic->arguments)),
+                         core::grouped_number(static_cast<double>(traffic->results)));
     }
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;

@@ -1,9 +1,13 @@
 #include "service/compile/explain/suggest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+
+#include "service/core/number_text.h"
 
 namespace meshd::compile {
 namespace {
@@ -19,17 +23,11 @@ constexpr size_t kMostCandidates = 64;
 
 using Shardings = std::vector<std::optional<sharding::TensorSharding>>;
 
-std::string grouped(double value) {
-  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 std::vector<std::string> reasons_for(const Cost& cost, const Cost& now) {
   std::vector<std::string> out;
   const auto compare = [&](const char* what, double mine, double theirs) {
     if (std::abs(mine - theirs) <= kWorthSaying * std::max(mine, theirs)) return;
-    out.push_back(std::string(what) + ": " + grouped(mine) + " instead of " + grouped(theirs));
+    out.push_back(fmt::format("{}: {} instead of {}", what, core::grouped_number(mine), core::grouped_number(theirs)));
   };
   compare("bytes that a device receives", static_cast<double>(cost.bytes_moved), static_cast<double>(now.bytes_moved));
   compare("operations of a device", cost.flops, now.flops);

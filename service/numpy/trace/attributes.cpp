@@ -204,7 +204,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
       return function_of(name, [held = *dict, name](Tracer& t, CallArguments arguments) -> Value {
         if (name == "get") {
           if (arguments.positional.empty()) t.refuse("'get' takes a key");
-          const std::string key = t.to_text(arguments.positional[0], "a key");
+          const std::string key = t.dict_key(arguments.positional[0]);
           for (const auto& item : held->items) {
             if (item.first == key) return item.second;
           }
@@ -237,7 +237,7 @@ Value Tracer::subscript(const Value& value, const Value& index) {
 
 Value Tracer::container_subscript(const Value& value, const Value& index) {
   if (const auto* dict = value.as<DictRef>()) {
-    const std::string key = index.is<int64_t>() ? std::to_string(*index.as<int64_t>()) : to_text(index, "a key");
+    const std::string key = dict_key(index);
     std::vector<std::string> known;
     for (const auto& item : (*dict)->items) {
       if (item.first == key) return item.second;

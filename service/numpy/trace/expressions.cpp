@@ -139,14 +139,10 @@ std::vector<Value> Tracer::evaluate_items(const Expression& expression, const Sc
   return items;
 }
 
-namespace {
-
-std::string dict_key(Tracer& tracer, const Value& key) {
-  if (const auto* number = key.as<int64_t>()) return std::to_string(*number);
-  return tracer.to_text(key, "a key of a dict");
+std::string Tracer::dict_key(const Value& key) {
+  const auto* number = key.as<int64_t>();
+  return number != nullptr ? std::to_string(*number) : to_text(key, "a key of a dict");
 }
-
-}  // namespace
 
 Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope) {
   auto made = std::make_shared<Dict>();
@@ -164,11 +160,11 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
   if (expression.children.size() == 1) {  // a comprehension of pairs
     const Value pairs = evaluate(*expression.children[0], scope);
     for (const Value& pair : pairs.sequence()->items)
-      put(dict_key(*this, pair.sequence()->items[0]), pair.sequence()->items[1]);
+      put(dict_key(pair.sequence()->items[0]), pair.sequence()->items[1]);
   }
   for (size_t i = 0; i + 1 < expression.children.size(); i += 2) {
     if (expression.children[i] != nullptr) {
-      const std::string key = dict_key(*this, evaluate(*expression.children[i], scope));
+      const std::string key = dict_key(evaluate(*expression.children[i], scope));
       put(key, evaluate(*expression.children[i + 1], scope));
       continue;
     }

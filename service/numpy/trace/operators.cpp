@@ -244,7 +244,7 @@ Value Tracer::comparison(std::string_view op, const Value& a, const Value& b) {
   if (op == "in" || op == "not in") {
     bool found = false;
     if (const auto* dict = b.as<DictRef>()) {
-      const std::string key = to_text(a, "a key");
+      const std::string key = dict_key(a);
       found = std::any_of((*dict)->items.begin(), (*dict)->items.end(),
                           [&](const auto& item) { return item.first == key; });
     } else if (const auto* text = b.as<std::string>()) {

@@ -169,7 +169,7 @@ void Tracer::assign_item(const Expression& target, const Value& value, const Sco
   };
   if (const auto* dict = holder.as<DictRef>()) {
     check_region((*dict)->region);
-    const std::string key = index.is<int64_t>() ? std::to_string(*index.as<int64_t>()) : to_text(index, "a key");
+    const std::string key = dict_key(index);
     for (auto& item : (*dict)->items) {
       if (item.first == key) {
         check_held((*dict)->extent, false);

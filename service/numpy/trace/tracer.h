@@ -85,6 +85,8 @@ class Tracer : public ArrayBuilder {
   std::vector<int64_t> to_ints(const Value& value, std::string_view what);
   bool to_bool(const Value& value, std::string_view what) { return truth(value, what); }
   std::string to_text(const Value& value, std::string_view what);
+  /// A string, or an int as its digits.
+  std::string dict_key(const Value& key);
   /// A dtype, or its name; Python's int, float, bool and complex.
   DType to_dtype(const Value& value);
   std::optional<DType> to_dtype_or_none(const Value& value);
