@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/clock.h"
 #include "service/hosts/holders.h"
 #include "service/hosts/multi_rank_run.h"
 
@@ -24,7 +25,6 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
       ranks_(static_cast<size_t>(network.size())),
       busy_elsewhere_(static_cast<size_t>(options_.engine.device_count)),
       residents_(network.size()) {
-  for (Rank& rank : ranks_) rank.heard = std::chrono::steady_clock::now();
   messages_ = std::make_shared<Messages>(
       network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
   plans_ = std::make_unique<Plans>(*messages_);
@@ -162,10 +162,6 @@ void Coordinator::over(uint64_t run, const device::RunStats& stats, const std::v
 }
 
 void Coordinator::on_control(int peer, Control kind, std::string_view text) {
-  {
-    const std::lock_guard held(mutex_);
-    ranks_[static_cast<size_t>(peer)].heard = std::chrono::steady_clock::now();
-  }
   const auto note = [&](const std::function<void(Rank&)>& change) {
     const std::lock_guard held(mutex_);
     change(ranks_[static_cast<size_t>(peer)]);
@@ -261,10 +257,8 @@ void Coordinator::ping() {
 }
 
 std::optional<std::string> Coordinator::problem() const {
-  const core::SteadyTime now = std::chrono::steady_clock::now();
-  const std::lock_guard held(mutex_);
-  for (size_t rank = 1; rank < ranks_.size(); ++rank) {
-    const auto silent = now - ranks_[rank].heard;
+  for (int rank = 1; rank < network_.size(); ++rank) {
+    const std::chrono::nanoseconds silent = messages_->silence(rank);
     if (silent < options_.silence) continue;
     return fmt::format("rank {} has not answered for {} s", rank,
                        std::chrono::duration_cast<std::chrono::seconds>(silent).count());
@@ -283,10 +277,13 @@ void Coordinator::stop() {
   for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, Control::kStop, {});
   std::unique_lock held(mutex_);
   // A rank that hangs, or is dead, is not waited for.
-  const auto has_stopped = [&](const Rank& rank) {
-    return rank.has_stopped || std::chrono::steady_clock::now() - rank.heard > options_.silence;
+  const auto is_awaited = [&] {
+    for (int rank = 1; rank < network_.size(); ++rank) {
+      if (!ranks_[static_cast<size_t>(rank)].has_stopped && messages_->silence(rank) <= options_.silence) return true;
+    }
+    return false;
   };
-  while (!std::all_of(ranks_.begin() + 1, ranks_.end(), has_stopped)) heard_.wait_for(held, options_.ping_every);
+  while (is_awaited()) heard_.wait_for(held, options_.ping_every);
 }
 
 }  // namespace meshd::hosts

@@ -29,7 +29,6 @@
 #include <thread>
 #include <vector>
 
-#include "service/core/clock.h"
 #include "service/device/engine.h"
 #include "service/hosts/messages.h"
 #include "service/hosts/plans.h"
@@ -45,7 +44,7 @@ struct CoordinatorOptions {
   std::string environment;                   ///< Welcome::environment
   std::string mesh;                          ///< Welcome::mesh
   std::chrono::milliseconds ping_every = std::chrono::seconds(1);
-  std::chrono::milliseconds silence = std::chrono::seconds(5);     ///< a rank that says nothing for so long hangs
+  std::chrono::milliseconds silence = std::chrono::seconds(5);     ///< Messages::silence() of a rank that hangs
   std::chrono::milliseconds patience = std::chrono::seconds(120);  ///< for all ranks to be ready, and to stop
 };
 
@@ -95,7 +94,6 @@ class Coordinator final : public device::Executor {
     bool is_ready = false;
     bool has_stopped = false;
     std::string problem;
-    core::SteadyTime heard;
     std::chrono::nanoseconds round_trip{0};
   };
 

@@ -46,7 +46,12 @@ std::vector<typename Map::mapped_type> take_of_run(Map& map, uint64_t run) {
 }  // namespace
 
 Messages::Messages(Network& network, OnControl on_control)
-    : network_(network), on_control_(std::move(on_control)), arriving_(static_cast<size_t>(network.size())) {}
+    : network_(network),
+      on_control_(std::move(on_control)),
+      arriving_(static_cast<size_t>(network.size())),
+      heard_(static_cast<size_t>(network.size())) {
+  for (int peer = 0; peer < network.size(); ++peer) moved(peer);
+}
 
 void Messages::detach() {
   const std::lock_guard held(control_mutex_);
@@ -150,6 +155,15 @@ void Messages::ignore_before(uint64_t run) {
   std::erase_if(offered_, [&](const Address& address) { return address.second.run < run; });
 }
 
+void Messages::moved(int peer) {
+  heard_[static_cast<size_t>(peer)] = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+std::chrono::nanoseconds Messages::silence(int peer) const {
+  return std::chrono::steady_clock::now().time_since_epoch() -
+         std::chrono::nanoseconds(heard_[static_cast<size_t>(peer)]);
+}
+
 size_t Messages::early_count() const {
   const std::lock_guard held(mutex_);
   return early_.size() + offered_.size();
@@ -179,6 +193,7 @@ std::span<std::byte> Messages::begin(int peer, const Header& header) {
 }
 
 void Messages::end(int peer, const Header& header) {
+  moved(peer);
   Arriving arriving = std::exchange(arriving_[static_cast<size_t>(peer)], {});
   if (!arriving.is_block) {
     const auto kind = static_cast<Control>(header.kind);

@@ -7,6 +7,8 @@
 // may come after its run: forget() remembers the run, until ignore_before() says that no rank has an earlier one.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -81,12 +83,16 @@ class Messages final : public device::Transport, public Receiver {
   /// No rank has a run with a lower key any more.
   void ignore_before(uint64_t run);
 
+  /// For how long nothing has shown that the peer lives. Parts of messages show it, too: on a slow network a large
+  /// block holds up the answer to a ping for longer than a rank may be silent.
+  [[nodiscard]] std::chrono::nanoseconds silence(int peer) const;
   [[nodiscard]] Network& network() { return network_; }
   /// Blocks that wait for their receiver: for tests.
   [[nodiscard]] size_t early_count() const;
 
   std::span<std::byte> begin(int peer, const Header& header) override;
   void end(int peer, const Header& header) override;
+  void moved(int peer) override;
 
  private:
   using Address = std::pair<int, device::MessageKey>;
@@ -118,8 +124,9 @@ class Messages final : public device::Transport, public Receiver {
   Network& network_;
   std::mutex control_mutex_;  // held while one is taken
   OnControl on_control_;
-  std::vector<Arriving> arriving_;  // by peer; the network's thread alone
-  mutable std::mutex mutex_;        // of what follows
+  std::vector<Arriving> arriving_;           // by peer; the network's thread alone
+  std::vector<std::atomic<int64_t>> heard_;  // by peer: when it was last known to live, of the steady clock
+  mutable std::mutex mutex_;                 // of what follows
   std::map<Address, Block> early_;
   std::map<Address, Expected> expected_;
   std::map<Address, Offer> offers_;  // that no peer has taken yet

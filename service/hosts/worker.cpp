@@ -147,7 +147,6 @@ Worker::Worker(Network& network, WorkerOptions options, std::shared_ptr<tensor::
     : network_(network), options_(std::move(options)), pool_(std::move(pool)) {
   messages_ = std::make_shared<Messages>(
       network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
-  heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
   network_.start(messages_);
 }
 
@@ -167,13 +166,10 @@ void Worker::serve() {
 }
 
 std::function<std::chrono::nanoseconds()> Worker::silence() const {
-  return [heard = heard_] {
-    return std::chrono::steady_clock::now().time_since_epoch() - std::chrono::nanoseconds(heard->load());
-  };
+  return [messages = messages_] { return messages->silence(0); };
 }
 
 void Worker::on_control(int peer, Control kind, std::string_view text) {
-  heard_->store(std::chrono::steady_clock::now().time_since_epoch().count());
   const auto later = [&](std::function<bool()> work) {
     const std::lock_guard held(mutex_);
     work_.push_back(std::move(work));

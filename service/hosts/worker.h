@@ -12,7 +12,6 @@
 //    that rank 0 may want to store or to keep here stay until kRelease.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -54,7 +53,8 @@ class Worker {
 
   /// Until rank 0 says stop. Throws internal when it cannot take part.
   void serve();
-  /// For how long rank 0, which pings, has said nothing. Any thread; it may be called when the worker is gone.
+  /// For how long rank 0, which pings, has not been heard of (Messages::silence). Any thread; it may be called when the
+  /// worker is gone.
   [[nodiscard]] std::function<std::chrono::nanoseconds()> silence() const;
 
  private:
@@ -88,8 +88,7 @@ class Worker {
   const WorkerOptions options_;
   const std::shared_ptr<tensor::BufferPool> pool_;
 
-  const std::shared_ptr<std::atomic<int64_t>> heard_ = std::make_shared<std::atomic<int64_t>>();  // of the steady clock
-  std::mutex mutex_;                                                                              // of what follows
+  std::mutex mutex_;  // of what follows
   std::condition_variable wake_;
   std::deque<std::function<bool()>> work_;  // for serve(); false: it is the last
   std::map<uint64_t, compile::LoweredRef> plans_;

@@ -62,6 +62,7 @@ struct Pending {
   MPI_Request request = MPI_REQUEST_NULL;
   std::shared_ptr<const void> keep;
   std::vector<std::byte> packed;
+  bool is_whole_piece = false;  // so large that MPI completes it only once the receiver has asked for it
 };
 
 // What a rank is being sent, and what it is sending. The thread alone.
@@ -228,6 +229,7 @@ class MpiNetwork final : public Network {
     Peer& peer = peers_[static_cast<size_t>(number)];
     bool has_moved = false;
     while (!peer.sends.empty() && is_complete(peer.sends.front().request)) {
+      if (peer.sends.front().is_whole_piece && receiver_ != nullptr) receiver_->moved(number);
       peer.sends.pop_front();
       has_moved = true;
     }
@@ -247,6 +249,7 @@ class MpiNetwork final : public Network {
       } else {
         const size_t count = std::min(kPieceBytes, first.bytes.size() - peer.sent_bytes);
         pending.keep = first.keep;
+        pending.is_whole_piece = count == kPieceBytes;
         MPI_Isend(first.bytes.data() + peer.sent_bytes, static_cast<int>(count), MPI_BYTE, number, kPieceTag, comm_,
                   &pending.request);
         peer.sent_bytes += count;
@@ -298,6 +301,7 @@ class MpiNetwork final : public Network {
       }
       while (!peer.receives.empty() && is_complete(peer.receives.front())) {
         peer.receives.pop_front();
+        receiver_->moved(number);
         has_moved = true;
       }
       while (peer.posted_bytes < peer.header.bytes && peer.receives.size() < kMostRequests) {

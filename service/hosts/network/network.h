@@ -30,6 +30,8 @@ class Receiver {
   virtual std::span<std::byte> begin(int peer, const Header& header) = 0;
   /// Its bytes are there. Of one peer no other message begins before.
   virtual void end(int peer, const Header& header) = 0;
+  /// The peer lives: a part of a message has come of it, or it has taken a large part of one.
+  virtual void moved(int /*peer*/) {}
 };
 
 /// One rank's end. Any thread. Never waits, but for open and close.

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <future>
+#include <thread>
 
 #include "tests/support/fake_network.h"
 
@@ -136,6 +138,19 @@ TEST_F(TwoEnds, earlier_runs_than_the_oldest_live_one_are_over) {
   first->post(1, {.run = 4 | kArgumentsAndResults}, bytes("d"));
   settle();
   EXPECT_EQ(second->early_count(), 1U) << "that of run 5";
+}
+
+// `moved` is what a network says of parts of a message.
+TEST_F(TwoEnds, peer_is_silent_until_a_message_or_a_part_of_one_has_come) {
+  const auto ends_silence = [&](const auto& sign) {
+    while (second->silence(0) < std::chrono::milliseconds(20)) std::this_thread::yield();
+    const auto begun = std::chrono::steady_clock::now();
+    sign();
+    const std::chrono::nanoseconds silence = second->silence(0);
+    EXPECT_LE(silence, std::chrono::steady_clock::now() - begun);
+  };
+  ends_silence([&] { second->moved(0); });
+  ends_silence([&] { settle(); });
 }
 
 TEST_F(TwoEnds, control_messages_come_in_order) {
