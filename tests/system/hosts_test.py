@@ -298,16 +298,17 @@ STORIES = [programs_have_the_same_bits, arrays_stay_with_the_rank_that_has_them,
 
 
 def ranks_of(server):
-    """Process ids of the ranks that mpirun started, by rank."""
+    """Process ids of the ranks that a launcher started, by rank; PMIx tells them theirs."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            if not entry.name.isdigit() or f"\nPPid:\t{server.process.pid}\n" not in (entry / "status").read_text():
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if words[:1] != [os.fsencode(server.binary)] or f"127.0.0.1:{server.port}".encode() not in words:
                 continue
             variables = dict(line.split(b"=", 1) for line in (entry / "environ").read_bytes().split(b"\0") if b"=" in line)
         except OSError:
             continue
-        found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(entry.name)
+        found[int(variables[b"PMIX_RANK"])] = int(entry.name)
     return [found[rank] for rank in sorted(found)]
 
 
