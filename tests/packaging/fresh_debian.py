@@ -115,14 +115,14 @@ def chroot(tree, command, environment=None, binds=None, user=None, check=True, *
 
 class Container:
     """`with Container(tree, command, ...) as container`: the command in the tree, which it cannot write to but for `binds`, with a network of its own
-    that has only loopback."""
+    that has only loopback at first, and the name `host`."""
 
-    def __init__(self, tree, command, environment, binds, user):
+    def __init__(self, tree, command, environment, binds, user, host="container"):
         pairs = [word for pair in binds.items() for word in map(str, pair)]
-        script = PREPARE + LOOPBACK_UP + 'mount -o remount,bind,ro "$R"\n' + f'exec chroot --userspec={user} "$R" env -i "$@"'
+        script = PREPARE + LOOPBACK_UP + f'hostname {host}\n' + 'mount -o remount,bind,ro "$R"\n' + f'exec chroot --userspec={user} "$R" env -i "$@"'
         self.user = user
         self.variables = [f"{name}={value}" for name, value in {"PATH": PATH, **environment}.items()]
-        self.command = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "bash", "-c", script, "bash", str(tree), *pairs, "--", *self.variables, *command]
+        self.command = ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "--kill-child", "bash", "-c", script, "bash", str(tree), *pairs, "--", *self.variables, *command]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)

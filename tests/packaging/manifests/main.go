@@ -8,16 +8,22 @@ import (
 	"os"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	mpi "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	"github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/validation"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// The types of the manifest's objects, which are all that it may have.
+// The types of the manifest's objects, which are all that it may have. MPIJob is the MPI operator's own type.
 var types = map[string]func() any{
-	"v1/Service":          func() any { return &core.Service{} },
-	"v1/ServiceAccount":   func() any { return &core.ServiceAccount{} },
-	"apps/v1/StatefulSet": func() any { return &apps.StatefulSet{} },
+	"v1/Service":                         func() any { return &core.Service{} },
+	"v1/ServiceAccount":                  func() any { return &core.ServiceAccount{} },
+	"v1/PersistentVolumeClaim":           func() any { return &core.PersistentVolumeClaim{} },
+	"apps/v1/StatefulSet":                func() any { return &apps.StatefulSet{} },
+	"networking.k8s.io/v1/NetworkPolicy": func() any { return &networking.NetworkPolicy{} },
+	"kubeflow.org/v2beta1/MPIJob":        func() any { return &mpi.MPIJob{} },
 }
 
 // compose loads the file as Docker Compose does, with its schema, and counts the services.
@@ -33,7 +39,7 @@ func compose(path string) (int, error) {
 	return len(project.Services), nil
 }
 
-// kubernetes decodes each object into Kubernetes' own type; a field that the type lacks is an error.
+// kubernetes decodes each object into its own type; a field that the type lacks is an error, and so is what the MPI operator refuses.
 func kubernetes(path string) (int, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -49,8 +55,15 @@ func kubernetes(path string) (int, error) {
 		if types[name] == nil {
 			return 0, fmt.Errorf("%s is no type that this check knows", name)
 		}
-		if err := yaml.UnmarshalStrict(document, types[name]()); err != nil {
+		object := types[name]()
+		if err := yaml.UnmarshalStrict(document, object); err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		if job, isJob := object.(*mpi.MPIJob); isJob {
+			mpi.SetDefaults_MPIJob(job)
+			if err := validation.ValidateMPIJob(job).ToAggregate(); err != nil {
+				return 0, fmt.Errorf("%s: %w", name, err)
+			}
 		}
 		count++
 	}
