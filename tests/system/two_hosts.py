@@ -33,6 +33,8 @@ def missing():
     lacking = sorted({package for tool, package in NEEDED.items() if shutil.which(tool) is None})
     if lacking:
         return f"{', '.join(lacking)} not installed"
+    if not os.path.exists("/dev/net/tun"):
+        return "there is no /dev/net/tun for the relay"
     tried = subprocess.run(["unshare", "--net", "--uts", "sh", "-c", "ip link add name near type veth peer name far && tc qdisc add dev near root tbf rate 1mbit burst 16k latency 50ms"
                             " && nft 'add table inet t; add chain inet t c; add rule inet t c numgen random mod 100 < 1 drop'"], capture_output=True, text=True)
     return None if tried.returncode == 0 else f"this kernel does not make namespaces, veth, tbf or nft: {tried.stderr.strip()}"
@@ -136,8 +138,8 @@ class Relay(threading.Thread):
             with open(path) as space:
                 assert libc.setns(space.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
 
-        for path in ("/proc/self/ns/net", f"/proc/{holder}/ns/net"):  # the calling thread is back in its own at the end
-            with open("/proc/thread-self/ns/net") as own:
+        for path in ("/proc/thread-self/ns/net", f"/proc/{holder}/ns/net"):
+            with open("/proc/thread-self/ns/net") as own:  # to which the calling thread returns
                 enter(path)
                 device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
                 fcntl.ioctl(device, 0x400454CA, struct.pack("16sH22x", b"relay", 0x1001))  # TUNSETIFF: IFF_TUN, IFF_NO_PI
