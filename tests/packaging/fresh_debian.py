@@ -5,6 +5,7 @@ All mounts are in namespaces of their own and go with the last process in them, 
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,9 @@ class Container:
         return self
 
     def __exit__(self, *_):
+        # Its first process by itself: one that has changed its user does not end with unshare.
+        if self.process.poll() is None and (leader := self.leader()) is not None:
+            os.kill(leader, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
 
