@@ -12,12 +12,6 @@ namespace {
 
 std::string mark_of(const std::string& folder) { return folder + "/incomplete"; }
 
-std::string parent_of(const std::string& path) {
-  std::filesystem::path plain(path);
-  if (!plain.has_filename()) plain = plain.parent_path();  // "a/b/"
-  return plain.has_parent_path() ? plain.parent_path().string() : ".";
-}
-
 /// What a copy has made so far, the mark last: without it all the rest is gone. Fails silently.
 void remove_copy(const std::string& folder) {
   std::error_code failed;
@@ -61,13 +55,6 @@ void require_whole(const std::string& folder) {
   throw core::Error("storage_failed", "the folder '" + folder +
                                           "' holds a copy that was cut off before it was whole; delete it and make the "
                                           "copy again");
-}
-
-void make_durable_folder(FileSystem& files, const std::string& path) {
-  std::error_code unreadable;
-  if (std::filesystem::exists(path, unreadable)) return;
-  files.make_folder(path);
-  files.sync_folder(parent_of(path));
 }
 
 std::vector<std::string> make_data_private(FileSystem& files, const std::string& folder) {

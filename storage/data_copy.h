@@ -19,9 +19,6 @@ void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, cons
 /// Throws storage_failed where the folder holds a copy that was cut off, or that is being made.
 void require_whole(const std::string& folder);
 
-/// Makes a folder, and its name in its parent durable. One that is already there is right.
-void make_durable_folder(FileSystem& files, const std::string& path);
-
 /// Makes private: the data folder, the database's files, and the folders of blobs. Blobs themselves are created
 /// private. Returns the paths with another owner.
 std::vector<std::string> make_data_private(FileSystem& files, const std::string& folder);

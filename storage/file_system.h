@@ -80,4 +80,7 @@ class FileSystem {
 /// The system's own files.
 std::unique_ptr<FileSystem> real_file_system();
 
+/// Makes a folder, and its name in its parent durable. One that is already there is right.
+void make_durable_folder(FileSystem& files, const std::string& path);
+
 }  // namespace meshd::storage

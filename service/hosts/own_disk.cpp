@@ -2,14 +2,10 @@
 
 #include <utility>
 
+#include "storage/blobs/rank_blobs.h"
+
 namespace meshd::hosts {
 namespace {
-
-std::string text_of(const storage::File& file) {
-  std::string text(static_cast<size_t>(file.size()), '\0');
-  text.resize(file.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
-  return text;
-}
 
 core::Error error_of_disk(const std::exception_ptr& exception) {
   try {
@@ -23,26 +19,10 @@ core::Error error_of_disk(const std::exception_ptr& exception) {
 
 }  // namespace
 
-std::string name_of_mesh(storage::FileSystem& files, const std::string& rank_folder, const std::string& name) {
-  const std::string parent = rank_folder.substr(0, rank_folder.find_last_of('/'));
-  files.make_folder(parent.substr(0, parent.find_last_of('/')));
-  files.make_folder(parent);
-  files.make_folder(rank_folder);
-  const std::string path = rank_folder + "/mesh";
-  if (const auto file = files.open(path)) return text_of(*file);
-  const std::string unfinished = rank_folder + "/mesh.new";
-  files.unlink(unfinished);
-  const auto file = files.create(unfinished);
-  file->write_at(0, std::as_bytes(std::span(name.data(), name.size())));
-  file->sync();
-  files.rename(unfinished, path);
-  files.sync_folder(rank_folder);
-  return name;
-}
-
-OwnDisk::OwnDisk(storage::FileSystem& files, const std::string& folder, const std::string& mesh,
+OwnDisk::OwnDisk(storage::FileSystem& files, const std::string& data_folder, int rank, const std::string& mesh,
                  storage::FatalHandler fatal) {
-  const std::string name = name_of_mesh(files, folder, mesh);
+  const std::string folder = storage::rank_folder(data_folder, rank);
+  const std::string name = storage::name_of_mesh(files, data_folder, rank, mesh);
   if (name != mesh) {
     throw core::Error("storage_failed", "the folder '" + folder + "' has shards of mesh " + name +
                                             ", rank 0 has the rows of mesh " + mesh +
@@ -51,6 +31,7 @@ OwnDisk::OwnDisk(storage::FileSystem& files, const std::string& folder, const st
   lock_ = files.try_lock(folder + "/lock");
   if (lock_ == nullptr) throw core::Error("storage_failed", "the folder '" + folder + "' is in use by another meshd");
   blobs_ = std::make_unique<storage::BlobStore>(files, folder + "/blobs", std::move(fatal));
+  files.sync_folder(folder);
   blobs_->remove_temporary_files();
   thread_ = std::thread([this] { work(); });
 }

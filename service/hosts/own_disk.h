@@ -24,15 +24,12 @@
 
 namespace meshd::hosts {
 
-/// The name of the mesh whose folder it is: the one that is written there, or else `name`, which is written. The folder
-/// is made; its parent's parent exists.
-std::string name_of_mesh(storage::FileSystem& files, const std::string& rank_folder, const std::string& name);
-
 /// Any thread; one of its own does the work, in order.
 class OwnDisk {
  public:
   /// Throws storage_failed when another process has the folder, or another mesh.
-  OwnDisk(storage::FileSystem& files, const std::string& folder, const std::string& mesh, storage::FatalHandler fatal);
+  OwnDisk(storage::FileSystem& files, const std::string& data_folder, int rank, const std::string& mesh,
+          storage::FatalHandler fatal);
   /// What was asked for before is done.
   ~OwnDisk();
 

@@ -236,9 +236,9 @@ void Worker::welcome(const Welcome& welcome) {
               .array_bytes = options_.array_bytes,
               .with_runs_bytes = options_.with_runs_bytes};
   try {
-    if (!options_.folder.empty()) {
+    if (!options_.data.empty()) {
       files_ = storage::real_file_system();
-      disk_ = std::make_unique<OwnDisk>(*files_, options_.folder, welcome.mesh, options_.fatal);
+      disk_ = std::make_unique<OwnDisk>(*files_, options_.data, network_.rank(), welcome.mesh, options_.fatal);
     }
   } catch (const core::Error& error) {
     ready.problem = fmt::format("rank {}: {} {}", network_.rank(), error.detail(), error.internal());

@@ -38,8 +38,8 @@ struct WorkerOptions {
   int64_t cache_bytes = int64_t{1} << 30;  ///< of the compiler
   int64_t array_bytes = 0;                 ///< of arrays that it keeps in memory
   int64_t with_runs_bytes = 0;             ///< of these and of running runs
-  std::string folder = {};                 ///< its own (storage::rank_folder); empty: it has no disk
-  storage::FatalHandler fatal = {};        ///< with a folder
+  std::string data = {};                   ///< the data folder, with its own in it; empty: it has no disk
+  storage::FatalHandler fatal = {};        ///< with a disk
 };
 
 /// One thread serves; the rest is the network's and the engine's.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 namespace meshd::storage {
@@ -26,6 +27,16 @@ bool has_entry(FileSystem& files, const std::string& folder, std::string_view na
                      [&](const FolderEntry& entry) { return entry.is_folder && entry.name == name; });
 }
 
+std::string ranks_folder(const std::string& data_folder) { return fmt::format("{}/{}", data_folder, kRanks); }
+
+std::optional<std::string> find_mesh(FileSystem& files, const std::string& folder) {
+  const std::unique_ptr<File> file = files.open(folder + "/mesh");
+  if (file == nullptr) return std::nullopt;
+  std::string name(static_cast<size_t>(file->size()), '\0');
+  name.resize(file->read_at(0, std::as_writable_bytes(std::span(name))));
+  return name;
+}
+
 }  // namespace
 
 int blob_rank(std::string_view name) {
@@ -36,12 +47,30 @@ int blob_rank(std::string_view name) {
 std::string rank_blob_name(std::string name, int rank) { return fmt::format("{}{}{}", std::move(name), kRank, rank); }
 
 std::string rank_folder(const std::string& data_folder, int rank) {
-  return fmt::format("{}/{}/{}", data_folder, kRanks, rank);
+  return fmt::format("{}/{}", ranks_folder(data_folder), rank);
+}
+
+std::string name_of_mesh(FileSystem& files, const std::string& data_folder, int rank, const std::string& name) {
+  const std::string folder = rank_folder(data_folder, rank);
+  if (auto given = find_mesh(files, folder)) return std::move(*given);
+  make_durable_folder(files, data_folder);
+  files.make_folder(ranks_folder(data_folder));
+  files.sync_folder(data_folder);
+  files.make_folder(folder);
+  files.sync_folder(ranks_folder(data_folder));
+  const std::string unfinished = folder + "/mesh.new";
+  files.unlink(unfinished);
+  const std::unique_ptr<File> file = files.create(unfinished);
+  file->write_at(0, std::as_bytes(std::span(name)));
+  file->sync();
+  files.rename(unfinished, folder + "/mesh");
+  files.sync_folder(folder);
+  return name;
 }
 
 RankFolders::RankFolders(FileSystem& files, const std::string& data_folder, const RankBlobs* others) {
   if (!has_entry(files, data_folder, kRanks)) return;
-  for (const FolderEntry& entry : files.list(fmt::format("{}/{}", data_folder, kRanks))) {
+  for (const FolderEntry& entry : files.list(ranks_folder(data_folder))) {
     const int rank = entry.is_folder ? number_of(entry.name) : 0;
     if (rank == 0 || (others != nullptr && others->has_rank(rank))) continue;
     const std::string folder = rank_folder(data_folder, rank);

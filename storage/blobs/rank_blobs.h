@@ -32,8 +32,13 @@ class RankBlobs {
   virtual int64_t remove(std::span<const std::string> names) = 0;
 };
 
-/// The folder of a rank below the data folder that all ranks are given; it has the rank's lock and its blobs.
+/// The folder of a rank below the data folder that all ranks are given; it has the rank's lock, its blobs, and the name
+/// of the mesh that these belong to. That of rank 0 has the name alone.
 std::string rank_folder(const std::string& data_folder, int rank);
+
+/// The name of the mesh whose folder it is: the one that is written there, or else `name`, which is written. The folder
+/// is made, and all of it is durable; the parent of the data folder exists.
+std::string name_of_mesh(FileSystem& files, const std::string& data_folder, int rank, const std::string& name);
 
 /// Folders of ranks that this process can open itself: all ranks share a machine or a file system, and the mesh now has
 /// fewer ranks than the one that wrote them, or no server runs (`meshd fsck`).

@@ -44,7 +44,7 @@ class Ranks {
       options.environment = "test";
       options.array_bytes = kept.array_bytes;
       options.with_runs_bytes = kept.with_runs_bytes;
-      if (!kept.folder.empty()) options.folder = storage::rank_folder(kept.folder, rank);
+      options.data = kept.folder;
       options.fatal = [](const std::string& reason) { ADD_FAILURE() << reason; };
       workers_.push_back(std::make_unique<hosts::Worker>(network, options, new_pool()));
       threads_.emplace_back([&worker = *workers_.back()] { worker.serve(); });

@@ -31,7 +31,7 @@
 #include "service/core/memory_ledger.h"
 #include "service/jobs/commit/retention.h"
 #include "service/quotas/rate_limiter.h"
-#include "storage/data_copy.h"
+#include "storage/file_system.h"
 
 namespace meshd::api {
 namespace {

@@ -16,7 +16,6 @@
 #include "service/core/ids.h"
 #include "service/core/memory_ledger.h"
 #include "service/hosts/mpi_module.h"
-#include "service/hosts/own_disk.h"
 #include "service/hosts/worker.h"
 #include "service/jobs/stored/environment.h"
 #include "storage/blobs/rank_blobs.h"
@@ -66,8 +65,7 @@ std::unique_ptr<hosts::Coordinator> make_coordinator(hosts::Network& network, co
   out.disabled_passes = options.disabled_passes;
   out.environment = environment();
   const auto files = storage::real_file_system();
-  out.mesh =
-      hosts::name_of_mesh(*files, storage::rank_folder(options.data, 0), core::new_id("mesh", core::SystemClock()));
+  out.mesh = storage::name_of_mesh(*files, options.data, 0, core::new_id("mesh", core::SystemClock()));
   return std::make_unique<hosts::Coordinator>(network, std::move(out), std::move(pool));
 }
 
@@ -79,7 +77,7 @@ void serve_rank(hosts::Network& network, const AppOptions& options, Log& log) {
   worker_options.environment = environment();
   worker_options.array_bytes = options.array_memory_bytes > 0 ? options.array_memory_bytes : shares.arrays;
   worker_options.with_runs_bytes = shares.jobs + shares.arrays;
-  worker_options.folder = storage::rank_folder(options.data, network.rank());
+  worker_options.data = options.data;
   worker_options.fatal = [&log](const std::string& reason) {
     // As on rank 0: what the kernel still holds is unknown. With this process the job ends.
     log.error("storage_failed", {{"reason", reason}});

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "service/hosts/own_disk.h"
 #include "tests/support/ranks.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::testing {
 namespace {
@@ -313,13 +315,31 @@ TEST_F(LeftResults, that_are_not_stored_are_dropped) {
   EXPECT_EQ(ranks.coordinator->kept_arrays()[1].bytes, 0);
 }
 
+/// Notes the folders whose names were made durable, in order.
+class SyncedFolders final : public SystemWatcher {
+ public:
+  [[nodiscard]] bool fails(const std::string& /*operation*/) override { return false; }
+  void synced_folder(const std::string& path) override { paths.push_back(path); }
+  std::vector<std::string> paths;
+};
+
+TEST_F(LeftResults, folders_of_a_rank_are_durable_before_its_first_shard) {
+  SyncedFolders synced;
+  WatchedFileSystem files(synced);
+  const std::string data = folder_.path() + "/new";
+  const OwnDisk disk(files, data, 1, "mesh_1", [](const std::string& reason) { ADD_FAILURE() << reason; });
+  const std::string own = data + "/ranks/1";
+  // Each has the next in it; the last holds the mesh first, and blobs/ once that is made.
+  EXPECT_EQ(synced.paths, (std::vector<std::string>{folder_.path(), data, data + "/ranks", own, own + "/blobs", own}));
+}
+
 TEST_F(LeftResults, folder_of_another_mesh_is_refused) {
   { Ranks ranks(2, 1, 0, {kMuch, kMuch, folder_.path()}); }
   auto networks = make_fake_network(2);
   WorkerOptions options;
   options.threads = 1;
   options.environment = "test";
-  options.folder = storage::rank_folder(folder_.path(), 1);
+  options.data = folder_.path();
   options.fatal = [](const std::string&) {};
   Worker worker(*networks[1], options, new_pool());
   std::thread serving([&] { EXPECT_THROW(worker.serve(), core::Error); });
