@@ -69,12 +69,13 @@ std::string name_of_mesh(FileSystem& files, const std::string& data_folder, int 
 }
 
 RankFolders::RankFolders(FileSystem& files, const std::string& data_folder, const RankBlobs* others) {
-  if (!has_entry(files, data_folder, kRanks)) return;
+  const std::optional<std::string> mesh = find_mesh(files, rank_folder(data_folder, 0));
+  if (!mesh) return;
   for (const FolderEntry& entry : files.list(ranks_folder(data_folder))) {
     const int rank = entry.is_folder ? number_of(entry.name) : 0;
     if (rank == 0 || (others != nullptr && others->has_rank(rank))) continue;
     const std::string folder = rank_folder(data_folder, rank);
-    if (!has_entry(files, folder, "blobs")) continue;
+    if (find_mesh(files, folder) != mesh || !has_entry(files, folder, "blobs")) continue;
     // Nothing is written here: no sync can fail.
     stores_.emplace_back(rank, std::make_unique<BlobStore>(files, folder + "/blobs", [](const std::string&) {}));
   }

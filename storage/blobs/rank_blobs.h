@@ -44,7 +44,9 @@ std::string name_of_mesh(FileSystem& files, const std::string& data_folder, int 
 /// fewer ranks than the one that wrote them, or no server runs (`meshd fsck`).
 class RankFolders final : public RankBlobs {
  public:
-  /// Those that are there, but for the ranks of `others`.
+  /// Those that are there and belong to the mesh of rank 0's folder, but for the ranks of `others`. The host of another
+  /// rank has that rank's folder alone: a server that is started there on its own has no rows that name these shards,
+  /// and must not take them for orphans.
   RankFolders(FileSystem& files, const std::string& data_folder, const RankBlobs* others = nullptr);
   ~RankFolders() override;
 

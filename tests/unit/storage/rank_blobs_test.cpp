@@ -39,7 +39,7 @@ class RankFolder : public ::testing::Test {
   }
   // As rank 1 does.
   BlobRef put(const std::string& name, std::string_view bytes) {
-    std::filesystem::create_directories(rank_folder(folder_.path(), 1));
+    for (const int rank : {0, 1}) EXPECT_EQ(name_of_mesh(*files_, folder_.path(), rank, "mesh_1"), "mesh_1");
     BlobStore blobs(*files_, rank_folder(folder_.path(), 1) + "/blobs",
                     [](const std::string& why) { ADD_FAILURE() << why; });
     return put_blob(blobs, name, bytes).ref;
@@ -52,7 +52,7 @@ class RankFolder : public ::testing::Test {
   }
   [[nodiscard]] int64_t files_of_rank() const {
     int64_t count = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(rank_folder(folder_.path(), 1)))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(rank_folder(folder_.path(), 1) + "/blobs"))
       count += entry.is_regular_file() ? 1 : 0;
     return count;
   }
@@ -82,6 +82,27 @@ TEST_F(RankFolder, what_no_row_names_is_removed_at_the_start_and_by_the_collecto
     EXPECT_EQ(store->collect_garbage(), 2);
   }
   EXPECT_EQ(files_of_rank(), 0);
+}
+
+TEST_F(RankFolder, shards_of_another_mesh_are_no_orphans) {
+  // The host of rank 1, where a server is started on its own; and a folder that another mesh has left.
+  const std::string host = folder_.path() + "/host", other = folder_.path() + "/other";
+  for (const std::string& data : {host, other}) {
+    std::filesystem::create_directories(data + "/ranks");
+    std::filesystem::copy(rank_folder(folder_.path(), 1), rank_folder(data, 1),
+                          std::filesystem::copy_options::recursive);
+  }
+  EXPECT_EQ(name_of_mesh(*files_, other, 0, "mesh_2"), "mesh_2");
+  for (const std::string& data : {host, other}) {
+    OpenStore store(data);
+    EXPECT_EQ(store->recovery().orphans, 0) << data;
+    EXPECT_TRUE(store->blobs().list().empty());
+  }
+  for (const std::string& data : {host, other}) {
+    std::filesystem::remove_all(rank_folder(folder_.path(), 1));
+    std::filesystem::rename(rank_folder(data, 1), rank_folder(folder_.path(), 1));
+    EXPECT_EQ(texts(*OpenStore(folder_.path())), kTexts) << data;
+  }
 }
 
 TEST_F(RankFolder, data_without_the_rank_that_has_shards_are_refused_and_not_changed) {
