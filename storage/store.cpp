@@ -52,9 +52,15 @@ int64_t Store::collect_garbage() {
   // Whether a commit that failed fatally has happened, only the next start knows, and then collects what it did not
   // name.
   if (database_->failed()) return 0;
-  const int64_t gone = blobs_->remove_unnamed(names, [&](const std::string& name) {
-    return catalog_->read([&](Reader& reader) { return reader.names_blob(name); });
-  });
+  int64_t gone = 0;
+  try {
+    gone = blobs_->remove_unnamed(names, [&](const std::string& name) {
+      return catalog_->read([&](Reader& reader) { return reader.names_blob(name); });
+    });
+  } catch (...) {
+    abandon(std::move(names));  // a rank that does not answer now may do so the next time
+    throw;
+  }
   reserve_.keep();
   return gone;
 }

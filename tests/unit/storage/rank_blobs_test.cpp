@@ -202,5 +202,34 @@ TEST_F(RankFolder, blobs_of_a_write_that_came_to_nothing_are_abandoned) {
   EXPECT_EQ(files_of_rank(), 1);
 }
 
+/// Another rank, whose disk can be used once it answers.
+class SlowRank final : public RankBlobs {
+ public:
+  [[nodiscard]] bool has_rank(int rank) const override { return rank == 2; }
+  [[nodiscard]] std::vector<StoredBlob> list() override { return {}; }
+  [[nodiscard]] std::unique_ptr<File> open(const std::string& /*name*/) override { return nullptr; }
+  int64_t remove(std::span<const std::string> names) override {
+    if (!answers) throw core::Error("storage_failed", "rank 2 does not answer for its disk");
+    removed.insert(removed.end(), names.begin(), names.end());
+    return static_cast<int64_t>(names.size());
+  }
+  bool answers = false;
+  std::vector<std::string> removed;
+};
+
+TEST_F(RankFolder, what_could_not_be_removed_is_removed_the_next_time) {
+  SlowRank rank;
+  core::SystemClock clock;
+  StoreOptions options{folder_.path(), "", [](const std::string& why) { ADD_FAILURE() << why; }};
+  options.ranks = &rank;
+  Store store(options, *files_, clock);
+  const std::vector<std::string> names{"arr_5.v1.w7.s0.rank2"};
+  store.abandon(names);
+  EXPECT_THROW(store.collect_garbage(), core::Error);
+  rank.answers = true;
+  EXPECT_EQ(store.collect_garbage(), 1);
+  EXPECT_EQ(rank.removed, names);
+}
+
 }  // namespace
 }  // namespace meshd::testing
