@@ -13,7 +13,7 @@ from schemathesis.specs.openapi import checks as builtin
 
 # Codes that are about meaning. invalid_request, invalid_query and malformed_... are about form: they need an entry in MEANINGS.
 MEANING_CODES = {
-    "array_donated", "array_lost", "budget_exceeded", "deadline_exceeded", "deleted_or_donated", "device_mismatch",
+    "array_donated", "array_lost", "budget_exceeded", "deadline_exceeded", "deleted_or_donated", "dependency_failed", "device_mismatch",
     "donation_unusable", "effects_not_supported", "empty_mesh", "idempotency_key_reused", "invalid_argument", "invalid_array", "invalid_mesh",
     "invalid_program", "invalid_spec", "memory_exceeded", "nondeterministic_job", "precondition_failed", "program_failed",
     "program_syntax", "quota_exceeded", "range_not_satisfiable", "sharding_mismatch", "too_few_devices", "unsupported_attribute",

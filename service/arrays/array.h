@@ -142,13 +142,13 @@ class Array {
 
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
-    std::string attributes;                        ///< JSON of a Zarr client, set before the array is ready
-    std::string reason;                            ///< why it is lost, or the job that took it
-    std::string reserved_by;                       ///< job that was accepted with it donated
-    std::optional<storage::IdempotencyRow> key;    ///< of the request that makes it, until it is stored
-    std::string promised_by;                       ///< job whose result it is to be, until that is committed
-    LoadedShards shards;                           ///< what is in memory
-    std::vector<storage::BlobRef> blobs;           ///< by shard; empty for memory arrays that are not spilled
+    std::string attributes;                      ///< JSON of a Zarr client, set before the array is ready
+    std::string reason;                          ///< why it is lost, or the job that took it
+    std::string reserved_by;                     ///< job that was accepted with it donated
+    std::optional<storage::IdempotencyRow> key;  ///< of the request that makes it, until it is stored
+    std::string promised_by;                     ///< job whose result it is to be; of a lost one: that did not make it
+    LoadedShards shards;                         ///< what is in memory
+    std::vector<storage::BlobRef> blobs;         ///< by shard; empty for memory arrays that are not spilled
     std::optional<storage::PendingBlobs> spilled;  ///< memory arrays: what keeps `blobs`, which no row names
     uint64_t last_use = 0;
     bool deleted = false;
@@ -159,6 +159,7 @@ class Array {
     bool announced = false;             ///< found by its id while it is pending: ready is shown once it is safe
     std::optional<PendingParts> parts;  ///< while it is put together
 
+    [[nodiscard]] bool is_promised() const { return state == storage::ArrayState::kPending && !promised_by.empty(); }
     /// This version of a memory array ends: its blobs, to be destroyed (which removes their files) without the lock.
     [[nodiscard]] std::optional<storage::PendingBlobs> forget_spilled();
     /// Exchanges shards and blobs for those of the next version. Returns what forget_spilled() does.
@@ -175,6 +176,10 @@ class Array {
     return state_.with([](const State& state) {
       return state.state == storage::ArrayState::kPending ? state.version : state.version + 1;
     });
+  }
+  /// The job that is to make it; empty: none is.
+  [[nodiscard]] std::string promised_by() const {
+    return state_.with([](const State& state) { return state.is_promised() ? state.promised_by : std::string(); });
   }
   /// It has had no data yet.
   [[nodiscard]] bool is_pending() const {

@@ -12,7 +12,7 @@ void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check)
   if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state->reserved_by.empty())
     throw core::Error("array_in_use", fmt::format("array '{}' is reserved by job {}", id, state->reserved_by));
-  if (!state->promised_by.empty()) {
+  if (state->is_promised()) {
     throw core::Error(
         "array_in_use",
         fmt::format("array '{}' is to be a result of job {}; cancel the job, or wait for it", id, state->promised_by));

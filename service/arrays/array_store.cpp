@@ -62,6 +62,7 @@ struct First {
         throw core::Error("deleted_or_donated", fmt::format("array '{}' is deleted or donated: {}", id, state.reason));
       throw core::Error("array_donated", fmt::format("array '{}' is deleted or donated: {}", id, state.reason));
     case ArrayState::kLost:
+      if (!state.promised_by.empty()) throw not_made(id, state.reason);
       throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
     case ArrayState::kPending:
       throw core::Error(
@@ -324,7 +325,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
   out.has_keys = !keys.empty();
   std::vector<ArrayRef> promised;
   for (const First& first : firsts) {
-    if (first.array->state().with([](const Array::State& state) { return !state.promised_by.empty(); }))
+    if (first.array->state().with([](const Array::State& state) { return state.is_promised(); }))
       promised.push_back(first.array);
   }
   out.rows = [promised, keys = std::move(keys), rows = std::move(rows), shard_rows = std::move(shard_rows),
@@ -666,7 +667,7 @@ std::string ArrayStore::new_blob_name(const Array& array, int64_t shard, int ran
 
 void ArrayStore::require_usable(const ArrayRef& array, std::string_view session) {
   array->state().with([&](const Array::State& state) {
-    if (!session.empty() && !state.promised_by.empty() && array->info().session == session) return;
+    if (!session.empty() && state.is_promised() && array->info().session == session) return;
     if (state.deleted || state.state != ArrayState::kReady) throw_unusable(array->info().id, state, false);
   });
 }
@@ -727,8 +728,7 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
   for (size_t i = 0; i < donated.size(); ++i) {
     try {
       auto state = donated[i]->state().lock();
-      const bool is_promised = state->state == ArrayState::kPending && !state->promised_by.empty();
-      if (state->deleted || (state->state != ArrayState::kReady && !is_promised))
+      if (state->deleted || (state->state != ArrayState::kReady && !state->is_promised()))
         throw_unusable(donated[i]->info().id, *state, false);
       if (!state->reserved_by.empty()) {
         throw core::Error(

@@ -56,6 +56,10 @@ struct ArrayMemory {
   int64_t with_jobs_bytes;  ///< the same and what running jobs plan, together: arrays leave memory first
 };
 
+/// Why there is no array that the job, which "`how`" ("failed: ..."), had promised; and what its readers end with.
+std::string why_not_made(std::string_view job, std::string_view how);
+core::Error not_made(std::string_view array, std::string_view why);
+
 class ArrayStore;
 
 /// Memory that a job has planned, which arrays keep out of for as long as this lives. One thread at a time.
@@ -90,7 +94,7 @@ class ArrayStore {
   /// may take it as an argument. prepare() makes it ready, withdraw() ends it.
   ArrayRef promise(const NewArray& wanted, const std::string& job, std::string id = {});
   /// The job "`how`" ("failed: ..."): its promised arrays are lost, and no longer found; jobs that were to read them
-  /// are told.
+  /// end with dependency_failed.
   void withdraw(const std::vector<ArrayRef>& promised, const std::string& how);
   /// Throws quota_exceeded when `what` ("an array", "a file of arrays") of so many bytes is too much for one request.
   void require_quota(int64_t bytes, std::string_view what) const;
@@ -161,7 +165,7 @@ class ArrayStore {
   /// Its shards are in memory: snapshot() and take() read no file.
   [[nodiscard]] static bool is_loaded(const ArrayRef& array);
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
-  /// conflict (pending).
+  /// dependency_failed, conflict (pending).
   ShardBuffers shards(const ArrayRef& array) { return snapshot(array).shards; }
   /// The same, with the version that these shards are.
   struct Snapshot {
@@ -230,8 +234,8 @@ class ArrayStore {
   /// reserved or accepted jobs outside of the session have still to read it, not_found when it was deleted.
   PreparedUpdates prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
                                   const std::string& session);
-  /// Throws unless a job may use it: array_donated (409), array_lost, conflict (pending; a job of `session` may use
-  /// what is promised there).
+  /// Throws unless a job may use it: array_donated (409), array_lost, dependency_failed, conflict (pending; a job of
+  /// `session` may use what is promised there).
   void require_usable(const ArrayRef& array, std::string_view session = {});
   /// One page of the principal's arrays, by id, pending ones among them.
   struct Page {
@@ -247,7 +251,7 @@ class ArrayStore {
                   const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
   /// Reserves arrays that a job donates, promised ones among them: all or none. Throws array_donated, array_in_use,
-  /// array_lost (as 409 and 410), naming the array.
+  /// array_lost (as 409 and 410), dependency_failed, naming the array.
   void reserve(const std::vector<ArrayRef>& donated, const std::string& job);
   void release(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The same for whatever a job of the principal has reserved, when it is not known what that is.

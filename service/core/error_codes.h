@@ -77,6 +77,8 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"job_finished", ErrorKind::kConflict, "The job is over", "Nobody waits for the reply any more: read the job."},
     {"cancelled", ErrorKind::kConflict, "The job was cancelled",
      "Somebody deleted the job; send the request again if it was not meant."},
+    {"dependency_failed", ErrorKind::kConflict, "A job that was to make an argument did not",
+     "Read the job that detail names, mend it, and send both again."},
     {"deleted_or_donated", ErrorKind::kGone, "The data is gone", "Read the array that took it, which detail names."},
     {"array_lost", ErrorKind::kGone, "The data was in memory only and is lost",
      "Upload it again, with durability=durable where it has to outlive the server."},

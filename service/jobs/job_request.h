@@ -29,6 +29,7 @@ namespace meshd::jobs {
 struct ArrayArgument {
   arrays::ArrayRef array;
   std::optional<std::vector<arrays::Slice>> slices;
+  std::string of_job = {};  ///< the request names it as a result of this job, without which it has no value
 };
 
 /// A value that came with the request, ours alone, or a stored array.

@@ -145,7 +145,7 @@ class JobRunner {
   /// `memory` holds what the answer takes, here and in find_repeated() and wait(). Throws not_found, memory_full.
   JobView view(const std::string& id, std::string_view principal, core::MemoryReservation& memory);
   /// The array that is, or is to be, a result of a background job of a session. Throws not_found where there is no such
-  /// job, invalid_request where it makes no such array.
+  /// job, invalid_request where it makes no such array, dependency_failed where it did not.
   std::string result_array(const std::string& id, int64_t result, std::string_view principal);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops. No time: what is shown
   /// agrees with the effects that are visible, where view() may show a job that has just committed as running.
@@ -225,6 +225,8 @@ class JobRunner {
   void promise_results(Job& job);
   /// Of a job that ends without a commit.
   void withdraw_results(Job& job, const std::string& how);
+  /// Throws dependency_failed where a job whose result it names has failed, conflict where that is not over.
+  void require_dependencies(const Job& job) const;
   JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
   /// Buffers in the order of the plan; donated arrays give theirs up for the time being.
   std::vector<device::RunArgument> bind_arguments(Job& job, core::Checkpoint& checkpoint);

@@ -4,6 +4,7 @@
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/jobs/commit/idempotency_keys.h"
+#include "service/jobs/dependency.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
@@ -39,11 +40,15 @@ JobView JobRunner::view(const std::string& id, std::string_view principal, core:
 }
 
 std::string JobRunner::result_array(const std::string& id, int64_t result, std::string_view principal) {
-  const auto arrays =
-      store_.catalog().read([&](storage::Reader& reader) { return reader.result_arrays_of_job(id, principal); });
-  if (!arrays) throw no_job(id);
-  const auto count = static_cast<int64_t>(arrays->size());
-  if (result < count) return (*arrays)[static_cast<size_t>(result)];
+  const auto job = store_.catalog().read([&](storage::Reader& reader) { return reader.job_head(id, principal); });
+  if (!job) throw no_job(id);
+  const std::vector<std::string>& arrays = job->result_arrays;
+  const auto count = static_cast<int64_t>(arrays.size());
+  if (result < count) {
+    const std::string& array = arrays[static_cast<size_t>(result)];
+    if (storage::is_over(job->state) && job->state != storage::JobState::kDone) throw dependency_failed(array, *job);
+    return array;
+  }
   if (count > 0) {
     throw core::Error("invalid_request",
                       "job '" + id + "' has no result " + std::to_string(result) + ", only " + std::to_string(count));

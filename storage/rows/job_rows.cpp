@@ -77,12 +77,13 @@ std::optional<JobRow> Reader::job(std::string_view id, std::string_view principa
   return read_job(row);
 }
 
-std::optional<std::vector<std::string>> Reader::result_arrays_of_job(std::string_view id, std::string_view principal) {
+std::optional<JobRow> Reader::job_head(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
-      "SELECT result_arrays FROM jobs WHERE principal = ?1 AND id = ?2 "
+      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+      "finished, deadline, '', '', result_arrays, 0, NULL, 0, 0, NULL FROM jobs WHERE principal = ?1 AND id = ?2 "
       "AND (session IS NULL OR session NOT IN deleted_sessions)");
   if (!row.bind(principal, id).step()) return std::nullopt;
-  return core::split_ids(row.text(0));
+  return read_job(row);
 }
 
 std::optional<JobRow> Reader::job_of_session(std::string_view session, std::string_view id) {

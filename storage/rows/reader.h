@@ -126,9 +126,8 @@ class Reader {
   [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
   /// The same job's state, without its request and answer.
   [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);
-  /// The ids of the arrays that its results are to be, without the rest of its row; nothing where there is no such job.
-  [[nodiscard]] std::optional<std::vector<std::string>> result_arrays_of_job(std::string_view id,
-                                                                             std::string_view principal);
+  /// The same job without its request and answer.
+  [[nodiscard]] std::optional<JobRow> job_head(std::string_view id, std::string_view principal);
   /// Of its request and its answer, which job() reads; 0 where there is no such job.
   [[nodiscard]] int64_t job_bytes(std::string_view id, std::string_view principal);
   /// Transaction::request_cancel was called for it.

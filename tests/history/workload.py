@@ -251,7 +251,8 @@ class Client:
                 is_open = True
                 time.sleep(0.05)
                 continue
-            if code in ("deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed", "array_lost", "not_found"):
+            if code in ("deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed", "array_lost", "dependency_failed",
+                        "not_found"):
                 # What was not accepted may still be, where an earlier request is open.
                 operation["outcome"] = "maybe" if is_open and told["Idempotency-Replayed"] is None else "failed"
             elif code in ("array_in_use", "queue_full", *GONE):

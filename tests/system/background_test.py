@@ -370,8 +370,8 @@ def a_job_that_cannot_run_again_frees_what_it_donates():
         assert client.ask("DELETE", f"/v1/arrays/{donated}")[0] == 204
 
 
-def jobs_that_read_what_was_not_made_end_with_array_lost():
-    """After a restart, too, where nothing is left of a promised array but its id in the requests of the jobs that read it."""
+def jobs_that_read_what_was_not_made_end_with_what_kept_it_from_them():
+    """After a restart, too, where nothing is left of a promised array but the job that was to make it."""
     in_memory = {"results": {"encoding": "array", "durability": "memory"}}
     with Meshd(BINARY) as server:
         client = Client(server)
@@ -381,16 +381,18 @@ def jobs_that_read_what_was_not_made_end_with_array_lost():
         client.ended(client.start(SPIN, [ENDLESS], session, deadline=0.2))
         maker = ok(client.post(SMALL, [1], session, **in_memory), 202)
         reader = ok(client.post(SMALL, [{"array": maker["arrays"][0]}], session, **in_memory), 202)
-        jobs = [reader["id"], client.start(SMALL, [{"array": reader["arrays"][0]}], session), client.start(SMALL, [{"array": first["arrays"][0]}], session)]
+        jobs = [(reader["id"], "dependency_failed", maker["id"]),
+                (client.start(SMALL, [{"array": reader["arrays"][0]}], session), "dependency_failed", reader["id"]),
+                (client.start(SMALL, [{"array": first["arrays"][0]}], session), "array_lost", first["arrays"][0])]
         client.cancel(maker["id"])
         server.stop(signal.SIGKILL)
         server.start()
-        for job in jobs:
+        for job, _, _ in jobs:
             assert client.job(job, 1)["state"] == "queued", "the halted session holds it"
-        for job in jobs:
+        for job, code, named in jobs:
             ok(client.ask("POST", f"/v1/sessions/{session}:resume"))
             seen = client.ended(job)
-            assert (seen["state"], seen["error"]["code"]) == ("failed", "array_lost"), seen
+            assert (seen["state"], seen["error"]["code"]) == ("failed", code) and named in seen["error"]["detail"], seen
             assert ok(client.ask("GET", f"/v1/sessions/{session}"))["halted_by"] == seen["number"], "each halts it again"
         ok(client.ask("POST", f"/v1/sessions/{session}:resume"))
         assert client.ended(client.start(SMALL, [1], session))["state"] == "done"
@@ -401,7 +403,7 @@ def main():
     stories = [a_waiting_job_is_cancelled_at_once, jobs_that_wait_keep_no_thread, principals_share_the_background, a_drain_puts_back_what_runs,
                the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, a_halted_session_stays_halted_over_a_restart,
                promised_results_are_taken_before_they_are_there_and_over_restarts, a_job_that_cannot_run_again_frees_what_it_donates,
-               jobs_that_read_what_was_not_made_end_with_array_lost,
+               jobs_that_read_what_was_not_made_end_with_what_kept_it_from_them,
                a_cancel_that_was_acknowledged_survives_a_kill, job_ids_are_each_principals_own]
     for story in stories:
         if sys.argv[2:] and story.__name__ not in sys.argv[2:]:

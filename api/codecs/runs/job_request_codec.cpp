@@ -201,7 +201,8 @@ std::optional<jobs::Argument> resolve(const DecodedRun::Source& source, const te
   }
   return at_pointer(source.pointer, [&] {
     const std::string array = source.of_job ? context.result_array(*source.of_job) : *source.array;
-    return jobs::ArrayArgument{context.arrays.find_argument(array, principal, context.was_accepted), source.slices};
+    return jobs::ArrayArgument{context.arrays.find_argument(array, principal, context.was_accepted), source.slices,
+                               source.of_job ? source.of_job->job : std::string()};
   });
 }
 

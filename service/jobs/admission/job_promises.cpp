@@ -2,12 +2,16 @@
 // before it has run (arrays/promised.cpp). The client gets their ids with the answer that accepts the job.
 //
 // Example: job 1 makes arr_a of arr_p, job 2 makes arr_b of arr_a; both are sent at once. Job 2 waits in its session's
-// queue until job 1 is over (SessionQueue::may_read), and then reads arr_a, or fails with array_lost when job 1 has.
+// queue until job 1 is over (SessionQueue::may_read), and then reads arr_a, or fails with dependency_failed when job 1
+// has.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "service/core/error.h"
 #include "service/jobs/admission/job_layouts.h"
+#include "service/jobs/dependency.h"
 #include "service/jobs/job.h"
 #include "service/mesh/mesh_document.h"
 
@@ -70,6 +74,20 @@ void JobRunner::withdraw_results(Job& job, const std::string& how) {
   std::erase(job.promised, nullptr);
   arrays_.withdraw(job.promised, how);
   job.promised.clear();
+}
+
+void JobRunner::require_dependencies(const Job& job) const {
+  for (const Argument& given : job.request.arguments) {
+    const auto* stored = std::get_if<ArrayArgument>(&given);
+    if (stored == nullptr || stored->of_job.empty()) continue;
+    const auto maker = store_.catalog().read(
+        [&](storage::Reader& reader) { return reader.job_head(stored->of_job, job.request.principal); });
+    if (!maker || maker->state == storage::JobState::kDone) continue;
+    // An array that it was to update is there all the same, as it was before.
+    if (storage::is_over(maker->state)) throw dependency_failed(stored->array->info().id, *maker);
+    throw core::Error("conflict",
+                      fmt::format("job '{}' is not over, and only jobs of its session wait for it", stored->of_job));
+  }
 }
 
 }  // namespace meshd::jobs

@@ -13,6 +13,7 @@
 #include "service/core/planted_bugs.h"
 #include "service/jobs/admission/job_layouts.h"
 #include "service/jobs/commit/bounded_results.h"
+#include "service/jobs/dependency.h"
 #include "service/jobs/execution/binding.h"
 #include "service/jobs/job.h"
 #include "service/mesh/mesh_document.h"
@@ -362,7 +363,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     }
   }
   if (!goes_on) {
-    withdraw_results(job, cancelled ? "was cancelled" : "failed: " + error.detail());
+    withdraw_results(job, how_it_ended(job.row));
     note_end(job, &error, job.committed_count());
   }
   leave(job, goes_on ? Leave::kQueued : Leave::kOver);

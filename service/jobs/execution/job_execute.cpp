@@ -282,6 +282,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     if (job->queue != nullptr) wait_to_commit(*job, *waiter);
     throw core::Error(*job->cannot_run);
   }
+  require_dependencies(*job);
   wait_for_room(*job, *waiter);
   load_request(*job);
   if (job->request.least_loaded) {

@@ -74,7 +74,7 @@ JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Recov
     }
     return job;
   } catch (const core::Error& error) {
-    if (job != nullptr) withdraw_results(*job, "cannot run again: " + error.detail());
+    if (job != nullptr) withdraw_results(*job, "cannot run again");
     job = begin(std::make_shared<Job>());
     job->request.principal = row.principal;
     job->request.session = row.session;

@@ -10,6 +10,7 @@
 
 #include "service/arrays/regions/region.h"
 #include "service/core/error.h"
+#include "service/jobs/dependency.h"
 #include "service/jobs/stored/stored_job.h"
 #include "service/jobs/stored/stored_job_words.h"
 #include "service/mesh/mesh_document.h"
@@ -113,8 +114,22 @@ class StoredJobReader {
     return out;
   }
 
+  arrays::ArrayRef find_array(const Document& in) {
+    const auto id = in.at("array").get<std::string>();
+    try {
+      return sources_.arrays.find_kept(id, row_.principal);
+    } catch (const core::Error& error) {
+      if (error.code() != core::ErrorCode("array_lost") || !in.contains("of_job")) throw;
+      const auto maker = sources_.store.catalog().read(
+          [&](storage::Reader& reader) { return reader.job_head(in.at("of_job").get<std::string>(), row_.principal); });
+      // One that is done has made it, in memory.
+      if (!maker || maker->state == storage::JobState::kDone) throw;
+      throw dependency_failed(id, *maker);
+    }
+  }
+
   ArrayArgument stored_array(const Document& in) {
-    ArrayArgument out{sources_.arrays.find_kept(in.at("array").get<std::string>(), row_.principal), std::nullopt};
+    ArrayArgument out{find_array(in), std::nullopt, in.value("of_job", std::string())};
     if (!in.contains("slices")) return out;
     out.slices.emplace();
     for (const Document& slice : in.at("slices"))

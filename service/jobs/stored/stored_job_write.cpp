@@ -62,8 +62,12 @@ class StoredJobWriter {
     return out;
   }
 
-  static Document stored_array(const arrays::ArrayRef& array, const std::optional<std::vector<arrays::Slice>>& slices) {
+  static Document stored_array(const arrays::ArrayRef& array, const std::optional<std::vector<arrays::Slice>>& slices,
+                               std::string of_job = {}) {
     Document out{{"array", array->info().id}};
+    // A restart forgets what is promised: the row of that job then says whether it was made.
+    if (of_job.empty()) of_job = array->promised_by();
+    if (!of_job.empty()) out["of_job"] = of_job;
     if (!slices) return out;
     out["slices"] = Document::array();
     for (const arrays::Slice& slice : *slices) out["slices"].push_back({slice.start, slice.stop, slice.step});
@@ -73,7 +77,7 @@ class StoredJobWriter {
   Document argument(const Argument& given) {
     if (const auto* own = std::get_if<tensor::DenseValue>(&given)) return value(*own);
     const auto& stored = std::get<ArrayArgument>(given);
-    return stored_array(stored.array, stored.slices);
+    return stored_array(stored.array, stored.slices, stored.of_job);
   }
 
   static Document mesh_document(const mesh::Mesh& mesh) { return Document::parse(mesh::to_document(mesh)); }

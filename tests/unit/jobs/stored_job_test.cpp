@@ -193,6 +193,31 @@ TEST_F(StoredJobs, a_request_that_is_refused_leaves_no_blob) {
   EXPECT_TRUE(store_->blobs().list().empty());
 }
 
+// What is promised is in memory alone: after a restart the row of the job that was to make it says what became of it.
+TEST_F(StoredJobs, array_that_was_not_made_is_told_by_the_job_that_was_to_make_it) {
+  JobRequest given = request();
+  arrays::NewArray wanted;
+  wanted.principal = "ann";
+  wanted.type = {tensor::DType::kFloat32, {2}};
+  const arrays::ArrayRef promised = arrays_.promise(wanted, "job_0");
+  given.arguments[1] = ArrayArgument{promised, std::nullopt};
+  const storage::JobRow row = keep(given);
+  EXPECT_EQ(std::get<ArrayArgument>(read(row).arguments[1]).of_job, "job_0");
+  arrays_.withdraw({promised}, "failed: by the test");
+  EXPECT_EQ(error_word([&] { read(row); }), "array_lost") << "there is no such job";
+  storage::JobRow maker = job_row("job_0");
+  const auto word_with = [&](storage::JobState state) {
+    maker.state = state;
+    store_->catalog().write([&](storage::Transaction& t) { t.update_job(maker); });
+    return error_word([&] { read(row); });
+  };
+  store_->catalog().write([&](storage::Transaction& t) { t.insert_job(maker); });
+  EXPECT_EQ(word_with(storage::JobState::kQueued), "dependency_failed") << "it cannot run again either";
+  EXPECT_EQ(word_with(storage::JobState::kFailed), "dependency_failed");
+  EXPECT_EQ(word_with(storage::JobState::kCancelled), "dependency_failed");
+  EXPECT_EQ(word_with(storage::JobState::kDone), "array_lost") << "it was made, in memory";
+}
+
 TEST_F(StoredJobs, damaged_rows_are_errors) {
   const std::string whole = keep(request()).request;
   ASSERT_NO_THROW(read(row_of(whole)));

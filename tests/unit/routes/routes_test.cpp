@@ -790,17 +790,49 @@ TEST_F(PromisedResults, are_donated_by_one_job) {
 }
 
 TEST_F(PromisedResults, are_lost_with_the_job_that_was_to_make_them) {
-  const std::string behind = post(kDoubles, argument_, session_).json().at("id");
+  const nlohmann::json second = post(kDoubles, argument_, session_).json();
+  const std::string behind = second.at("id"), made_of_it = second.at("arrays").at(0);
+  const std::string last = post(kDoubles, R"([{"array": ")" + made_of_it + R"("}])", session_).json().at("id");
   const std::string first = first_.at("id");
   server_.ask("DELETE", "/v1/jobs/" + first);
   const nlohmann::json seen = ended(behind);
-  EXPECT_EQ(seen.at("error").at("code"), "array_lost");
+  EXPECT_EQ(seen.at("error").at("code"), "dependency_failed");
   EXPECT_EQ(seen.at("error").at("detail"),
-            "array '" + array_ + "' is lost: it was to be a result of job '" + first + "', which was cancelled");
+            "array '" + array_ + "' was not made: it was to be a result of job '" + first + "', which was cancelled");
+  const nlohmann::json in_turn = ended(last);
+  EXPECT_EQ(in_turn.at("error").at("code"), "dependency_failed");
+  EXPECT_EQ(in_turn.at("error").at("detail"), "array '" + made_of_it +
+                                                  "' was not made: it was to be a result of job '" + behind +
+                                                  "', which failed with dependency_failed");
+  // Named by the job that is over.
+  const Answer later = post(kDoubles, R"([{"job": ")" + first + R"(", "result": 0}])", session_);
+  EXPECT_EQ(later.problem(), "409 dependency_failed /arguments/0");
   const Answer gone = server_.ask("GET", "/v1/arrays/" + array_);
   EXPECT_EQ(gone.problem(), "404 not_found");
   EXPECT_EQ(gone.json().at("detail"), seen.at("error").at("detail"));
   EXPECT_TRUE(server_.ask("GET", "/v1/arrays").json().at("items").empty());
+}
+
+// The array is there before and after, as it was: whoever names the result does not mean that.
+TEST_F(PromisedResults, that_are_updates_are_lost_with_the_job_too) {
+  const std::string text =
+      "func.func @main(%a: tensor<f32>, %t: !stablehlo.token) -> tensor<f32> { %0:2 = \\\"stablehlo.infeed\\\"(%t) "
+      "<{infeed_config = \\\"q\\\"}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token) %1 = stablehlo.add %a, "
+      "%0#0 "
+      ": tensor<f32> return %1 : tensor<f32> }";
+  const std::string kept = made("/v1/arrays", R"({"dtype": "float32", "shape": [], "data": 3})");
+  auto update = nlohmann::json::parse(run_of(text, R"([{"array": ")" + kept + R"("}])"));
+  update["results"] = {{"encoding", "array"}};
+  update["update"] = {{{"argument", 0}, {"result", 0}}};
+  const std::string first = made("/v1/sessions/" + session_ + "/jobs", update.dump(), {"Prefer: respond-async"});
+  const std::string result = R"([{"job": ")" + first + R"(", "result": 0}])";
+  const std::string second = post(kDoubles, result, session_).json().at("id");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", run_of(kDoubles, result)).problem(), "409 conflict");
+  server_.ask("DELETE", "/v1/jobs/" + first);
+  EXPECT_EQ(ended(first).at("state"), "cancelled");
+  const nlohmann::json seen = ended(second);
+  EXPECT_EQ(seen.at("state"), "failed");
+  EXPECT_EQ(seen.at("error").at("code"), "dependency_failed");
 }
 
 /// A server whose principals may each have two jobs of the background started, one of them running.

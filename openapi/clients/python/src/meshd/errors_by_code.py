@@ -237,6 +237,14 @@ class Cancelled(Error):
     hint = "Somebody deleted the job; send the request again if it was not meant."
 
 
+class DependencyFailed(Error):
+    """A job that was to make an argument did not (409). Read the job that detail names, mend it, and send both again.
+    """
+
+    code = "dependency_failed"
+    hint = "Read the job that detail names, mend it, and send both again."
+
+
 class DeletedOrDonated(Error):
     """The data is gone (410). Read the array that took it, which detail names."""
 
@@ -688,6 +696,7 @@ __all__ = [
     "ModelNotLoaded",
     "JobFinished",
     "Cancelled",
+    "DependencyFailed",
     "DeletedOrDonated",
     "ArrayLost",
     "PreconditionFailed",
