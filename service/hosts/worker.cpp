@@ -433,30 +433,9 @@ void Worker::begin(const Begin& begin) {
     runs_[begin.run] = run;
   }
   const auto end = [this, run, places = begin.results](device::RunOutcome outcome) {
-    const compile::Plan& plan = run->plan();
-    const uint64_t cargo = run->key() | kArgumentsAndResults;
-    for (size_t result = 0; !outcome.error && result < outcome.outputs.size(); ++result) {
-      const std::vector<tensor::BufferRef>& shards = outcome.outputs[result];
-      for (size_t shard = 0; shard < shards.size(); ++shard) {
-        const auto number = static_cast<int64_t>(shard);
-        if (run->holders().sender(plan.results[result].table, number) != network_.rank()) continue;
-        if (!places.empty() && places[result] == device::ResultPlace::kThere) continue;
-        const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
-        messages_->push(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
-                        shards[shard]);
-      }
-    }
-    messages_->forget(cargo);
-    if (!outcome.error && !places.empty()) {
-      const std::lock_guard held(mutex_);
-      held_[run->key()] = {run->lowered(), std::move(outcome.outputs)};
-    }
-    Ended ended{.run = run->key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
-    messages_->send(0, Control::kEnded, encode(std::move(ended)));
-    over(run->key());
+    ended(*run, places, std::move(outcome));
   };
   try {
-    const compile::Plan& plan = run->plan();
     device::RunRequest request;
     request.plan = lowered->plan;
     request.devices = begin.devices;
@@ -468,46 +447,82 @@ void Worker::begin(const Begin& begin) {
     request.profile = begin.profile;
     request.nonfinite = begin.nonfinite;
     if (begin.has_effects) request.effects = run.get();
-    auto how = begin.arguments.begin();
-    for (size_t argument = 0; argument < plan.arguments.size(); ++argument) {
-      const compile::PlanParameter& wanted = plan.arguments[argument];
-      device::RunArgument given;
-      given.shards.resize(static_cast<size_t>(plan.table(wanted.table).count()));
-      given.may_overwrite = true;
-      for (size_t shard = 0; shard < given.shards.size(); ++shard) {
-        const auto number = static_cast<int64_t>(shard);
-        if (!run->holders().holds(network_.rank(), wanted.table, number)) continue;
-        const device::MessageKey key{begin.run | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)};
-        given.shards[shard] = find_shard(run, *how, key, wanted.shard_bytes);
-        // Others may read what was an entry: a run that began before, or a result that is the same buffer.
-        const bool is_own =
-            how->how == ArgumentShard::How::kTaken ? given.shards[shard].use_count() == 1 : how->entry == 0;
-        given.may_overwrite = given.may_overwrite && is_own;
-        ++how;
-      }
-      request.arguments.push_back(std::move(given));
-    }
+    request.arguments = find_arguments(run, begin.arguments);
     drop(begin.drops);
     request.may_begin = [run] { return run->is_complete(); };
     request.on_submit = [run](const std::shared_ptr<device::Run>& handle) { run->set_run(handle); };
     engine_->submit(std::move(request), end);
     run->has_come();
   } catch (...) {
-    // What it was to keep and has not begun to: rank 0 sends it all the same.
-    for (const ArgumentShard& how : begin.arguments) {
-      if (how.how != ArgumentShard::How::kKept && how.how != ArgumentShard::How::kRead) continue;
-      {
-        const std::lock_guard held(mutex_);
-        if (how.entry == 0 || entries_.contains(how.entry)) continue;
-      }
-      messages_->forget(kEntries | how.entry);
-      messages_->send(0, Control::kLost, encode(Number{how.entry}));
-    }
-    drop(begin.drops);
     device::RunOutcome outcome;
     outcome.error = error_of(std::current_exception());
+    settle_entries(begin.arguments);
+    drop(begin.drops);
     end(std::move(outcome));
   }
+}
+
+std::vector<device::RunArgument> Worker::find_arguments(const std::shared_ptr<WorkerRun>& run,
+                                                        const std::vector<ArgumentShard>& shards) {
+  const compile::Plan& plan = run->plan();
+  std::vector<device::RunArgument> out;
+  auto how = shards.begin();
+  for (size_t argument = 0; argument < plan.arguments.size(); ++argument) {
+    const compile::PlanParameter& wanted = plan.arguments[argument];
+    device::RunArgument& given = out.emplace_back();
+    given.shards.resize(static_cast<size_t>(plan.table(wanted.table).count()));
+    given.may_overwrite = true;
+    for (size_t shard = 0; shard < given.shards.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      if (!run->holders().holds(network_.rank(), wanted.table, number)) continue;
+      const device::MessageKey key{run->key() | kArgumentsAndResults, 0, number, static_cast<int64_t>(argument)};
+      given.shards[shard] = find_shard(run, *how, key, wanted.shard_bytes);
+      // Others may read what was an entry: a run that began before, or a result that is the same buffer.
+      const bool is_own =
+          how->how == ArgumentShard::How::kTaken ? given.shards[shard].use_count() == 1 : how->entry == 0;
+      given.may_overwrite = given.may_overwrite && is_own;
+      ++how;
+    }
+  }
+  return out;
+}
+
+void Worker::settle_entries(const std::vector<ArgumentShard>& shards) {
+  using How = ArgumentShard::How;
+  for (const ArgumentShard& shard : shards) {
+    if (shard.entry == 0 || shard.how == How::kThere) continue;
+    {
+      const std::lock_guard held(mutex_);
+      if (shard.how == How::kTaken) entries_.erase(shard.entry);
+      if (shard.how == How::kTaken || entries_.contains(shard.entry)) continue;
+    }
+    messages_->forget(kEntries | shard.entry);  // where rank 0 sends it all the same
+    messages_->send(0, Control::kLost, encode(Number{shard.entry}));
+  }
+}
+
+void Worker::ended(const WorkerRun& run, const std::vector<device::ResultPlace>& places, device::RunOutcome outcome) {
+  const compile::Plan& plan = run.plan();
+  const uint64_t cargo = run.key() | kArgumentsAndResults;
+  for (size_t result = 0; !outcome.error && result < outcome.outputs.size(); ++result) {
+    const std::vector<tensor::BufferRef>& shards = outcome.outputs[result];
+    for (size_t shard = 0; shard < shards.size(); ++shard) {
+      const auto number = static_cast<int64_t>(shard);
+      if (run.holders().sender(plan.results[result].table, number) != network_.rank()) continue;
+      if (!places.empty() && places[result] == device::ResultPlace::kThere) continue;
+      const auto bytes = static_cast<size_t>(plan.results[result].shard_bytes);
+      messages_->push(0, {cargo, 1, number, static_cast<int64_t>(result)}, shards[shard]->bytes().first(bytes),
+                      shards[shard]);
+    }
+  }
+  messages_->forget(cargo);
+  if (!outcome.error && !places.empty()) {
+    const std::lock_guard held(mutex_);
+    held_[run.key()] = {run.lowered(), std::move(outcome.outputs)};
+  }
+  Ended message{.run = run.key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
+  messages_->send(0, Control::kEnded, encode(std::move(message)));
+  over(run.key());
 }
 
 }  // namespace meshd::hosts

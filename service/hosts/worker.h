@@ -70,6 +70,9 @@ class Worker {
   void welcome(const Welcome& welcome);
   void prepare(const Prepare& prepare);
   void begin(const Begin& begin);
+  /// The run's arguments, of the shards that its devices hold.
+  std::vector<device::RunArgument> find_arguments(const std::shared_ptr<WorkerRun>& run,
+                                                  const std::vector<ArgumentShard>& shards);
   /// What the run gets of an argument's shard.
   tensor::BufferRef find_shard(const std::shared_ptr<WorkerRun>& run, const ArgumentShard& how,
                                const device::MessageKey& key, int64_t bytes);
@@ -78,6 +81,10 @@ class Worker {
   EntryRef new_entry(const std::shared_ptr<WorkerRun>& run, uint64_t number, const tensor::BufferRef& buffer);
   /// Its bytes have come, or cannot be read.
   void has_come(uint64_t number, const EntryRef& entry, const std::optional<core::Error>& error);
+  /// Of a run that could not begin: entries that it was to begin with are lost, those that it was to take are gone.
+  void settle_entries(const std::vector<ArgumentShard>& shards);
+  /// Sends the run's results that rank 0 has from here, and how it ended.
+  void ended(const WorkerRun& run, const std::vector<device::ResultPlace>& places, device::RunOutcome outcome);
   void drop(const std::vector<uint64_t>& entries);
   void became(const Became& message);
   void serve_disk(DiskRequest request);

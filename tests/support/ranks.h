@@ -46,7 +46,8 @@ class Ranks {
       options.with_runs_bytes = kept.with_runs_bytes;
       options.data = kept.folder;
       options.fatal = [](const std::string& reason) { ADD_FAILURE() << reason; };
-      workers_.push_back(std::make_unique<hosts::Worker>(network, options, new_pool()));
+      pools.push_back(new_pool());
+      workers_.push_back(std::make_unique<hosts::Worker>(network, options, pools.back()));
       threads_.emplace_back([&worker = *workers_.back()] { worker.serve(); });
     }
     hosts::CoordinatorOptions options;
@@ -64,6 +65,7 @@ class Ranks {
   }
 
   std::unique_ptr<hosts::Coordinator> coordinator;
+  std::vector<std::shared_ptr<tensor::BufferPool>> pools;  ///< of the ranks from 1 on
 
  private:
   std::vector<std::unique_ptr<hosts::Network>> networks_;

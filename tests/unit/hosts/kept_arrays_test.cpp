@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "service/hosts/own_disk.h"
+#include "tests/support/eventually.h"
 #include "tests/support/ranks.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/watched_file_system.h"
@@ -110,6 +111,34 @@ TEST(KeptArrays, rank_keeps_no_more_than_it_may) {
     EXPECT_LE(ranks.coordinator->kept_arrays()[1].bytes, 100);
     EXPECT_GT(ranks.coordinator->kept_arrays()[1].bytes, 0);
   }
+}
+
+TEST(KeptArrays, run_that_a_rank_cannot_begin_leaves_nothing_of_what_it_was_given) {
+  const std::string text = std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %b: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+  %0 = stablehlo.add %a, %b : tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+})";
+  const compile::LoweredRef program = lowered(text);
+  const compile::LoweredRef donating = lowered(text, std::vector<int64_t>{1});
+  ASSERT_TRUE(donating->plan->arguments[1].is_donated);
+  Ranks ranks(2, 1, 0, {kMuch, kMuch, ""});
+  ASSERT_TRUE(start(*ranks.coordinator, named(request_of(program), {"arr_a.v1", "arr_b.v1"}))->wait().ok());
+  // The first argument is on a disk that the rank has not; the second was to be the run's own.
+  device::RunRequest request = named(request_of(donating), {"arr_c.v1", "arr_b.v1"});
+  request.apart.arguments = {1, 0};
+  request.arguments[0].files.resize(8);
+  for (size_t s = 4; s < 8; ++s) {
+    request.arguments[0].shards[s] = nullptr;
+    request.arguments[0].files[s].name = storage::rank_blob_name("arr_c.v1.s" + std::to_string(s), 1);
+  }
+  const auto failed = start(*ranks.coordinator, std::move(request))->wait();
+  ASSERT_TRUE(failed.error.has_value());
+  EXPECT_EQ(failed.error->code().word(), "storage_failed");
+  for (const char* array : {"arr_a", "arr_b", "arr_c"}) ranks.coordinator->forget(array);
+  EXPECT_EQ(ranks.coordinator->kept_arrays()[1].bytes, 0);
+  EXPECT_TRUE(eventually([&] { return ranks.pools[0]->stats().in_use_bytes == 0; }))
+      << ranks.pools[0]->stats().in_use_bytes;
 }
 
 TEST(KeptArrays, cancelled_runs_leave_what_they_were_sent) {
