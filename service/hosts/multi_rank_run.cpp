@@ -51,7 +51,7 @@ void MultiRankRun::start() {
     hooks.reply = [this](int rank, Reply reply) {
       owner_.messages_->send(rank, Control::kReply, encode(std::move(reply)));
     };
-    hooks.fail = [weak](int /*rank*/, const core::Error& reason) {
+    hooks.fail = [weak](const core::Error& reason) {
       if (const auto run = weak.lock()) run->cancel(reason);
     };
     effects_.emplace(*request_.effects, *plan_, request_.devices, std::move(hooks));

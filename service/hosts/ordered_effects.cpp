@@ -82,7 +82,7 @@ void OrderedEffects::pump() {
         reply.results.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     } catch (const core::Error& error) {
       close();
-      hooks_.fail(rank, error);
+      hooks_.fail(error);
       return;
     }
     {

@@ -21,10 +21,10 @@ namespace meshd::hosts {
 class OrderedEffects final : public device::EffectSink {
  public:
   struct Hooks {
-    std::function<void()> resume_own;                        ///< rank 0's run: it is its turn
-    std::function<void()> pump_soon;                         ///< pump() has to be called
-    std::function<void(int rank, Reply reply)> reply;        ///< to the rank of an effect
-    std::function<void(int rank, core::Error reason)> fail;  ///< the sink refused the effect of a rank
+    std::function<void()> resume_own;                  ///< rank 0's run: it is its turn
+    std::function<void()> pump_soon;                   ///< pump() has to be called
+    std::function<void(int rank, Reply reply)> reply;  ///< to the rank of an effect
+    std::function<void(core::Error reason)> fail;      ///< the sink refused the effect of another rank
   };
   /// `sink` and `plan` outlive it. `devices`: ids, in flat order.
   OrderedEffects(device::EffectSink& sink, const compile::Plan& plan, std::vector<int64_t> devices, Hooks hooks);
