@@ -33,7 +33,8 @@ void PendingBlobs::add(std::string name, std::span<const std::byte> bytes) {
 
 void PendingBlobs::adopt(BlobRef blob) {
   names_.push_back(blob.name);
-  committed_.push_back({std::move(blob), {}});
+  BlobPin pin = store_->blobs().pin(blob.name);
+  committed_.push_back({std::move(blob), std::move(pin)});
 }
 
 void PendingBlobs::begin(std::string name, int64_t length) {

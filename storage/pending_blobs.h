@@ -31,7 +31,8 @@ class PendingBlobs {
 
   /// Writes one more. Throws as BlobStore::begin and BlobWriter::write.
   void add(std::string name, std::span<const std::byte> bytes);
-  /// One more that another rank has written and synced. Before the others that are not synced yet.
+  /// One more that is on a disk already: another rank has written and synced it, or a row names it, and it is to stay
+  /// until this ends. Before the others that are not synced yet.
   void adopt(BlobRef blob);
   /// One more whose bytes come by write(); it has the number count() - 1. Throws as BlobStore::begin.
   void begin(std::string name, int64_t length);

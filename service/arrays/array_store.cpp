@@ -624,13 +624,21 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
 
 ArrayStore::Referred ArrayStore::refer(const ArrayRef& array, const std::string& job) {
   const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
-  auto state = array->state().lock();
-  if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
-  if (!state->shards.is_whole() && state->blobs.empty()) throw_taken(array->info().id, *state);
-  state->last_use = now;
-  Referred out{state->shards.get(), state->blobs, state->version};
+  Referred out;
+  {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (!state->shards.is_whole() && state->blobs.empty()) throw_taken(array->info().id, *state);
+    state->last_use = now;
+    out = {state->shards.get(), state->blobs, state->version};
+    if (!job.empty() && state->reserved_by == job) state->shards.clear();
+  }
   out.shards.resize(static_cast<size_t>(array->layout().shard_count));
-  if (!job.empty() && state->reserved_by == job) state->shards.clear();
+  for (size_t s = 0; s < out.shards.size(); ++s) {
+    if (out.shards[s] != nullptr) continue;
+    if (out.kept == nullptr) out.kept = std::make_shared<storage::PendingBlobs>(store_);
+    out.kept->adopt(out.blobs.at(s));
+  }
   return out;
 }
 

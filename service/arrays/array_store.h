@@ -179,6 +179,8 @@ class ArrayStore {
     ShardBuffers shards;                  ///< null where they are not in memory
     std::vector<storage::BlobRef> blobs;  ///< by shard, where one is null
     int64_t version = 1;
+    /// Those blobs, which stay readable when the array has another version or is deleted.
+    std::shared_ptr<storage::PendingBlobs> kept = {};
   };
   Referred refer(const ArrayRef& array, const std::string& job = {});
   /// A shard of that version, read from its blob; it stays in memory as others do. Throws conflict where the array has

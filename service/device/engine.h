@@ -63,7 +63,8 @@ struct RunArgument {
   /// executor with other processes, which may have shards of it already.
   std::string version = {};
   /// Shards that are null when the argument is bound, though this process or another one needs them: where they are (by
-  /// shard, a name or none), and what reads one. Any thread; it may wait for a disk.
+  /// shard, a name or none), and what reads one. Any thread; it may wait for a disk. The files stay while `load` is
+  /// held, until the ranks that read them are told to.
   std::vector<ShardFile> files = {};
   std::function<tensor::BufferRef(int64_t shard)> load = {};
 };

@@ -166,6 +166,8 @@ void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments, 
   std::stable_partition(sends.begin(), sends.end(), [](const Send& one) { return one.entry != 0; });
   for (const Send& one : sends) send(one, arguments);
   for (size_t argument = 0; argument < arguments.size(); ++argument) {
+    // The ranks have been told to read their files, before any message that removes one.
+    arguments[argument].load = nullptr;
     std::vector<tensor::BufferRef>& shards = arguments[argument].shards;
     for (size_t shard = 0; shard < shards.size(); ++shard) {
       if (!holders_.holds(0, plan_->arguments[argument].table, static_cast<int64_t>(shard))) shards[shard] = nullptr;

@@ -157,6 +157,8 @@ class BlobStore {
   [[nodiscard]] std::vector<StoredBlob> list() const;
   /// Removes unfinished writes of an earlier process; only before the first `begin`. Returns how many.
   int64_t remove_temporary_files();
+  /// As long as it is held the blob is not removed, whether a row names it or not.
+  [[nodiscard]] BlobPin pin(std::string name) { return BlobPin(state_, std::move(name)); }
   /// Garbage collection: unlinks each of `names` that is not pinned and for which `is_named(name)` is then false. In
   /// this order a blob whose row is just being committed is kept. Returns how many files were removed.
   int64_t remove_unnamed(std::span<const std::string> names, const std::function<bool(const std::string&)>& is_named);

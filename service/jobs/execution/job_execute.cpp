@@ -71,7 +71,7 @@ void JobRunner::give_files(device::RunArgument& bound, const arrays::ArrayRef& a
     const storage::BlobRef& blob = blobs->at(static_cast<size_t>(*shard));
     file = {blob.name, blob.length, blob.checksum};
   }
-  bound.load = [this, array, of_plan, blobs, version = referred.version](int64_t shard) {
+  bound.load = [this, array, of_plan, blobs, version = referred.version, kept = referred.kept](int64_t shard) {
     const int64_t own = of_plan->at(static_cast<size_t>(shard)).value();
     return arrays_.load_shard(array, version, blobs->at(static_cast<size_t>(own)), own);
   };

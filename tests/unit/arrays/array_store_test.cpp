@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -481,6 +482,23 @@ TEST_F(SpilledArrays, are_lost_with_their_files_by_a_restart) {
 }
 
 // New versions.
+
+TEST_F(Arrays, files_that_a_run_refers_to_stay_until_it_has_read_them) {
+  const std::string id = published(1)->info().id;
+  restart();
+  const ArrayRef array = arrays_->find(id, "ann");
+  ArrayStore::Referred referred = arrays_->refer(array);
+  ASSERT_EQ(std::count(referred.shards.begin(), referred.shards.end(), nullptr), 4) << "they are on the disk alone";
+  arrays_->replace(array, counting(array, 50), kAnyVersion);
+  EXPECT_EQ(blob_count(), 8);
+  ShardBuffers loaded;
+  for (int64_t s = 0; s < 4; ++s)
+    loaded.push_back(arrays_->load_shard(array, referred.version, referred.blobs[static_cast<size_t>(s)], s));
+  EXPECT_EQ(values(loaded), count_from(1));
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(50));
+  referred = {};
+  EXPECT_EQ(blob_count(), 4);
+}
 
 TEST_F(Arrays, new_version_leaves_the_old_shards_to_those_who_hold_them) {
   const ArrayRef array = published(1);
