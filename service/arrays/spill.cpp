@@ -86,8 +86,8 @@ std::vector<ArrayRef> ArrayStore::evict_memory_arrays(int64_t coming) {
   std::vector<ArrayRef> to_spill;
   for (const auto& [last_use, array] : candidates) {
     if (over <= 0) break;
-    over -= array->shard_bytes();
-    const bool is_on_disk = array->state().with([](Array::State& state) {
+    const bool is_on_disk = array->state().with([&](Array::State& state) {
+      over -= state.shards.bytes();  // some shards, or all
       if (!state.blobs.empty()) state.shards.clear();
       return !state.blobs.empty();
     });
