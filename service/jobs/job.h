@@ -86,6 +86,10 @@ struct JobRunner::Job {
   bool over = false;
   std::optional<ClientWait> waits;  ///< for an infeed entry or a reply of its client
 
+  /// Shards of this argument may be left to the processes that need them.
+  [[nodiscard]] bool is_apart(size_t argument) const {
+    return !apart.arguments.empty() && apart.arguments[argument] != 0;
+  }
   [[nodiscard]] bool streams() const { return effect_order == sessions::EffectOrder::kStreaming; }
   [[nodiscard]] int64_t committed_count() const {
     return streams() ? streamed.count : static_cast<int64_t>(committed.size());

@@ -230,6 +230,7 @@ class JobRunner {
   JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
   /// Buffers in the order of the plan; donated arrays give theirs up for the time being.
   std::vector<device::RunArgument> bind_arguments(Job& job, core::Checkpoint& checkpoint);
+  device::RunArgument bind_array(Job& job, size_t i);
   void give_files(device::RunArgument& bound, const arrays::ArrayRef& array,
                   const arrays::ArrayStore::Referred& referred, const compile::PlanParameter& wanted);
   device::ApartShards find_apart(const Job& job) const;

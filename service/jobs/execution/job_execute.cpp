@@ -113,6 +113,49 @@ device::ApartShards JobRunner::find_apart(const Job& job) const {
   return out;
 }
 
+// A whole stored array.
+device::RunArgument JobRunner::bind_array(Job& job, size_t i) {
+  const JobRequest& request = job.request;
+  const compile::PlanParameter& wanted = job.lowered->plan->arguments[i];
+  const arrays::ArrayRef& array = std::get<ArrayArgument>(request.arguments[i]).array;
+  const bool is_donated = std::find(job.donated.begin(), job.donated.end(), array) != job.donated.end();
+  arrays::ArrayStore::Referred referred;
+  if (job.is_apart(i)) {
+    // Other processes have shards of it, or get them; the rest need not be read here.
+    referred = arrays_.refer(array, is_donated ? job.row.id : "");
+  } else if (is_donated) {
+    referred.shards = arrays_.take(array, job.row.id);
+    referred.version = array->version();  // it does not change any more
+  } else {
+    arrays::ArrayStore::Snapshot now = arrays_.snapshot(array);
+    referred.shards = std::move(now.shards);
+    referred.version = now.version;
+  }
+  if (is_donated) job.taken.emplace_back(array, referred.shards);
+  for (const ArrayUpdate& update : request.updates) {
+    if (update.argument != i) continue;
+    job.read_versions[i] = referred.version;
+    if (update.version && *update.version != referred.version) {
+      throw core::Error("precondition_failed", fmt::format("array '{}' has version {}, the update is for version {}",
+                                                           array->info().id, referred.version, *update.version));
+    }
+  }
+  const arrays::ArrayInfo& info = array->info();
+  if (!has_shards_of(array->layout(), wanted) && info.committed && !request.reshard) {
+    throw core::Error(
+        "sharding_mismatch",
+        fmt::format("argument {}: array '{}' is sharded as {}, the program wants {}; send \"reshard\": "
+                    "true to have it moved",
+                    i, info.id, place_text(info.sharding), wanted_text(job.lowered->argument_shardings[i])));
+  }
+  device::RunArgument bound;
+  bound.shards = bind_argument({&array->layout(), &referred.shards}, wanted, *engine_.pool(),
+                               is_donated ? BufferSlices::kRefused : BufferSlices::kAllowed);
+  if (!job.apart.arguments.empty()) bound.version = version_name(*array, referred.version);
+  if (job.is_apart(i)) give_files(bound, array, referred, wanted);
+  return bound;
+}
+
 std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Checkpoint& checkpoint) {
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
@@ -122,8 +165,7 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
                           std::any_of(request.arguments.begin(), request.arguments.end(), [&](const Argument& given) {
                             const auto* stored = std::get_if<ArrayArgument>(&given);
                             const auto i = static_cast<size_t>(&given - request.arguments.data());
-                            const bool is_apart = !job.apart.arguments.empty() && job.apart.arguments[i] != 0;
-                            return stored != nullptr && !is_apart && !arrays_.is_loaded(stored->array);
+                            return stored != nullptr && !job.is_apart(i) && !arrays_.is_loaded(stored->array);
                           });
   core::UncheckedCall aside(takes_long ? &checkpoint : nullptr);
   std::vector<device::RunArgument> arguments;
@@ -144,43 +186,7 @@ std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Check
         bound.shards = bind_argument({&layout, &shards}, wanted, pool, BufferSlices::kAllowed);
         bound.may_overwrite = true;
       } else {
-        const bool is_donated = std::find(job.donated.begin(), job.donated.end(), argument.array) != job.donated.end();
-        // Other processes have shards of it, or get them; the rest need not be read here.
-        const bool is_apart = !job.apart.arguments.empty() && job.apart.arguments[i] != 0;
-        arrays::ArrayStore::Referred referred;
-        if (is_apart) {
-          referred = arrays_.refer(argument.array, is_donated ? job.row.id : "");
-        } else {
-          // The version of a donated array does not change any more.
-          arrays::ArrayStore::Snapshot now =
-              is_donated
-                  ? arrays::ArrayStore::Snapshot{arrays_.take(argument.array, job.row.id), argument.array->version()}
-                  : arrays_.snapshot(argument.array);
-          referred = {std::move(now.shards), {}, now.version};
-        }
-        const arrays::ShardBuffers& shards = referred.shards;
-        const int64_t version = referred.version;
-        if (is_donated) job.taken.emplace_back(argument.array, shards);
-        for (const ArrayUpdate& update : request.updates) {
-          if (update.argument != i) continue;
-          job.read_versions[i] = version;
-          if (update.version && *update.version != version) {
-            throw core::Error("precondition_failed",
-                              fmt::format("array '{}' has version {}, the update is for version {}",
-                                          argument.array->info().id, version, *update.version));
-          }
-        }
-        const arrays::ArrayInfo& info = argument.array->info();
-        if (!has_shards_of(argument.array->layout(), wanted) && info.committed && !request.reshard) {
-          throw core::Error("sharding_mismatch", fmt::format("argument {}: array '{}' is sharded as {}, the program "
-                                                             "wants {}; send \"reshard\": true to have it moved",
-                                                             i, info.id, place_text(info.sharding),
-                                                             wanted_text(job.lowered->argument_shardings[i])));
-        }
-        bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
-                                     is_donated ? BufferSlices::kRefused : BufferSlices::kAllowed);
-        if (!job.apart.arguments.empty()) bound.version = version_name(*argument.array, version);
-        if (is_apart) give_files(bound, argument.array, referred, wanted);
+        bound = bind_array(job, i);
       }
     }
     arguments.push_back(std::move(bound));
