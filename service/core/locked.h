@@ -27,10 +27,9 @@ class Locked {
     T& operator*() & { return *value_; }
     T* operator->() && = delete;
     T& operator*() && = delete;
-    std::unique_lock<std::mutex>& native() { return lock_; }
 
    private:
-    std::unique_lock<std::mutex> lock_;
+    std::lock_guard<std::mutex> lock_;
     T* value_;
   };
 

@@ -74,7 +74,6 @@ BufferRef BufferPool::allocate(int64_t size) {
     std::byte* recycled = found->second.back();
     found->second.pop_back();
     inner.stats.kept_bytes -= capacity;
-    ++inner.stats.reuses;
     return recycled;
   });
   if (data == nullptr) {

@@ -56,7 +56,6 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
     int64_t in_use_bytes = 0;
     int64_t kept_bytes = 0;
     int64_t fresh_allocations = 0;
-    int64_t reuses = 0;
   };
   [[nodiscard]] Stats stats() const;
 
