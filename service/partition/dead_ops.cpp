@@ -9,11 +9,14 @@
 namespace meshd::partition {
 namespace {
 
-bool must_happen(const LocalOp& op) {
+bool has_effect(const LocalOp& op) {
   if (op.kind == LocalKind::kEffect) return op.effect.has_side_effect;
-  if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->has_effect) return true;
-  return std::any_of(op.blocks.begin(), op.blocks.end(),
-                     [](const LocalBlock& inner) { return any_op(inner, must_happen); });
+  return op.kind == LocalKind::kOp && op.def != nullptr && op.def->has_effect;
+}
+
+bool must_happen(const LocalOp& op) {
+  return has_effect(op) || std::any_of(op.blocks.begin(), op.blocks.end(),
+                                       [](const LocalBlock& inner) { return any_op(inner, has_effect); });
 }
 
 // From the last op to the first: what reads a value is behind what makes it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/partition/local_walk.h"
+#include "service/program/limits.h"
 
 namespace meshd::partition {
 namespace {
@@ -62,6 +63,15 @@ TEST(DeadOps, side_effects_stay_with_the_ops_around_them) {
   EXPECT_EQ(names_left({effect("log", true), effect("pure", false)}, {}), Names{"log"});
   EXPECT_EQ(names_left({choice("case", {0}, {{}, {effect("log", true), op("lost", {}, {1})}, {}})}, {}),
             (Names{"case", "log"}));
+}
+
+TEST(DeadOps, blocks_as_deep_as_a_text_may_nest_them_are_read_a_few_times) {
+  LocalOp nest = choice("case", {0}, {{}, {op("inner", {}, {0})}, {0}});
+  for (int depth = 1; depth < program::kMaxRegionDepth; ++depth)
+    nest = choice("case", {0}, {{}, {std::move(nest)}, {0}});
+  std::vector<LocalOp> ops;
+  ops.push_back(std::move(nest));
+  EXPECT_EQ(names_left(std::move(ops), {0}).size(), static_cast<size_t>(program::kMaxRegionDepth) + 1);
 }
 
 }  // namespace
