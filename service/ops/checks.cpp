@@ -110,6 +110,20 @@ void expect_inputs_and_inits(const OpView& view, const std::string& op, const In
   }
 }
 
+void expect_comparator(const OpView& view, std::string_view label, size_t count) {
+  const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
+  const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
+  const auto is_scalar = [](const ir::Type& type, tensor::DType dtype) {
+    return type.is_tensor() && type.rank() == 0 && type.dtype() == dtype;
+  };
+  bool fits = arguments.size() == 2 * count && returned.size() == 1 && is_scalar(returned[0], tensor::DType::kBool);
+  for (size_t i = 0; fits && i < arguments.size(); ++i) fits = is_scalar(arguments[i], view.operands[i / 2].dtype());
+  if (fits) return;
+  reject(view, fmt::format("{}: the comparator must take two scalars of each input's type and return one boolean, got "
+                           "{} -> {}",
+                           label, types_text(arguments), types_text(returned)));
+}
+
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region) {
   return view.function->types_of(region.arguments);
 }
@@ -117,6 +131,10 @@ std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& regio
 std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region) {
   if (region.ops.empty()) return {};
   return view.function->types_of(region.ops.back().operands);
+}
+
+std::string call_text(const OpView& view) {
+  return fmt::format("custom_call @{}", ir::string_or(attributes_of(view), "call_target_name", ""));
 }
 
 std::string types_text(const std::vector<ir::Type>& types) {

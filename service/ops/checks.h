@@ -61,10 +61,15 @@ inline size_t input_count(const OpView& view) { return view.operands.size() / 2;
 /// As many init values as inputs, inputs of one shape, each init value a scalar of its input's type.
 void expect_inputs_and_inits(const OpView& view, const std::string& op, const InputLabels& labels);
 
+/// The first region takes two scalars of the type of each of `count` inputs, and returns one boolean.
+void expect_comparator(const OpView& view, std::string_view label, size_t count);
+
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region);
 /// Types of what a region returns; empty when it has no terminator.
 std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region);
 
+/// "custom_call @TARGET". For messages.
+std::string call_text(const OpView& view);
 /// "(tensor<f32>, tensor<2xi32>)". For messages.
 std::string types_text(const std::vector<ir::Type>& types);
 

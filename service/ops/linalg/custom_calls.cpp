@@ -1,5 +1,7 @@
 #include "service/ops/linalg/custom_calls.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -61,6 +63,32 @@ CustomCallDef callback(std::string_view target, bool per_device = false) {
           .per_device = per_device};
 }
 
+/// One operand, of whose type the result is, where there is one.
+void check_same_type(const OpView& view) {
+  expect_tensor_operands(view, call_text(view), 1);
+  agree(view, call_text(view), {view.operands[0]});
+}
+
+bool is_wide(const ir::Type& type) { return type.dtype() == DType::kInt64 || type.dtype() == DType::kUint64; }
+
+void check_split(const OpView& view) {
+  expect_tensor_operands(view, call_text(view), 1);
+  if (!is_wide(view.operands[0]))
+    reject(view, fmt::format("{}: takes 64-bit integers, got {}", call_text(view), operand_text(view, 0)));
+  declared(view, call_text(view), 1);
+  agree(view, call_text(view), {ir::Type::of({DType::kUint32, view.operands[0].dims()})});
+}
+
+void check_combine(const OpView& view) {
+  expect_tensor_operands(view, call_text(view), 2);
+  const ir::Type result = declared(view, call_text(view), 1)[0];
+  for (const ir::Type& operand : view.operands) {
+    if (compatible(operand, ir::Type::of({DType::kUint32, result.dims()})) && is_wide(result)) continue;
+    reject(view, fmt::format("{}: takes halves of ui32 and gives 64-bit integers, got {} -> {}", call_text(view),
+                             types_text({view.operands.begin(), view.operands.end()}), ir::to_string(result)));
+  }
+}
+
 Contributions vjp_operand(const Vjp& v) { return {v.ct()}; }
 
 CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
@@ -69,16 +97,19 @@ CustomCallDef identity(std::string_view target, std::string_view summary, Flow f
           .summary = summary,
           .rule = pointwise_rule,
           .body = ScalarMath{.op = ScalarOp::kCopy},
+          .check = check_same_type,
           .flow = flow,
           .derivative = {vjp_operand}};
 }
 
-CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math, Derivative derivative = {}) {
+CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math, Derivative derivative = {},
+                     void (*check)(const OpView&) = check_same_type) {
   return {.target = target,
           .kind = CustomCallKind::kCompute,
           .summary = summary,
           .rule = pointwise_rule,
           .body = math,
+          .check = check,
           .derivative = derivative};
 }
 
@@ -95,13 +126,17 @@ std::vector<CustomCallDef> make_custom_calls() {
       callback("xla_ffi_partitioned_python_gpu_callback", true),
       callback("xla_python_cpu_callback"),
       callback("xla_python_gpu_callback"),
-      {.target = "Sharding", .kind = CustomCallKind::kShardingMarker, .summary = "its operand, with a sharding"},
+      {.target = "Sharding",
+       .kind = CustomCallKind::kShardingMarker,
+       .summary = "its operand, with a sharding",
+       .check = check_same_type},
       {.target = "SPMDFullToShardShape", .kind = CustomCallKind::kFullToShard, .summary = "begins a manual region"},
       {.target = "SPMDShardToFullShape", .kind = CustomCallKind::kShardToFull, .summary = "ends a manual region"},
       {.target = "shape_assertion",
        .kind = CustomCallKind::kShapeAssertion,
        .summary = "what the shapes of a polymorphic program must satisfy",
-       .body = LocalKernel{prepare_shape_assertion}},
+       .body = LocalKernel{prepare_shape_assertion},
+       .check = check_shape_assertion},
       identity("InspectSharding", "its operand; asks for its sharding"),
       identity("LayoutConstraint", "its operand; layouts are row-major here"),
       identity("MoveToDevice", "its operand; there is one kind of memory here", Flow::kPassThrough),
@@ -109,9 +144,9 @@ std::vector<CustomCallDef> make_custom_calls() {
       identity("annotate_device_placement", "its operand; there is one kind of memory here"),
       identity("mark_tensor", "its operand; where a composite of PyTorch begins or ends", Flow::kPassThrough),
       identity("xla_mark_tensor", "its operand; where a composite of PyTorch begins or ends", Flow::kPassThrough),
-      scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
-      scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
-      scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
+      scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}, {}, check_combine),
+      scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}, {}, check_split),
+      scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}, {}, check_split),
       scalar("mhlo.acos", "inverse cosine, in radians", {.op = kernels::scalar_op("acos")}, {vjp_acos}),
       scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = kernels::scalar_op("acosh")}, {vjp_acosh}),
       scalar("mhlo.asin", "inverse sine, in radians", {.op = kernels::scalar_op("asin")}, {vjp_asin}),
@@ -125,6 +160,7 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
        .body = LocalKernel{prepare_approx_top_k},
+       .check = check_approx_top_k,
        .derivative = {vjp_approx_top_k},
        .called_is_region = true},
       explained("Cholesky", pointwise_rule),
@@ -136,6 +172,7 @@ std::vector<CustomCallDef> make_custom_calls() {
        .summary = "the first elements in the order of a comparator, always exact here",
        .rule = approx_top_k_rule,
        .body = LocalKernel{prepare_approx_top_k},
+       .check = check_approx_top_k,
        .derivative = {vjp_approx_top_k},
        .called_is_region = true},
       {.target = "PadToStatic",
@@ -168,7 +205,8 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "mhlo.topk",
        .summary = "the largest or smallest elements of the last dimension and their indices",
        .rule = top_k_rule,
-       .body = LocalKernel{prepare_mhlo_top_k}},
+       .body = LocalKernel{prepare_mhlo_top_k},
+       .check = check_mhlo_top_k},
   };
   for (const LapackTarget& target : lapack_targets()) {
     table.push_back({.target = target.target,
@@ -318,8 +356,7 @@ std::optional<sharding::FactorRule> custom_call_rule(const OpView& view) {
 EffectInfo effect_of(const OpView& view) {
   const std::string target = target_of(view);
   const CustomCallDef* def = find_custom_call(target);
-  if (def == nullptr || def->kind != CustomCallKind::kCallback)
-    reject(view, "custom_call @" + target + " is not a callback");
+  if (def == nullptr || def->kind != CustomCallKind::kCallback) reject(view, call_text(view) + " is not a callback");
   EffectInfo info;
   info.per_device = def->per_device;
   info.has_side_effect = ir::bool_or(attributes_of(view), "has_side_effect", false);
@@ -332,8 +369,7 @@ EffectInfo effect_of(const OpView& view) {
     const bool has_descriptor = !view.operands.empty() && view.operands[0] == ir::Type::of({DType::kInt64, {}});
     first = has_descriptor ? 1 : 0;
   } else {
-    reject(view,
-           "custom_call @" + target + ": says no index of its callback (mhlo.backend_config = {index = 0 : ui64})");
+    reject(view, call_text(view) + ": says no index of its callback (mhlo.backend_config = {index = 0 : ui64})");
   }
   for (size_t i = first; i < view.operands.size(); ++i) {
     if (view.operands[i].is_token()) {

@@ -33,7 +33,7 @@ struct CustomCallDef {
   std::string_view summary;
   RuleFn rule = nullptr;      ///< null: nothing passes through
   Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
-  /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
+  /// Throws where operands and results are not those of the target: what computes it relies on them.
   void (*check)(const OpView&) = nullptr;
   Flow flow = Flow::kOther;                    ///< as PropagationFacts::flow
   Derivative derivative = {};                  ///< as OpDef::derivative

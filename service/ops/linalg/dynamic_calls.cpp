@@ -6,7 +6,6 @@
 #include <string>
 
 #include "service/ops/checks.h"
-#include "service/ops/linalg/custom_calls.h"
 #include "service/ops/rewrites/writer.h"
 
 namespace meshd::ops {
@@ -28,7 +27,7 @@ bool have_static_shapes(std::span<const ir::Type> types) {
 
 void expect_operands(const OpView& view, bool holds, const std::string& what) {
   if (holds) return;
-  reject(view, fmt::format("custom_call @{}: takes {}, got {} operands", target_of(view), what, view.operands.size()));
+  reject(view, fmt::format("{}: takes {}, got {} operands", call_text(view), what, view.operands.size()));
 }
 
 /// The type of a result whose shape operand `shape` has; nothing where neither says it.
@@ -38,7 +37,7 @@ std::optional<ir::Type> with_shape(const OpView& view, Writer& writer, const ir:
   const bool is_shape = result.is_tensor() && compatible_shapes(*known, result.dims()) &&
                         std::all_of(known->begin(), known->end(), [](int64_t size) { return size >= 0; });
   if (!is_shape) {
-    reject(view, fmt::format("custom_call @{}: operand {} says the shape {}, the result is {}", target_of(view), shape,
+    reject(view, fmt::format("{}: operand {} says the shape {}, the result is {}", call_text(view), shape,
                              tensor::to_string(std::span<const int64_t>(*known)), ir::to_string(result)));
   }
   return ir::Type::of({result.dtype(), Dims(known->begin(), known->end())});
@@ -55,8 +54,7 @@ Values expand_shape_operands(const OpView& view, Writer& writer) {
   const bool fits = shapes.size() == view.results.size() && std::all_of(shapes.begin(), shapes.end(), [&](int64_t i) {
                       return i >= 0 && i < static_cast<int64_t>(view.operands.size());
                     });
-  if (!fits)
-    reject(view, fmt::format("custom_call @{}: {} must name an operand for each result", target_of(view), kShapes));
+  if (!fits) reject(view, fmt::format("{}: {} must name an operand for each result", call_text(view), kShapes));
   std::vector<ir::Type> types;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const auto type = with_shape(view, writer, view.results[i], static_cast<size_t>(shapes[i]));
@@ -81,8 +79,8 @@ Values expand_shape_operands(const OpView& view, Writer& writer) {
     for (const size_t i : kept) of_kept.push_back(layouts->values[i]);
     layouts->values = std::move(of_kept);
   }
-  return writer.create(view.op->name, std::move(operands), types, std::move(attributes),
-                       {view.regions.begin(), view.regions.end()});
+  return writer.add(view.op->name, std::move(operands), std::move(attributes), std::move(types),
+                    {view.regions.begin(), view.regions.end()});
 }
 
 Values expand_dynamic_approx_top_k(const OpView& view, Writer& writer) {
@@ -91,9 +89,8 @@ Values expand_dynamic_approx_top_k(const OpView& view, Writer& writer) {
   ir::AttributeList attributes = attributes_of(view);
   std::erase_if(attributes, [](const ir::NamedAttribute& entry) { return entry.name == "called_computations"; });
   ir::set(attributes, "call_target_name", ir::Attribute{ir::StringAttr{"ApproxTopK"}});
-  return writer.create(view.op->name, {view.op->operands.begin(), view.op->operands.end() - 1},
-                       {view.results.begin(), view.results.end()}, std::move(attributes),
-                       {view.regions.begin(), view.regions.end()});
+  return writer.add(view.op->name, {view.op->operands.begin(), view.op->operands.end() - 1}, std::move(attributes),
+                    {view.results.begin(), view.results.end()}, {view.regions.begin(), view.regions.end()});
 }
 
 Values expand_dynamic_top_k(const OpView& view, Writer& writer) {

@@ -45,20 +45,8 @@ std::vector<ir::Type> infer_sort(const OpView& view) {
     reject(view, fmt::format("sort C4: dimension must be between {} and {}, got {}", -rank, rank - 1,
                              ir::int_or(attributes_of(view), "dimension", -1)));
   }
-  if (view.regions.size() == 1 && view.function != nullptr) {
-    const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
-    const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
-    bool fits = arguments.size() == 2 * view.operands.size() && returned.size() == 1 && returned[0].is_tensor() &&
-                returned[0].dtype() == tensor::DType::kBool && returned[0].rank() == 0;
-    for (size_t i = 0; fits && i < arguments.size(); ++i) {
-      fits =
-          arguments[i].is_tensor() && arguments[i].rank() == 0 && arguments[i].dtype() == view.operands[i / 2].dtype();
-    }
-    if (!fits) {
-      reject(view, "sort C5: the comparator must take two scalars of each input's type and return one boolean, got " +
-                       types_text(arguments) + " -> " + types_text(returned));
-    }
-  }
+  // checks: sort C5: the comparator must take two scalars of each input's type and return one boolean
+  if (view.regions.size() == 1 && view.function != nullptr) expect_comparator(view, "sort C5", view.operands.size());
   std::vector<ir::Type> results;
   for (const ir::Type& type : view.operands) results.push_back(ir::Type::of({type.dtype(), shape}));
   return agree(view, "sort C2", std::move(results));

@@ -45,11 +45,6 @@ std::vector<ir::Type> infer_top_k(const OpView& view) {
 PreparedKernel prepare(const OpView& local, int64_t k, bool largest) {
   const ir::Type& operand = local.operands[0];
   const Dims& dims = operand.dims();
-  if (local.results.size() != 2 || dims.empty() || local.results[1].dtype() != tensor::DType::kInt32 ||
-      local.results[0].dims().back() != k || k > dims.back()) {
-    reject(local, fmt::format("top_k: gives the values and, as i32, the indices of k = {} elements of {}", k,
-                              operand_text(local, 0)));
-  }
   kernels::TopKSpec spec;
   spec.length = dims.back();
   for (size_t d = 0; d + 1 < dims.size(); ++d) spec.lines *= dims[d];
@@ -71,6 +66,18 @@ PreparedKernel prepare(const OpView& local, int64_t k, bool largest) {
 
 PreparedKernel prepare_chlo_top_k(const OpView& local) {
   return prepare(local, ir::int_or(attributes_of(local), "k", 0), true);
+}
+
+/// Dimensions of the operands, of which the results declare a part of dimension `dim`.
+Dims declared_part(const OpView& view, size_t dim) {
+  Dims dims = view.operands[0].dims();
+  const Dims& out = view.results[0].dims();
+  if (dim >= dims.size() || dims.size() != out.size() || (dims[dim] != tensor::kDynamicDim && out[dim] > dims[dim])) {
+    reject(view, fmt::format("{}: result {} is not a part of {}", call_text(view), ir::to_string(view.results[0]),
+                             operand_text(view, 0)));
+  }
+  dims[dim] = out[dim];
+  return dims;
 }
 
 /// The first elements of lines in the order of a comparator. XLA does not sort these stably but with std::sort, which
@@ -164,25 +171,41 @@ class FirstOfLines {
 
 }  // namespace
 
+void check_mhlo_top_k(const OpView& view) {
+  const std::string call = call_text(view);
+  expect_tensor_operands(view, call, 1);
+  declared(view, call, 2);
+  const Dims dims = declared_part(view, view.operands[0].dims().size() - 1);
+  agree(view, call, {with_dims(view.operands[0], dims), ir::Type::of({tensor::DType::kInt32, dims})});
+}
+
 PreparedKernel prepare_mhlo_top_k(const OpView& local) {
   const ir::AttributeList& entries = ir::dict(attributes_of(local), "mhlo.attributes").entries;
-  return prepare(local, ir::int_or(entries, "k", 0), ir::bool_or(entries, "largest", true));
+  const int64_t k = ir::int_or(entries, "k", 0);
+  if (local.results[0].dims().back() != k)
+    reject(local, fmt::format("{}: k is {}, got results {}", call_text(local), k, ir::to_string(local.results[0])));
+  return prepare(local, k, ir::bool_or(entries, "largest", true));
+}
+
+void check_approx_top_k(const OpView& view) {
+  const std::string call = call_text(view);
+  expect_inputs_and_inits(view, call, {.count = "I1", .shapes = "I2", .init = "I3"});
+  declared(view, call, input_count(view));
+  const Dims dims = declared_part(view, approx_reduced_dim(view));
+  std::vector<ir::Type> results;
+  for (size_t i = 0; i < view.results.size(); ++i) results.push_back(with_dims(view.operands[i], dims));
+  agree(view, call, std::move(results));
 }
 
 PreparedKernel prepare_approx_top_k(const OpView& local) {
   const size_t count = local.results.size();
-  if (local.regions.size() != 1 || count == 0 || local.operands.size() != 2 * count) {
-    reject(local, "unsupported_custom_call",
-           "a custom call of approximate top k needs called_computations with one comparator, and an initial value "
-           "for each operand");
+  if (local.regions.size() != 1) {
+    reject(local, "unsupported_custom_call", call_text(local) + " needs called_computations with one comparator");
   }
+  expect_comparator(local, call_text(local), count);
   const size_t dim = approx_reduced_dim(local);
   const Dims& in = local.operands[0].dims();
   const Dims& out = local.results[0].dims();
-  if (in.size() != out.size() || dim >= in.size() || out[dim] > in[dim]) {
-    reject(local, fmt::format("approximate top k: result {} is not a part of {}", ir::to_string(local.results[0]),
-                              operand_text(local, 0)));
-  }
   kernels::SortSpec line;
   line.length = in[dim];
   int64_t outer = 1;

@@ -1,7 +1,6 @@
 #include "service/ops/reduction/top_k_rules.h"
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "service/ops/checks.h"
@@ -38,8 +37,7 @@ size_t approx_reduced_dim(const OpView& view) {
 
 sharding::FactorRule top_k_rule(const OpView& view) {
   if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
-    reject(view, "custom_call @" + std::string(ir::string_or(attributes_of(view), "call_target_name", "")) +
-                     ": operand 0 and result 0 must have one rank");
+    reject(view, call_text(view) + ": operand 0 and result 0 must have one rank");
   }
   FactorRuleBuilder builder = rule_builder(view);
   const tensor::Dims& in = view.operands[0].dims();

@@ -49,20 +49,22 @@ std::string with_values(std::string_view message, std::span<const int64_t> value
   return out;
 }
 
+void check_shape_assertion(const OpView& view) {
+  declared(view, call_text(view), 0);
+  if (view.operands.empty() || view.operands[0] != ir::Type::of({DType::kBool, {}}))
+    reject(view, fmt::format("{}: operand 0 must be tensor<i1>, got {}", call_text(view), operand_text(view, 0)));
+  for (size_t i = 1; i < view.operands.size(); ++i) {
+    const bool fits =
+        view.operands[i] == ir::Type::of({DType::kInt32, {}}) || view.operands[i] == ir::Type::of({DType::kInt64, {}});
+    if (fits) continue;
+    reject(view, fmt::format("{}: operand {} must be tensor<i32> or tensor<i64>, got {}", call_text(view), i,
+                             operand_text(view, i)));
+  }
+}
+
 PreparedKernel prepare_shape_assertion(const OpView& local) {
-  if (local.operands.empty() || local.operands[0] != ir::Type::of({DType::kBool, {}})) {
-    reject(local, "custom_call @shape_assertion: operand 0 must be tensor<i1>, got " + operand_text(local, 0));
-  }
   std::vector<DType> dtypes;
-  for (size_t i = 1; i < local.operands.size(); ++i) {
-    const bool fits = local.operands[i] == ir::Type::of({DType::kInt32, {}}) ||
-                      local.operands[i] == ir::Type::of({DType::kInt64, {}});
-    if (!fits) {
-      reject(local, fmt::format("custom_call @shape_assertion: operand {} must be tensor<i32> or tensor<i64>, got {}",
-                                i, operand_text(local, i)));
-    }
-    dtypes.push_back(local.operands[i].dtype());
-  }
+  for (size_t i = 1; i < local.operands.size(); ++i) dtypes.push_back(local.operands[i].dtype());
   PreparedKernel kernel;
   kernel.run = [dtypes, message = ir::string_or(attributes_of(local), "error_message",
                                                 "a shape does not fit the program")](const KernelCall& call) {

@@ -10,6 +10,8 @@
 
 namespace meshd::ops {
 
+/// A boolean and the integers of its message, which are scalars; no results.
+void check_shape_assertion(const OpView& view);
 /// A kernel without results: throws invalid_argument with the op's error_message when operand 0 is false.
 PreparedKernel prepare_shape_assertion(const OpView& local);
 

@@ -208,6 +208,21 @@ class Specialiser {
     for (ir::Op& each : made) rewrite(std::move(each), to);
   }
 
+  /// What takes the place of an op's results has the types that the text declares of them: their readers have been
+  /// checked with these.
+  void expect_declared(const ir::Op& op, const std::vector<ValueId>& made) const {
+    const std::vector<ir::Type> declared = main_.types_of(op.results);
+    const std::vector<ir::Type> types = main_.types_of(made);
+    const auto fits = [](const ir::Type& a, const ir::Type& b) {
+      if (!a.is_tensor() || !b.is_tensor()) return a == b;
+      return a.dtype() == b.dtype() && ops::compatible_shapes(a.dims(), b.dims());
+    };
+    if (std::equal(types.begin(), types.end(), declared.begin(), declared.end(), fits)) return;
+    ir::fail(
+        "invalid_program", op.location,
+        fmt::format("'{}' gives {}, the text declares {}", op.name, ops::types_text(types), ops::types_text(declared)));
+  }
+
   void write_bounded_op(const ir::Op& op, std::vector<ir::Op>& to) {
     std::vector<BoundedValue> operands;
     for (const ValueId id : op.operands) operands.push_back(bounded_of(id));
@@ -222,6 +237,9 @@ class Specialiser {
                       "makes of it",
                       op.name, ir::to_string(first_bounded_type(op))));
     }
+    std::vector<ValueId> padded;
+    for (const BoundedValue& value : *results) padded.push_back(value.padded);
+    expect_declared(op, padded);
     // Where an op keeps its shape, its annotation goes to the padded value.
     const ir::Attribute* sharding = ir::find(op.attributes, "sdy.sharding");
     if (sharding != nullptr && op.results.size() == 1 && !made.empty() && made.back().results.size() == 1 &&
@@ -562,6 +580,7 @@ class Specialiser {
         [this](ValueId a, ValueId b) { return difference(a, b); });
     const auto values = how(view_of(op, types), writer);
     if (!values) return false;
+    expect_declared(op, *values);
     std::unordered_map<ValueId, ValueId> renamed;
     for (size_t i = 0; i < op.results.size(); ++i) {
       const ValueId made_id = (*values)[i];

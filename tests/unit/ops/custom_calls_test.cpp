@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/structure/shape_assertion.h"
@@ -33,6 +34,9 @@ TEST(CustomCalls, every_target_is_found) {
   for (const CustomCallDef& def : all_custom_calls()) {
     EXPECT_EQ(find_custom_call(def.target), &def) << def.target;
     EXPECT_FALSE(def.summary.empty()) << def.target;
+    const bool is_computed =
+        std::holds_alternative<ScalarMath>(def.body) || std::holds_alternative<LocalKernel>(def.body);
+    EXPECT_TRUE(!is_computed || def.check != nullptr) << def.target << ": kernels rely on the types that are checked";
   }
   EXPECT_EQ(find_custom_call("somebody.elses"), nullptr);
   EXPECT_EQ(find_custom_call(""), nullptr);
@@ -69,6 +73,71 @@ TEST(CustomCalls, rules_are_shardys) {
   EXPECT_EQ(
       rule_text("ProductOfElementaryHouseholderReflectors", types({"4x16x8xf32", "4x8xf32"}), types({"4x16x8xf32"})),
       "([i, j, k], [i, l])->([i, j, k]) {i=4, j=16, k=8, l=8} need_replication={j, k, l}");
+}
+
+std::string call_error(std::string name, std::vector<ir::Type> operands, std::vector<ir::Type> results) {
+  const Instance call{
+      .operands = std::move(operands), .results = std::move(results), .attributes = target(std::move(name))};
+  return error_of([&] { row().infer(call.view()); });
+}
+
+/// Kernels write as many elements as the results have, of their type.
+TEST(CustomCalls, results_that_do_not_follow_from_the_operands_are_refused) {
+  struct Call {
+    const char* name;
+    std::vector<const char*> operands, results;
+    bool is_taken = false;
+  };
+  std::vector<Call> calls = {
+      {"InspectSharding", {"4xf32"}, {}, true},
+      {"X64SplitLow", {"4xui64"}, {"4xui32"}, true},
+      {"X64SplitLow", {"4xui64"}, {"300xui32"}},
+      {"X64SplitHigh", {"4xf32"}, {"4xui32"}},
+      {"X64Combine", {"4xui32", "4xui32"}, {"4xui64"}, true},
+      {"X64Combine", {"4xui32"}, {"4xui64"}},
+      {"X64Combine", {"4xui32", "3xui32"}, {"4xui64"}},
+      {"X64Combine", {"4xui32", "4xui32"}, {"4xui32"}},
+      {"mhlo.topk", {"2x4xf32"}, {"2x2xf32", "2x2xi32"}, true},
+      {"mhlo.topk", {"?x4xf32"}, {"?x2xf32", "?x2xi32"}, true},
+      {"mhlo.topk", {"2x4xf32"}, {"1x2xf32", "1x2xi32"}},
+      {"mhlo.topk", {"2x4xf32"}, {"2x5xf32", "2x5xi32"}},
+      {"mhlo.topk", {"2x4xf64"}, {"2x2xf32", "2x2xi32"}},
+      {"mhlo.topk", {"2x4xf32"}, {"2x2xf32", "2x3xi32"}},
+      {"mhlo.topk", {"f32"}, {"f32", "i32"}},
+      {"mhlo.topk", {"2x4xf32"}, {"2x2xf32"}},
+      {"ApproxTopK", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"8x2xf32", "8x2xi32"}, true},
+      {"ApproxTopK", {"8x4xf32", "8x3xi32", "f32", "i32"}, {"8x2xf32", "8x2xi32"}},
+      {"ApproxTopK", {"8x4xf32", "8x4xi32", "f32", "i64"}, {"8x2xf32", "8x2xi32"}},
+      {"ApproxTopK", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"8x2xf32", "8x3xi32"}},
+      {"ApproxTopK", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"7x2xf32", "7x2xi32"}},
+      {"PartialReduce", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"8x5xf32", "8x5xi32"}},
+      {"PartialReduce", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"8x2xf32"}},
+      {"PartialReduce", {"f32", "f32"}, {"f32"}},
+      {"PartialReduce", {}, {}},
+      {"shape_assertion", {"i1", "i32"}, {}, true},
+      {"shape_assertion", {"i1"}, {"i32"}},
+      {"shape_assertion", {"i32"}, {}},
+  };
+  for (const char* name : {"Sharding", "MoveToHost", "annotate_device_placement", "xla_mark_tensor", "mhlo.erf"}) {
+    calls.push_back({name, {"4xf32"}, {"4xf32"}, true});
+    calls.push_back({name, {"?xf32"}, {"4xf32"}, true});
+    calls.push_back({name, {"4xf32"}, {"300xf32"}});
+    calls.push_back({name, {"4xf32"}, {"4xf64"}});
+    calls.push_back({name, {"4xf32"}, {"4xf32", "4xf32"}});
+    calls.push_back({name, {"4xf32", "4xf32"}, {"4xf32"}});
+    calls.push_back({name, {}, {"4xf32"}});
+  }
+  for (const Call& call : calls) {
+    const auto of = [](const std::vector<const char*>& texts) {
+      std::vector<ir::Type> out;
+      for (const char* text : texts) out.push_back(types({text})[0]);
+      return out;
+    };
+    const std::string error = call_error(call.name, of(call.operands), of(call.results));
+    EXPECT_EQ(error.empty(), call.is_taken)
+        << types_text(of(call.operands)) << " -> " << types_text(of(call.results)) << ": " << error;
+    EXPECT_TRUE(error.empty() || error.find(std::string("custom_call @") + call.name) != std::string::npos) << error;
+  }
 }
 
 TEST(ShapeAssertion, values_stand_where_the_message_says) {

@@ -162,6 +162,32 @@ TEST(Specialise, dynamic_forms_that_are_custom_calls_become_ops) {
       "unsupported_type");
 }
 
+TEST(Specialise, results_that_are_not_what_the_text_declares_are_refused) {
+  const auto of_call = [](const std::string& call) {
+    return refused(
+               "module {\n  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+               "    %k = stablehlo.constant dense<2> : tensor<i32>\n"
+               "    %n = stablehlo.constant dense<300> : tensor<1xi32>\n    " +
+               call + "\n    return %a : tensor<4xf32>\n  }\n}")
+        .substr(0, 15);
+  };
+  const std::string top_k =
+      "%t:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%a, %k) : (tensor<4xf32>, tensor<i32>)";
+  EXPECT_EQ(of_call(top_k + " -> (tensor<2xf32>, tensor<2xi32>)"), "none");
+  EXPECT_EQ(of_call(top_k + " -> (tensor<300xf32>, tensor<2xi32>)"), "invalid_program");
+  EXPECT_EQ(of_call(top_k + " -> (tensor<2xf64>, tensor<2xi32>)"), "invalid_program");
+  EXPECT_EQ(of_call("%t:3 = stablehlo.custom_call @stablehlo.dynamic_top_k(%a, %k) : (tensor<4xf32>, tensor<i32>) -> "
+                    "(tensor<2xf32>, tensor<2xi32>, tensor<2xf32>)"),
+            "invalid_program");
+  EXPECT_EQ(
+      of_call("%e = stablehlo.custom_call @mhlo.erf(%a, %n) {indices_of_shape_operands = dense<1> : tensor<1xi64>} "
+              ": (tensor<4xf32>, tensor<1xi32>) -> tensor<300xf32>"),
+      "invalid_program");
+  EXPECT_EQ(
+      of_call("%p:2 = stablehlo.custom_call @PadToStatic(%a) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)"),
+      "invalid_program");
+}
+
 TEST(Specialise, slice_of_a_known_size_at_an_unknown_place_is_a_dynamic_slice) {
   const ir::Module module = specialised(over_sizes(R"(    %c = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
     %r = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
