@@ -1,6 +1,8 @@
 // Reverse-mode derivatives of gather and scatter, which are each other's transposes but for what lies outside: a gather
 // clamps its windows into the operand, a scatter skips such updates.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
@@ -14,15 +16,16 @@ using kernels::ScalarOp;
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
 
-Term scattered(const WindowDims& dims, Term into, Term indices, Term updates, bool replaces) {
+// A scatter whose body is `op`, or replaces where none is given.
+Term scattered(const WindowDims& dims, Term into, Term indices, Term updates, std::string_view op) {
   Writer& writer = *into.writer;
   const ir::Type scalar = with_dims(into.type(), {});
   std::vector<ir::Region> regions;
-  if (replaces) {
+  if (op.empty()) {
     regions.push_back(writer.region(
         {scalar, scalar}, [&](const auto& arguments) { writer.create("stablehlo.return", {arguments[1]}, {}); }));
   } else {
-    regions.push_back(writer.reducer("stablehlo.add", scalar));
+    regions.push_back(writer.reducer(op, scalar));
   }
   return {&writer, writer
                        .add("stablehlo.scatter", {into.id, indices.id, updates.id}, scatter_attributes(dims), {},
@@ -83,104 +86,65 @@ Term numbers_of(Term like) {
   return {&writer, writer.reshape((iota + 1.0).id, dims)};
 }
 
-// One input of a scatter with its updates, and how large their windows are.
+// One input of a scatter, with its updates and its result.
 struct ScatterPart {
+  WindowDims dims;
+  Term input;
+  Term indices;
   Term updates;
-  Dims operand;
-  Ints sizes;
+  Term result;
+  Term ct;
+  Ints sizes;  // of windows, by dimension of the input
+
+  // The elements of `from`, which has the input's shape, in the shape of the updates.
+  [[nodiscard]] Term gathered(Term from) const {
+    return {from.writer, from.writer->add("stablehlo.gather", {from.id, indices.id}, gather_attributes(dims, sizes))};
+  }
+  // The same, with zeros for windows that the scatter skips.
+  [[nodiscard]] Term gathered_inside(Term from) const {
+    const Term most = most_indices(dims, input.dims(), sizes, indices);
+    return masked(is_inside(dims, indices, most, updates), gathered(from));
+  }
+  [[nodiscard]] Term scattered(Term into, Term values, std::string_view op) const {
+    return ops::scattered(dims, into, indices, values, op);
+  }
 };
 
-ScatterPart part_of(const Vjp& v, const WindowDims& dims, size_t i) {
-  const Term updates = v.x(scatter_count(v.view) + 1 + i);
-  const Dims operand = v.x(i).dims();
-  return {updates, operand, window_extents(dims, operand, updates.dims())};
-}
+// Of the input and of the updates.
+using PartContributions = std::pair<Contribution, Contribution>;
 
-Term gathered(const WindowDims& dims, Term from, Term indices, const Ints& sizes) {
-  return {from.writer, from.writer->add("stablehlo.gather", {from.id, indices.id}, gather_attributes(dims, sizes))};
-}
-
-Contributions vjp_adding_scatter(const Vjp& v, const WindowDims& dims) {
-  const size_t count = scatter_count(v.view);
-  const Term indices = v.x(count);
-  Contributions out(v.op.operands.size());
-  for (size_t i = 0; i < count; ++i) {
-    const ScatterPart part = part_of(v, dims, i);
-    const Term most = most_indices(dims, part.operand, part.sizes, indices);
-    out[i] = v.ct(i);
-    out[count + 1 + i] =
-        masked(is_inside(dims, indices, most, part.updates), gathered(dims, v.ct(i), indices, part.sizes));
-  }
-  return out;
-}
+PartContributions vjp_adding(const ScatterPart& part) { return {part.ct, part.gathered_inside(part.ct)}; }
 
 // Which update an element has in the end is not told for indices that occur twice: numbers are scattered in the same
 // way, and each update looks whether its own number is there.
-Contributions vjp_replacing_scatter(const Vjp& v, const WindowDims& dims) {
-  const size_t count = scatter_count(v.view);
-  const Term indices = v.x(count);
-  Contributions out(v.op.operands.size());
-  for (size_t i = 0; i < count; ++i) {
-    const ScatterPart part = part_of(v, dims, i);
-    const Term numbers = numbers_of(part.updates);
-    const Term none{&v.writer, v.writer.splat(ir::Type::of({tensor::DType::kInt64, part.operand}), 0)};
-    const Term winners = scattered(dims, none, indices, numbers, true);
-    out[i] = masked(compare(winners, "EQ", none), v.ct(i));
-    out[count + 1 + i] = masked(compare(gathered(dims, winners, indices, part.sizes), "EQ", numbers),
-                                gathered(dims, v.ct(i), indices, part.sizes));
-  }
-  return out;
+PartContributions vjp_replacing(const ScatterPart& part) {
+  Writer& writer = *part.input.writer;
+  const Term numbers = numbers_of(part.updates);
+  const Term none{&writer, writer.splat(ir::Type::of({tensor::DType::kInt64, part.input.dims()}), 0)};
+  const Term winners = part.scattered(none, numbers, "");
+  return {masked(compare(winners, "EQ", none), part.ct),
+          masked(compare(part.gathered(winners), "EQ", numbers), part.gathered(part.ct))};
 }
 
 // As JAX: an element's cotangent goes in equal parts to what has its value in the end, the operand and updates. With
 // G, the gather at the indices, and S, the scatter that adds:
 // tangent = operand's + S(G(operand's) * of_operand + updates' * of_updates)
-Contributions vjp_extreme_scatter(const Vjp& v, const WindowDims& dims) {
-  const size_t count = scatter_count(v.view);
-  const Term indices = v.x(count);
-  Contributions out(v.op.operands.size());
-  for (size_t i = 0; i < count; ++i) {
-    const ScatterPart part = part_of(v, dims, i);
-    const Term zeros = v.x(i).number(0);
-    const auto at_indices = [&](Term from) { return gathered(dims, from, indices, part.sizes); };
-    const auto counted = [&](Term updates) { return at_indices(scattered(dims, zeros, indices, updates, false)); };
-    const Term target = at_indices(v.y(i));
-    const Term is_target = compare(part.updates, "EQ", target);
-    const Term is_kept = compare(at_indices(v.x(i)), "EQ", target);
-    const Term updates = counted(select(is_target, target.number(1), target.number(0)));
-    const Term share = 1.0 / select(is_kept, updates + 1.0, updates);
-    const Term of_operand = (masked(is_kept, share) - 1.0) / counted(target.number(1));
-    const Term inside = is_inside(dims, indices, most_indices(dims, part.operand, part.sizes, indices), part.updates);
-    const Term ct = masked(inside, at_indices(v.ct(i)));
-    out[i] = v.ct(i) + scattered(dims, zeros, indices, ct * of_operand, false);
-    out[count + 1 + i] = masked(is_target, ct * share);
-  }
-  return out;
+PartContributions vjp_of_extremes(const ScatterPart& part) {
+  const Term zeros = part.input.number(0);
+  const auto counted = [&](Term updates) { return part.gathered(part.scattered(zeros, updates, "stablehlo.add")); };
+  const Term target = part.gathered(part.result);
+  const Term is_target = compare(part.updates, "EQ", target);
+  const Term is_kept = compare(part.gathered(part.input), "EQ", target);
+  const Term updates = counted(select(is_target, target.number(1), target.number(0)));
+  const Term share = 1.0 / select(is_kept, updates + 1.0, updates);
+  const Term of_operand = (masked(is_kept, share) - 1.0) / counted(target.number(1));
+  const Term ct = part.gathered_inside(part.ct);
+  return {part.ct + part.scattered(zeros, ct * of_operand, "stablehlo.add"), masked(is_target, ct * share)};
 }
 
 // Of updates where the text says that no two go to the same element.
-Contributions vjp_multiplying_scatter(const Vjp& v, const WindowDims& dims) {
-  const size_t count = scatter_count(v.view);
-  const Term indices = v.x(count);
-  Contributions out(v.op.operands.size());
-  for (size_t i = 0; i < count; ++i) {
-    const ScatterPart part = part_of(v, dims, i);
-    std::vector<ir::Region> regions;
-    regions.push_back(v.writer.reducer("stablehlo.multiply", with_dims(v.x(i).type(), {})));
-    out[i] = v.value(v.writer
-                         .add("stablehlo.scatter", {v.ct(i).id, indices.id, part.updates.id}, scatter_attributes(dims),
-                              {}, std::move(regions))
-                         .at(0));
-    if (!v.wanted[count + 1 + i]) continue;
-    if (!ir::bool_or(attributes_of(v.view), "unique_indices", false)) {
-      reject(v.view, "unsupported_op",
-             "scatter that multiplies has a derivative for its updates where unique_indices is true");
-    }
-    const Term most = most_indices(dims, part.operand, part.sizes, indices);
-    out[count + 1 + i] =
-        masked(is_inside(dims, indices, most, part.updates), gathered(dims, v.ct(i) * v.x(i), indices, part.sizes));
-  }
-  return out;
+PartContributions vjp_multiplying(const ScatterPart& part) {
+  return {part.scattered(part.ct, part.updates, "stablehlo.multiply"), part.gathered_inside(part.ct * part.input)};
 }
 
 }  // namespace
@@ -190,24 +154,33 @@ Contributions vjp_gather(const Vjp& v) {
   const Ints sizes = ir::ints(attributes_of(v.view), "slice_sizes");
   const Term most = most_indices(dims, v.x(0).dims(), sizes, v.x(1));
   const Term into = v.sums[0] == ir::kNoValue ? v.x(0).number(0) : v.value(v.sums[0]);
-  return {Contribution::sum(scattered(dims, into, clamped_to(v.x(1), most), v.ct(), false))};
+  return {Contribution::sum(scattered(dims, into, clamped_to(v.x(1), most), v.ct(), "stablehlo.add"))};
 }
 
 Contributions vjp_scatter(const Vjp& v) {
-  const WindowDims dims = scatter_dims(v.view);
   const size_t count = scatter_count(v.view);
-  const std::vector<ScalarOp> body = combining_ops(v.view, count);
-  const auto all_are = [&](std::initializer_list<ScalarOp> which) {
-    return !body.empty() && std::all_of(body.begin(), body.end(), [&](ScalarOp op) {
-      return std::find(which.begin(), which.end(), op) != which.end();
-    });
-  };
-  if (all_are({ScalarOp::kAdd})) return vjp_adding_scatter(v, dims);
-  if (all_are({ScalarOp::kMaximum, ScalarOp::kMinimum})) return vjp_extreme_scatter(v, dims);
-  if (all_are({ScalarOp::kMultiply})) return vjp_multiplying_scatter(v, dims);
-  if (only_replaces(v.view)) return vjp_replacing_scatter(v, dims);
-  reject(v.view, "unsupported_op",
-         "scatter has a derivative where its body is one of add, multiply, maximum and minimum, or replaces");
+  const auto rule = [&]() -> PartContributions (*)(const ScatterPart&) {
+    if (combines_by(v.view, count, {ScalarOp::kAdd})) return vjp_adding;
+    if (combines_by(v.view, count, {ScalarOp::kMaximum, ScalarOp::kMinimum})) return vjp_of_extremes;
+    if (combines_by(v.view, count, {ScalarOp::kMultiply})) return vjp_multiplying;
+    if (only_replaces(v.view)) return vjp_replacing;
+    reject(v.view, "unsupported_op",
+           "scatter has a derivative where its body is one of add, multiply, maximum and minimum, or replaces");
+  }();
+  const bool wants_updates =
+      std::find(v.wanted.begin() + static_cast<std::ptrdiff_t>(count) + 1, v.wanted.end(), true) != v.wanted.end();
+  if (rule == vjp_multiplying && wants_updates && !ir::bool_or(attributes_of(v.view), "unique_indices", false)) {
+    reject(v.view, "unsupported_op",
+           "scatter that multiplies has a derivative for its updates where unique_indices is true");
+  }
+  const WindowDims dims = scatter_dims(v.view);
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Term updates = v.x(count + 1 + i);
+    std::tie(out[i], out[count + 1 + i]) =
+        rule({dims, v.x(i), v.x(count), updates, v.y(i), v.ct(i), window_extents(dims, v.x(i).dims(), updates.dims())});
+  }
+  return out;
 }
 
 }  // namespace meshd::ops

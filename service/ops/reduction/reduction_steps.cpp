@@ -16,13 +16,6 @@ using tensor::Dims;
 using Ints = std::vector<int64_t>;
 using Values = std::vector<ir::ValueId>;
 
-bool has_rule(const OpView& view, size_t count, std::initializer_list<ScalarOp> known) {
-  const std::vector<ScalarOp> body = combining_ops(view, count);
-  return !body.empty() && std::all_of(body.begin(), body.end(), [&](ScalarOp op) {
-    return std::find(known.begin(), known.end(), op) != known.end();
-  });
-}
-
 class Steps {
  public:
   Steps(const OpView& view, size_t count, Writer& writer) : view_(view), count_(count), writer_(writer) {
@@ -136,7 +129,7 @@ bool can_step(const OpView& view) {
 
 std::optional<Values> reduce_in_steps(const OpView& view, Writer& writer) {
   const size_t count = input_count(view);
-  if (has_rule(view, count, {ScalarOp::kAdd, ScalarOp::kMaximum, ScalarOp::kMinimum, ScalarOp::kMultiply}) ||
+  if (combines_by(view, count, {ScalarOp::kAdd, ScalarOp::kMaximum, ScalarOp::kMinimum, ScalarOp::kMultiply}) ||
       !can_step(view))
     return std::nullopt;
   Ints dims = ir::ints(attributes_of(view), "dimensions");
@@ -152,8 +145,8 @@ std::optional<Values> reduce_window_in_steps(const OpView& view, Writer& writer)
   const bool is_dilated = std::any_of(windows.begin(), windows.end(), [](const kernels::WindowDim& dim) {
     return dim.base_dilation != 1 || dim.window_dilation != 1;
   });
-  if (is_dilated ? has_rule(view, count, {ScalarOp::kAdd})
-                 : has_rule(view, count, {ScalarOp::kAdd, ScalarOp::kMaximum, ScalarOp::kMinimum}))
+  if (is_dilated ? combines_by(view, count, {ScalarOp::kAdd})
+                 : combines_by(view, count, {ScalarOp::kAdd, ScalarOp::kMaximum, ScalarOp::kMinimum}))
     return std::nullopt;
   if (!can_step(view)) return std::nullopt;
   Steps steps(view, count, writer);

@@ -1,5 +1,6 @@
 #include "service/ops/shards/shard_rules.h"
 
+#include <algorithm>
 #include <array>
 
 #include "service/kernels/elementwise/scalar_op.h"
@@ -33,6 +34,13 @@ std::vector<kernels::ScalarOp> combining_ops(const OpView& view, size_t count) {
     if (ops.size() != i + 1) return {};
   }
   return ops;
+}
+
+bool combines_by(const OpView& view, size_t count, std::initializer_list<kernels::ScalarOp> known) {
+  const std::vector<kernels::ScalarOp> body = combining_ops(view, count);
+  return !body.empty() && std::all_of(body.begin(), body.end(), [&](kernels::ScalarOp op) {
+    return std::find(known.begin(), known.end(), op) != known.end();
+  });
 }
 
 }  // namespace meshd::ops

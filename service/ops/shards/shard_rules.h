@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,8 @@ Combine combined_by(kernels::ScalarOp op);
 /// Where region 0 combines `count` accumulators with `count` values, each pair by one associative op of its own: these
 /// ops. Empty where it does anything else.
 std::vector<kernels::ScalarOp> combining_ops(const OpView& view, size_t count);
+/// Whether that is so and each is one of `known`.
+bool combines_by(const OpView& view, size_t count, std::initializer_list<kernels::ScalarOp> known);
 
 /// Offsets of a shard: scalars of i64, the first row of the shard along a dimension; ir::kNoValue where it is not
 /// sharded.
