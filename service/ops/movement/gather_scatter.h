@@ -2,6 +2,8 @@
 // gather_scatter*.cpp.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -31,6 +33,12 @@ std::vector<int64_t> window_dims(const WindowDims& dims, int64_t operand_rank);
 std::vector<int64_t> batch_dims(const WindowDims& dims, int64_t slices_rank);
 /// Dims of the indices without the tuple's own, ascending: the i-th is that of batch_dims[i].
 std::vector<int64_t> tuple_dims(const WindowDims& dims, int64_t indices_rank);
+
+/// The most that an index can be where a window of a dimension begins: of narrow types, as far as they reach.
+/// Example: windows of 1 of 200 elements: 199, of i8 127.
+inline int64_t most_start(int64_t size, int64_t window, tensor::DType index) {
+  return static_cast<int64_t>(std::min(static_cast<uint64_t>(size - window), tensor::largest_value(index)));
+}
 
 /// A scatter's operands are N inputs, the indices, N updates.
 size_t scatter_count(const OpView& view);

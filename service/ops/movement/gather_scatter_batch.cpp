@@ -77,10 +77,10 @@ Batched batch_dynamic_slice(const Batching& b) {
 Batched batch_dynamic_update_slice(const Batching& b) {
   if (b.operands.size() == 2) return b.rewritten({b.batched(0), b.batched(1)}, b.op.attributes);
   if (!b.any_batched(2)) return b.rewritten(with_zero_start(b, {b.batched(0), b.batched(1)}, 2), b.op.attributes);
+  const Term starts = start_rows(b, 2);
   DimList most;
   for (size_t d = 0; d < b.view.operands[0].dims().size(); ++d)
-    most.push_back(b.view.operands[0].dims()[d] - b.view.operands[1].dims()[d]);
-  const Term starts = start_rows(b, 2);
+    most.push_back(most_start(b.view.operands[0].dims()[d], b.view.operands[1].dims()[d], starts.dtype()));
   const auto count = static_cast<int64_t>(most.size());
   const Term limits = converted({&b.writer, b.writer.constant(ir::dense_integers_attr(most, {count}))}, starts.dtype());
   const ir::ValueId clamped = b.writer.add(

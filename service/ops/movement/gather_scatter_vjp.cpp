@@ -39,7 +39,7 @@ Term most_indices(const WindowDims& dims, const Dims& operand, const Ints& sizes
   Writer& writer = *indices.writer;
   Ints most;
   for (const int64_t d : dims.index_map)
-    most.push_back(operand[static_cast<size_t>(d)] - sizes[static_cast<size_t>(d)]);
+    most.push_back(most_start(operand[static_cast<size_t>(d)], sizes[static_cast<size_t>(d)], indices.dtype()));
   const bool has_vector = dims.index_vector_dim < indices.rank();
   const auto count = static_cast<int64_t>(most.size());
   const Term values{&writer, writer.constant(ir::dense_integers_attr(most, has_vector ? Dims{count} : Dims{}))};

@@ -144,6 +144,36 @@ TEST(Gradient, of_reductions_windows_and_maps_with_pointwise_bodies) {
             "none");
 }
 
+// An i8 does not reach the last of 200 rows: -57 is what 199 would be in it.
+TEST(Gradient, of_indices_of_a_narrow_type_are_clamped_to_what_it_reaches) {
+  const std::string gather =
+      R"(%0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<200xf32>, tensor<3x1xINDEX>) -> tensor<3xf32>)";
+  const std::string scatter =
+      R"(%s = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %c : tensor<f32>
+    }) : (tensor<200xf32>, tensor<3x1xINDEX>, tensor<3xf32>) -> tensor<200xf32>
+    %0 = stablehlo.slice %s [0:3] : (tensor<200xf32>) -> tensor<3xf32>)";
+  const auto most_of = [](std::string op, const std::string& index) {
+    for (size_t at = op.find("INDEX"); at != std::string::npos; at = op.find("INDEX")) op.replace(at, 5, index);
+    const std::string text = print_generic(differentiated("func.func @main(%x: tensor<200xf32>, %i: tensor<3x1x" +
+                                                              index + R"(>, %u: tensor<3xf32>) -> tensor<f32> {
+    %f = stablehlo.constant dense<0.0> : tensor<f32>
+    )" + op + R"(
+    %1 = stablehlo.reduce(%0 init: %f) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  })",
+                                                          {{0, 2}, {0}, false, false}));
+    return text.find("127") != std::string::npos ? 127 : text.find("199") != std::string::npos ? 199 : 0;
+  };
+  for (const std::string& op : {gather, scatter}) {
+    EXPECT_EQ(most_of(op, "i8"), 127) << op;
+    EXPECT_EQ(most_of(op, "i32"), 199) << op;
+    EXPECT_EQ(most_of(op, "ui64"), 199) << op;
+  }
+}
+
 TEST(Gradient, of_a_path_that_does_not_matter_is_not_asked_for) {
   const ir::Module made = differentiated(R"(func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
     %0 = stablehlo.custom_call @thing(%x) : (tensor<f32>) -> tensor<f32>
