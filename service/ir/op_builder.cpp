@@ -1,5 +1,6 @@
 #include "service/ir/op_builder.h"
 
+#include "service/core/checked_math.h"
 #include "service/ir/walk.h"
 
 namespace meshd::ir {
@@ -37,6 +38,35 @@ ValueId OpBuilder::integer(int64_t value) { return constant(dense_integers_attr(
 
 ValueId OpBuilder::integers(const std::vector<int64_t>& values) {
   return constant(dense_integers_attr(values, {static_cast<int64_t>(values.size())}));
+}
+
+ValueId OpBuilder::iota(const tensor::TensorType& type, int64_t dim) {
+  return create_one("stablehlo.iota", {}, Type::of(type), {{"iota_dimension", integer_attr(dim)}});
+}
+
+ValueId OpBuilder::compare(ValueId a, std::string_view direction, ValueId b) {
+  return create_one("stablehlo.compare", {a, b}, Type::of({tensor::DType::kBool, type(a).dims()}),
+                    {{"comparison_direction", {EnumAttr{"comparison_direction", std::string(direction)}}}});
+}
+
+ValueId OpBuilder::slice(ValueId value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+                         std::vector<int64_t> strides) {
+  strides.resize(start.size(), 1);
+  tensor::Dims dims;
+  for (size_t d = 0; d < start.size(); ++d) dims.push_back(core::ceil_div(limit[d] - start[d], strides[d]));
+  return create_one("stablehlo.slice", {value}, Type::of({type(value).dtype(), std::move(dims)}),
+                    {{"limit_indices", int_array_attr(limit)},
+                     {"start_indices", int_array_attr(start)},
+                     {"strides", int_array_attr(std::move(strides))}});
+}
+
+ValueId OpBuilder::concatenate(std::vector<ValueId> values, int64_t dim) {
+  if (values.size() == 1) return values[0];
+  tensor::Dims dims = type(values[0]).dims();
+  int64_t& size = dims[static_cast<size_t>(dim)];
+  for (size_t i = 1; i < values.size(); ++i) size += type(values[i]).dims()[static_cast<size_t>(dim)];
+  const Type made = Type::of({type(values[0]).dtype(), std::move(dims)});
+  return create_one("stablehlo.concatenate", std::move(values), made, {{"dimension", integer_attr(dim)}});
 }
 
 Region OpBuilder::reducer(std::string_view name, Type scalar) {

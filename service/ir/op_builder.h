@@ -77,6 +77,15 @@ class OpBuilder {
   /// A scalar of i64, and a vector of them.
   ValueId integer(int64_t value);
   ValueId integers(const std::vector<int64_t>& values);
+  /// The index of each element along a dimension.
+  ValueId iota(const tensor::TensorType& type, int64_t dim);
+  /// a DIRECTION b, as booleans: "EQ", "LT", ...
+  ValueId compare(ValueId a, std::string_view direction, ValueId b);
+  /// By dimension, the elements from `start` to before `limit`, each `strides`-th; without strides all of them.
+  ValueId slice(ValueId value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
+                std::vector<int64_t> strides = {});
+  /// One value behind the other along a dimension; a single one as it is.
+  ValueId concatenate(std::vector<ValueId> values, int64_t dim);
 
   /// A region with new arguments of these types. `body(arguments)` writes its ops, the terminator too, with this
   /// builder.

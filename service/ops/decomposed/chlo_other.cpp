@@ -18,15 +18,8 @@ using tensor::Dims;
 using tensor::DType;
 using Values = std::optional<std::vector<ir::ValueId>>;
 
-ir::Attribute word(std::string kind, std::string value) { return {ir::EnumAttr{std::move(kind), std::move(value)}}; }
-
 ir::ValueId binary(Writer& writer, std::string_view name, ir::ValueId a, ir::ValueId b) {
   return writer.add(name, {a, b}, {}, writer.type(a));
-}
-
-ir::ValueId add_compare(Writer& writer, std::string direction, ir::ValueId a, ir::ValueId b) {
-  return writer.add("stablehlo.compare", {a, b},
-                    {{"comparison_direction", word("comparison_direction", std::move(direction))}});
 }
 
 ir::ValueId as_type(Writer& writer, ir::ValueId value, DType dtype) {
@@ -192,14 +185,10 @@ ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   Dims shape = writer.type(sizes).dims();
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t groups = shape.back();
-  const auto iota = [&](int64_t dim, const Dims& dims) {
-    return writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(dim)}},
-                      ir::Type::of({DType::kInt64, dims}));
-  };
+  const auto iota = [&](int64_t dim, const Dims& dims) { return writer.iota({DType::kInt64, dims}, dim); };
   // Where groups end: sums of the sizes up to them.
   const Dims square = {groups, groups};
-  const ir::ValueId before =
-      as_type(writer, add_compare(writer, "LE", iota(1, square), iota(0, square)), DType::kInt64);
+  const ir::ValueId before = as_type(writer, writer.compare(iota(1, square), "LE", iota(0, square)), DType::kInt64);
   const ir::DictAttr numbers{"stablehlo.dot",
                              {{"lhs_contracting_dimensions", ir::int_array_attr({rank - 1})},
                               {"rhs_contracting_dimensions", ir::int_array_attr({1})}}};
@@ -211,8 +200,8 @@ ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   for (int64_t d = 0; d < rank; ++d) into.push_back(d);
   shape.push_back(rows);
   const ir::ValueId row = iota(rank, shape);
-  return binary(writer, "stablehlo.and", add_compare(writer, "GE", row, writer.broadcast(starts, shape, into)),
-                add_compare(writer, "LT", row, writer.broadcast(ends, shape, into)));
+  return binary(writer, "stablehlo.and", writer.compare(row, "GE", writer.broadcast(starts, shape, into)),
+                writer.compare(row, "LT", writer.broadcast(ends, shape, into)));
 }
 
 std::vector<int64_t> raised(std::vector<int64_t> dims, std::vector<int64_t> first) {
@@ -392,7 +381,7 @@ Values expand_scan(const OpView& view, Writer& writer) {
   std::vector<ir::Region> regions;
   regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& carried) {
     const ir::ValueId end = writer.splat(index, static_cast<double>(shape.length));
-    writer.create("stablehlo.return", {add_compare(writer, "LT", carried[0], end)}, {});
+    writer.create("stablehlo.return", {writer.compare(carried[0], "LT", end)}, {});
   }));
   regions.push_back(writer.region(
       types, [&](const std::vector<ir::ValueId>& carried) { add_scan_body(view, shape, carried, writer); }));

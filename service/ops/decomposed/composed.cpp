@@ -145,12 +145,9 @@ ir::ValueId take_diagonals(Writer& writer, ir::ValueId value, std::string& lette
     }
     const ir::Type type = writer.type(value);
     const auto place = [&](size_t dim) {
-      return writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}},
-                        ir::Type::of({tensor::DType::kInt64, type.dims()}));
+      return writer.iota({tensor::DType::kInt64, type.dims()}, static_cast<int64_t>(dim));
     };
-    const ir::ValueId on_diagonal =
-        writer.add("stablehlo.compare", {place(first), place(d)},
-                   {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+    const ir::ValueId on_diagonal = writer.compare(place(first), "EQ", place(d));
     const ir::ValueId kept = writer.add("stablehlo.select", {on_diagonal, value, writer.splat(type, 0)});
     value = summed_over({&writer, kept}, {static_cast<int64_t>(d)}).id;
     letters.erase(d, 1);

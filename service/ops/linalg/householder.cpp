@@ -1,7 +1,6 @@
 #include "service/ops/linalg/householder.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
@@ -14,18 +13,14 @@ namespace {
 using kernels::LapackRoutine;
 using kernels::LapackSpec;
 using tensor::Dims;
-using tensor::DType;
 
 /// Batches of matrices in a loop over their columns.
 class Columns {
  public:
   Columns(Writer& writer, const Dims& dims) : writer_(writer), dims_(dims), rank_(static_cast<int64_t>(dims.size())) {}
 
-  /// The number of each element's row (0) or column (1), as i32.
-  [[nodiscard]] Term place(int64_t which) const {
-    return {&writer_, writer_.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(rank_ - 2 + which)}},
-                                  ir::Type::of({DType::kInt32, dims_}))};
-  }
+  /// The number of each element's row (0) or column (1).
+  [[nodiscard]] Term place(int64_t which) const { return indices_along(writer_, dims_, rank_ - 2 + which); }
   [[nodiscard]] Term repeated(Term scalar) const { return {&writer_, writer_.broadcast(scalar.id, dims_, {})}; }
   /// Vectors of rows (0) or columns (1), or scalars (-1), by batch, repeated over the matrices.
   [[nodiscard]] Term spread(Term values, int64_t which) const {
@@ -51,37 +46,12 @@ class Columns {
 
 Term real_part(Term value) { return tensor::is_complex(value.dtype()) ? value.apply("stablehlo.real") : value; }
 
-/// {counter, carried...} -> carried after `count` iterations of `body(counter, carried)`.
-std::vector<ir::ValueId> counted_loop(Writer& writer, int64_t count, std::vector<ir::ValueId> carried,
-                                      const std::function<std::vector<Term>(Term, const std::vector<Term>&)>& body) {
-  const ir::Type counter = ir::Type::of({DType::kInt32, {}});
-  carried.insert(carried.begin(), writer.splat(counter, 0));
-  const std::vector<ir::Type> types = writer.function().types_of(carried);
-  std::vector<ir::Region> regions;
-  regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& arguments) {
-    const Term at{&writer, arguments[0]};
-    writer.create("stablehlo.return", {compare(at, "LT", at.number(static_cast<double>(count))).id}, {});
-  }));
-  regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& arguments) {
-    const Term at{&writer, arguments[0]};
-    std::vector<Term> now;
-    for (size_t i = 1; i < arguments.size(); ++i) now.push_back({&writer, arguments[i]});
-    std::vector<ir::ValueId> next{(at + 1.0).id};
-    for (const Term& each : body(at, now)) next.push_back(each.id);
-    writer.create("stablehlo.return", next, {});
-  }));
-  std::vector<ir::ValueId> out = writer.create("stablehlo.while", carried, types, {}, std::move(regions));
-  out.erase(out.begin());
-  return out;
-}
-
 /// Column by column: the reflector that leaves beta of it, applied to those behind it.
-std::vector<ir::ValueId> geqrf(const OpView& view, Writer& writer, const LapackSpec& spec) {
-  const ir::Type matrix = view.operands[0];
-  const ir::Type taus = view.results[1];
-  const Columns columns(writer, matrix.dims());
+std::vector<Term> geqrf(const OpView& view, Writer& writer, const LapackSpec& spec) {
+  const Columns columns(writer, view.operands[0].dims());
   return counted_loop(
-      writer, std::min(spec.rows, spec.columns), {view.op->operands[0], writer.zero(taus.tensor)},
+      writer, std::min(spec.rows, spec.columns),
+      {{&writer, view.op->operands[0]}, {&writer, writer.zero(view.results[1].tensor)}},
       [&](Term k, const std::vector<Term>& now) -> std::vector<Term> {
         const Term a = now[0];
         const Term row = columns.place(0);
@@ -111,27 +81,21 @@ std::vector<ir::ValueId> geqrf(const OpView& view, Writer& writer, const LapackS
         const Term reflected = columns.reflected(a, v + corner, conjugated(tau));
         const Term of_column = select(is_corner, columns.spread(left, -1), select(is_below, columns.spread(v, 0), a));
         const Term next = select(compare(column, "GT", here), reflected, select(is_column, of_column, a));
-        const Columns of_taus(writer, now[1].dims());
-        const Term place{&writer,
-                         writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(now[1].rank() - 1)}},
-                                    ir::Type::of({DType::kInt32, now[1].dims()}))};
         std::vector<int64_t> batch;
         for (int64_t d = 0; d + 1 < now[1].rank(); ++d) batch.push_back(d);
-        const Term at_place = compare(place, "EQ", of_taus.repeated(k));
-        return {next, select(at_place, {&writer, writer.broadcast(tau.id, now[1].dims(), batch)}, now[1])};
+        return {next, select(is_at(now[1], k), {&writer, writer.broadcast(tau.id, now[1].dims(), batch)}, now[1])};
       });
 }
 
 /// The reflectors applied to the first columns of the unit matrix, the last one first.
-std::vector<ir::ValueId> orgqr(const OpView& view, Writer& writer) {
-  const ir::Type matrix = view.operands[0];
-  const Columns columns(writer, matrix.dims());
+std::vector<Term> orgqr(const OpView& view, Writer& writer) {
+  const Columns columns(writer, view.operands[0].dims());
   const Term a{&writer, view.op->operands[0]};
   const Term taus{&writer, view.op->operands[1]};
   const int64_t count = taus.dims().back();
   const Term is_diagonal = compare(columns.place(0), "EQ", columns.place(1));
   const Term unit = select(is_diagonal, a.number(1), a.number(0));
-  return counted_loop(writer, count, {unit.id}, [&](Term j, const std::vector<Term>& now) -> std::vector<Term> {
+  return counted_loop(writer, count, {unit}, [&](Term j, const std::vector<Term>& now) -> std::vector<Term> {
     const Term k = static_cast<double>(count - 1) - j;
     const Term row = columns.place(0);
     const Term here = columns.repeated(k);
@@ -139,10 +103,7 @@ std::vector<ir::ValueId> orgqr(const OpView& view, Writer& writer) {
     const Term below = masked(apply("stablehlo.and", is_column, compare(row, "GT", here)), a);
     const Term is_corner = apply("stablehlo.and", is_column, compare(row, "EQ", here));
     const Term v = columns.over_columns(select(is_corner, a.number(1), below));
-    const Columns of_taus(writer, taus.dims());
-    const Term place{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(taus.rank() - 1)}},
-                                         ir::Type::of({DType::kInt32, taus.dims()}))};
-    const Term tau = summed_over(masked(compare(place, "EQ", of_taus.repeated(k)), taus), {taus.rank() - 1});
+    const Term tau = summed_over(masked(is_at(taus, k), taus), {taus.rank() - 1});
     return {columns.reflected(now[0], v, tau)};
   });
 }
@@ -151,9 +112,11 @@ std::vector<ir::ValueId> orgqr(const OpView& view, Writer& writer) {
 
 std::optional<std::vector<ir::ValueId>> householder_as_others(const OpView& view, Writer& writer) {
   const LapackSpec spec = lapack_spec(view);
-  if (spec.routine == LapackRoutine::kGeqrf) return geqrf(view, writer, spec);
-  if (spec.routine == LapackRoutine::kOrgqr) return orgqr(view, writer);
-  return std::nullopt;
+  if (spec.routine != LapackRoutine::kGeqrf && spec.routine != LapackRoutine::kOrgqr) return std::nullopt;
+  std::vector<ir::ValueId> out;
+  for (const Term& each : spec.routine == LapackRoutine::kGeqrf ? geqrf(view, writer, spec) : orgqr(view, writer))
+    out.push_back(each.id);
+  return out;
 }
 
 }  // namespace meshd::ops

@@ -5,6 +5,7 @@
 
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/ops/linalg/lapack_calls.h"
 #include "service/ops/linalg/linalg_terms.h"
 
@@ -14,11 +15,6 @@ namespace {
 using kernels::LapackRoutine;
 using kernels::LapackSpec;
 using tensor::Dims;
-
-Term counted(const Vjp& v, const Dims& dims, int64_t along, tensor::DType dtype) {
-  return v.value(
-      v.writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(along)}}, ir::Type::of({dtype, dims})));
-}
 
 // Values along dimension `dim` repeated over matrices of these dims; batch dimensions come first.
 Term along(Term values, const Dims& dims, int64_t dim) {
@@ -40,7 +36,7 @@ Term part_of(Term value, int64_t dim, int64_t start, int64_t limit) {
   std::vector<int64_t> starts(dims.size(), 0), limits(dims.begin(), dims.end());
   starts[static_cast<size_t>(dim)] = start;
   limits[static_cast<size_t>(dim)] = limit;
-  return sliced(value, starts, limits, std::vector<int64_t>(dims.size(), 1));
+  return sliced(value, starts, limits);
 }
 
 // Matrices of `size` rows and columns: the first of `value`, and zeros.
@@ -57,54 +53,34 @@ Term squared(Term value, int64_t size) {
 
 // Row i of the factored matrix is row order[i] of the operand. Pivots say, from the first on, with which row, counted
 // from 1, row i changes places.
-Term order_of_rows(const Vjp& v, Term pivots, int64_t row_count) {
+Term order_of_rows(Term pivots, int64_t row_count) {
+  Writer& writer = *pivots.writer;
   const int64_t last = pivots.rank() - 1;
+  const int64_t pivot_count = pivots.dims().back();
   Dims dims = pivots.dims();
-  const int64_t pivot_count = dims.back();
   dims.back() = row_count;
-  const Term places = counted(v, dims, last, tensor::DType::kInt32);
-  // Rows beyond the pivots stay.
-  if (pivot_count != row_count) {
-    const Term rest = part_of(places + 1.0, last, pivot_count, row_count);
-    pivots =
-        v.value(v.writer.add("stablehlo.concatenate", {pivots.id, rest.id}, {{"dimension", ir::integer_attr(last)}}));
-  }
-  const ir::Type counter = ir::Type::of({tensor::DType::kInt32, {}});
-  const std::vector<ir::Type> types = {counter, places.type()};
-  const auto repeated = [&](ir::ValueId scalar) { return v.value(v.writer.broadcast(scalar, dims, {})); };
+  const Term rows = indices_along(writer, dims, last);
   // The entry of each line at which `where` holds.
   const auto picked = [&](Term where, Term from) {
     const Term one = summed_over(masked(where, from), {last});
     std::vector<int64_t> into;
     for (int64_t d = 0; d < last; ++d) into.push_back(d);
-    return v.value(v.writer.broadcast(one.id, dims, into));
+    return Term{&writer, writer.broadcast(one.id, dims, into)};
   };
-  std::vector<ir::Region> regions;
-  regions.push_back(v.writer.region(types, [&](const auto& arguments) {
-    const Term iteration = v.value(arguments[0]);
-    v.writer.create("stablehlo.return",
-                    {compare(iteration, "LT", iteration.number(static_cast<double>(dims.back()))).id}, {});
-  }));
-  regions.push_back(v.writer.region(types, [&](const auto& arguments) {
-    const Term iteration = v.value(arguments[0]);
-    const Term order = v.value(arguments[1]);
-    const Term here = compare(places, "EQ", repeated(iteration.id));
-    const Term there = compare(places, "EQ", picked(here, pivots) - 1.0);
-    const Term mine = picked(here, order);
-    const Term other = picked(there, order);
-    const Term next = select(here, other, select(there, mine, order));
-    v.writer.create("stablehlo.return", {(iteration + 1.0).id, next.id}, {});
-  }));
-  const ir::ValueId zero = v.writer.splat(counter, 0);
-  return v.value(v.writer.create("stablehlo.while", {zero, places.id}, types, {}, std::move(regions)).at(1));
+  return counted_loop(writer, pivot_count, {rows}, [&](Term k, const std::vector<Term>& now) -> std::vector<Term> {
+    const Term order = now[0];
+    const Term here = is_at(order, k);
+    const Term there = compare(rows, "EQ", picked(is_at(pivots, k), pivots) - 1.0);
+    return {select(here, picked(there, order), select(there, picked(here, order), order))};
+  })[0];
 }
 
 // Factors of a matrix that is not square are made square by rows and columns of the unit matrix.
 Contributions vjp_getrf(const Vjp& v, const LapackSpec& spec) {
   const int64_t rank = v.y().rank();
   const auto is_diagonal = [&](const Dims& dims, int64_t from) {
-    const Term row = counted(v, dims, rank - 2, tensor::DType::kInt32);
-    const Term on = compare(row, "EQ", counted(v, dims, rank - 1, tensor::DType::kInt32));
+    const Term row = indices_along(v.writer, dims, rank - 2);
+    const Term on = compare(row, "EQ", indices_along(v.writer, dims, rank - 1));
     return from == 0 ? on : apply("stablehlo.and", on, compare(row, "GE", row.number(static_cast<double>(from))));
   };
   const auto with_ones = [&](Term square, int64_t from) {
@@ -119,8 +95,8 @@ Contributions vjp_getrf(const Vjp& v, const LapackSpec& spec) {
   const Term half = solve(lower, inner, {.left = true, .lower = true, .unit_diagonal = true, .transposed = true});
   const Term permuted = solve(upper, half, {.left = false, .lower = false, .transposed = true});
   // As a matrix of zeros and ones, whose transpose puts the rows back.
-  const Term column = counted(v, dims, rank - 1, tensor::DType::kInt32);
-  const Term is_place = compare(along(order_of_rows(v, v.y(1), spec.rows), dims, rank - 2), "EQ", column);
+  const Term column = indices_along(v.writer, dims, rank - 1);
+  const Term is_place = compare(along(order_of_rows(v.y(1), spec.rows), dims, rank - 2), "EQ", column);
   const Term permutation = select(is_place, lower.number(1), lower.number(0));
   return {matmul(transposed(permutation), permuted)};
 }
@@ -129,8 +105,8 @@ Contributions vjp_syevd(const Vjp& v) {
   const Term vectors = v.y(0);
   const Dims dims = vectors.dims();
   const int64_t rank = vectors.rank();
-  const Term is_diagonal = compare(counted(v, dims, rank - 2, tensor::DType::kInt32), "EQ",
-                                   counted(v, dims, rank - 1, tensor::DType::kInt32));
+  const Term is_diagonal =
+      compare(indices_along(v.writer, dims, rank - 2), "EQ", indices_along(v.writer, dims, rank - 1));
   Term inner = masked(is_diagonal, converted(along(v.ct(1), dims, rank - 1), vectors.dtype()));
   if (v.cotangents[0] != ir::kNoValue) {
     const Term gaps = converted(along(v.y(1), dims, rank - 1) - along(v.y(1), dims, rank - 2), vectors.dtype());
@@ -191,8 +167,8 @@ Contributions vjp_gesdd(const Vjp& v, const LapackSpec& spec) {
   const Term values = converted(svd.values, dtype);
   const Term by_column = along(values, square, rank - 1);
   const Term by_row = along(values, square, rank - 2);
-  const Term is_diagonal = compare(counted(v, square, rank - 2, tensor::DType::kInt32), "EQ",
-                                   counted(v, square, rank - 1, tensor::DType::kInt32));
+  const Term is_diagonal =
+      compare(indices_along(v.writer, square, rank - 2), "EQ", indices_along(v.writer, square, rank - 1));
   const Term gaps = (by_column - by_row) * (by_column + by_row);
   const auto skew = [&](Term vectors, Term ct) {
     const Term product = matmul(transposed(vectors), ct);

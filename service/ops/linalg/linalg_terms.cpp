@@ -59,12 +59,15 @@ Term solve(Term a, Term b, const TriangularSolve& how) {
                {"unit_diagonal", flag(how.unit_diagonal)}})};
 }
 
+Term is_at(Term like, Term k) {
+  Writer& writer = *like.writer;
+  return compare(indices_along(writer, like.dims(), like.rank() - 1), "EQ",
+                 {&writer, writer.broadcast(k.id, like.dims(), {})});
+}
+
 Term triangle(Term value, bool lower, double diagonal) {
-  Writer& writer = *value.writer;
-  const int64_t last = value.rank() - 1;
-  const ir::Type places = ir::Type::of({tensor::DType::kInt32, value.dims()});
-  const Term row{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(last - 1)}}, places)};
-  const Term column{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(last)}}, places)};
+  const Term row = indices_along(*value.writer, value.dims(), value.rank() - 2);
+  const Term column = indices_along(*value.writer, value.dims(), value.rank() - 1);
   const Term inside = masked(compare(row, lower ? "GT" : "LT", column), value);
   return select(compare(row, "EQ", column), value * value.number(diagonal), inside);
 }

@@ -17,6 +17,8 @@ Term transposed(Term matrix);
 /// Conjugated where the elements are complex; and transposed.
 Term conjugated(Term value);
 Term adjoint(Term matrix);
+/// Where the index of the last dimension is k, a scalar of i32: booleans in the shape of `like`.
+Term is_at(Term like, Term k);
 /// One triangle of matrices, with the diagonal times `diagonal`, and zeros elsewhere.
 Term triangle(Term value, bool lower, double diagonal);
 

@@ -77,8 +77,7 @@ Term irfft_vjp(const Vjp& v, const Ints& lengths) {
   const Term spectrum = transform(v.ct(), "RFFT", lengths);
   const Dims& dims = spectrum.dims();
   const int64_t last = static_cast<int64_t>(dims.size()) - 1;
-  const Term place = v.value(v.writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(last)}},
-                                          ir::Type::of({v.ct().dtype(), dims})));
+  const Term place = v.value(v.writer.iota({v.ct().dtype(), dims}, last));
   Term is_single = compare(place, "EQ", place.number(0));
   if (lengths.back() % 2 == 0) {
     const Term is_last = compare(place, "EQ", place.number(static_cast<double>(dims.back() - 1)));

@@ -278,11 +278,7 @@ Values real_dynamic_slice_of_sizes(const OpView& view, Writer& writer) {
   }
   std::vector<ir::ValueId> all{operands[0]};
   for (int64_t d = 0; d < view.operands[0].rank(); ++d) {
-    const ir::ValueId start = writer.add("stablehlo.slice", {operands[1]},
-                                         {{"limit_indices", ir::int_array_attr({d + 1})},
-                                          {"start_indices", ir::int_array_attr({d})},
-                                          {"strides", ir::int_array_attr({1})}});
-    all.push_back(writer.reshape(start, {}));
+    all.push_back(writer.reshape(writer.slice(operands[1], {d}, {d + 1}), {}));
   }
   return std::vector{writer.add("stablehlo.dynamic_slice", all, {{"slice_sizes", ir::int_array_attr(*sizes)}})};
 }
@@ -409,12 +405,7 @@ Values expand_set_dimension_size(const OpView& view, Writer& writer) {
   limits[dim] = (*known)[0];
   if (!compatible_shapes(limits, view.results[0].dims())) return std::nullopt;
   if (limits == view.operands[0].dims()) return std::vector{view.op->operands[0]};
-  const std::vector<int64_t> zeros(limits.size(), 0);
-  const std::vector<int64_t> ones(limits.size(), 1);
-  return std::vector{writer.add("stablehlo.slice", {view.op->operands[0]},
-                                {{"start_indices", ir::int_array_attr(zeros)},
-                                 {"limit_indices", ir::int_array_attr(limits)},
-                                 {"strides", ir::int_array_attr(ones)}})};
+  return std::vector{writer.slice(view.op->operands[0], std::vector<int64_t>(limits.size(), 0), limits)};
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ WindowDims slice_dims(size_t rank, bool of_operand) {
 Term start_rows(const Batching& b, size_t first) {
   std::vector<ir::ValueId> columns;
   for (size_t i = first; i < b.operands.size(); ++i) columns.push_back(b.writer.reshape(b.batched(i), {b.size, 1}));
-  if (columns.size() == 1) return {&b.writer, columns[0]};
-  return {&b.writer, b.writer.add("stablehlo.concatenate", std::move(columns), {{"dimension", ir::integer_attr(1)}})};
+  return {&b.writer, b.writer.concatenate(std::move(columns), 1)};
 }
 
 std::vector<ir::ValueId> with_zero_start(const Batching& b, std::vector<ir::ValueId> operands, size_t first) {

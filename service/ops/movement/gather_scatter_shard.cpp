@@ -23,15 +23,7 @@ ir::ValueId component(Writer& writer, ir::ValueId indices, int64_t vector_dim, s
   std::vector<int64_t> limit = type.dims();
   start[at] = static_cast<int64_t>(number);
   limit[at] = start[at] + 1;
-  return writer.add("stablehlo.slice", {indices},
-                    {{"limit_indices", ir::int_array_attr(limit)},
-                     {"start_indices", ir::int_array_attr(start)},
-                     {"strides", ir::int_array_attr(std::vector<int64_t>(limit.size(), 1))}});
-}
-
-ir::ValueId together(Writer& writer, const std::vector<ir::ValueId>& components, int64_t vector_dim) {
-  if (components.size() == 1) return components[0];
-  return writer.add("stablehlo.concatenate", components, {{"dimension", ir::integer_attr(vector_dim)}});
+  return writer.slice(indices, start, limit);
 }
 
 }  // namespace
@@ -91,7 +83,7 @@ std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, co
     const ir::ValueId start = starts.of_operand(0, d);
     if (start != ir::kNoValue) also(writer.broadcast(compared(writer, start, 0, "EQ"), tuples, {}));
   }
-  const ir::ValueId indices = components.empty() ? operands[1] : together(writer, components, dims.index_vector_dim);
+  const ir::ValueId indices = components.empty() ? operands[1] : writer.concatenate(components, dims.index_vector_dim);
   const ir::Type& type = local.results[0];
   const ir::ValueId found =
       writer.add("stablehlo.gather", {operands[0], indices}, localize_gather(global, local), type);
@@ -117,7 +109,7 @@ std::optional<std::vector<ir::ValueId>> scatter_on_shard(const OpView& global, c
     components.push_back(at);
   }
   std::vector<ir::ValueId> inputs = operands;
-  if (!components.empty()) inputs[count] = together(writer, components, dims.index_vector_dim);
+  if (!components.empty()) inputs[count] = writer.concatenate(components, dims.index_vector_dim);
   const std::vector<ir::Type> types(local.results.begin(), local.results.end());
   return writer.add("stablehlo.scatter", std::move(inputs), attributes_of(global), types,
                     std::vector<ir::Region>(global.regions.begin(), global.regions.end()));

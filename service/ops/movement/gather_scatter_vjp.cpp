@@ -81,8 +81,7 @@ Term numbers_of(Term like) {
   Writer& writer = *like.writer;
   const Dims& dims = like.dims();
   const int64_t count = tensor::element_count(dims);
-  const Term iota{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(0)}},
-                                      ir::Type::of({tensor::DType::kInt64, {count}}))};
+  const Term iota{&writer, writer.iota({tensor::DType::kInt64, {count}}, 0)};
   return {&writer, writer.reshape((iota + 1.0).id, dims)};
 }
 

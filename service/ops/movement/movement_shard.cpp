@@ -35,9 +35,7 @@ ir::ValueId fallen(Writer& writer, ir::ValueId update, size_t dim, int64_t rows,
 
 /// Which rows of `dim` are in [first, first + count), over all elements of `dims`.
 ir::ValueId within(Writer& writer, const Dims& dims, size_t dim, ir::ValueId first, int64_t count) {
-  const ir::ValueId rows =
-      writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}},
-                 ir::Type::of({DType::kInt64, dims}));
+  const ir::ValueId rows = writer.iota({DType::kInt64, dims}, static_cast<int64_t>(dim));
   const ir::ValueId from_first = counted_from(writer, rows, first);
   return writer.add("stablehlo.and",
                     {compared(writer, from_first, 0, "GE"), compared(writer, from_first, count, "LT")});

@@ -11,7 +11,6 @@ namespace {
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
 
-Ints ones(const Dims& dims) { return Ints(dims.size(), 1); }
 Ints zeros(const Dims& dims) { return Ints(dims.size(), 0); }
 
 std::vector<ir::ValueId> rest(const Vjp& v, size_t first) {
@@ -53,7 +52,7 @@ Contributions vjp_concatenate(const Vjp& v) {
   Ints limit = v.y().dims();
   for (size_t i = 0; i < v.op.operands.size(); ++i) {
     limit[along] = start[along] + v.x(i).dims()[along];
-    out.emplace_back(sliced(v.ct(), start, limit, ones(limit)));
+    out.emplace_back(sliced(v.ct(), start, limit));
     start[along] = limit[along];
   }
   return out;

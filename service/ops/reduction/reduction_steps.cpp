@@ -41,9 +41,7 @@ class Steps {
     limits[dim] = limit;
     strides[dim] = stride;
     Values out;
-    for (const ir::ValueId id : of) {
-      out.push_back(sliced({&writer_, id}, starts, limits, strides).id);
-    }
+    for (const ir::ValueId id : of) out.push_back(writer_.slice(id, starts, limits, strides));
     return out;
   }
 
@@ -54,8 +52,7 @@ class Steps {
       Values next = combined(part(values_, dim, 0, even, 2), part(values_, dim, 1, even, 2));
       const Values last = part(values_, dim, even, size);
       for (size_t i = 0; i < count_ && even != size; ++i) {
-        next[i] = writer_.add("stablehlo.concatenate", {next[i], last[i]},
-                              {{"dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
+        next[i] = writer_.concatenate({next[i], last[i]}, static_cast<int64_t>(dim));
       }
       values_ = next;
     }

@@ -107,13 +107,11 @@ Term vjp_window_sum(const Vjp& v, const std::vector<kernels::WindowDim>& windows
                {{"window_dimensions", ir::int_array_attr(window)}, {"window_dilations", ir::int_array_attr(dilation)}},
                {}, std::move(regions))
           .at(0);
-  return v.value(v.writer.add("stablehlo.slice", {sums},
-                              {{"limit_indices", ir::int_array_attr(limit)},
-                               {"start_indices", ir::int_array_attr(start)},
-                               {"strides", ir::int_array_attr(stride)}}));
+  return v.value(v.writer.slice(sums, start, limit, stride));
 }
 
-ir::AttributeList window_attributes(const Vjp& v, std::initializer_list<std::string_view> names) {
+// Those of the op's attributes that it has.
+ir::AttributeList attributes_named(const Vjp& v, std::initializer_list<std::string_view> names) {
   ir::AttributeList out;
   for (const std::string_view name : names) {
     if (const ir::Attribute* attribute = ir::find(attributes_of(v.view), name))
@@ -129,7 +127,7 @@ Term vjp_window_extreme(const Vjp& v, const std::vector<kernels::WindowDim>& win
       refuse(v, "a maximum or minimum of windows without dilation");
     padding.insert(padding.end(), {dim.pad_low, dim.pad_high});
   }
-  ir::AttributeList attributes = window_attributes(v, {"window_dimensions", "window_strides"});
+  ir::AttributeList attributes = attributes_named(v, {"window_dimensions", "window_strides"});
   attributes.push_back(
       {"padding", ir::Attribute{ir::dense_integers_attr(padding, {static_cast<int64_t>(windows.size()), 2})}});
   const ir::Type scalar = with_dims(v.x(i).type(), {});
@@ -253,7 +251,7 @@ Contributions vjp_select_and_scatter(const Vjp& v) {
   const ir::ValueId is_element = v.writer.splat(with_dims(boolean, v.x().dims()), 1);
   const std::vector<ir::ValueId> windows =
       v.writer.add("stablehlo.reduce_window", {v.x().id, v.ct().id, is_element, zero, zero, v.writer.splat(boolean, 0)},
-                   window_attributes(v, {"window_dimensions", "window_strides", "padding"}), {}, std::move(regions));
+                   attributes_named(v, {"window_dimensions", "window_strides", "padding"}), {}, std::move(regions));
   Contributions out(3);
   out[1] = v.value(windows[1]);
   if (v.wanted[2]) out[2] = sum_of_all(v.ct());
@@ -266,7 +264,7 @@ Contributions vjp_sort(const Vjp& v) {
   int64_t along = ir::int_or(attributes_of(v.view), "dimension", -1);
   if (along < 0) along += first.rank();
   const ir::Type places = ir::Type::of({tensor::DType::kInt32, first.dims()});
-  const ir::ValueId iota = v.writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(along)}}, places);
+  const ir::ValueId iota = v.writer.iota(places.tensor, along);
   const ir::AttributeList order = {{"dimension", ir::integer_attr(along)},
                                    {"is_stable", ir::Attribute{ir::IntegerAttr{1, "i1"}}}};
   std::vector<ir::ValueId> operands = v.op.operands;
@@ -303,19 +301,17 @@ Contributions vjp_approx_top_k(const Vjp& v) {
   const auto dim = static_cast<int64_t>(approx_reduced_dim(v.view));
   const ir::Type places = ir::Type::of({tensor::DType::kInt32, v.x().dims()});
   std::vector<ir::ValueId> operands(v.op.operands.begin(), v.op.operands.end());
-  operands.insert(operands.begin() + static_cast<std::ptrdiff_t>(count),
-                  v.writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(dim)}}, places));
+  operands.insert(operands.begin() + static_cast<std::ptrdiff_t>(count), v.writer.iota(places.tensor, dim));
   operands.push_back(v.writer.splat(with_dims(places, {}), -1));
   std::vector<ir::Type> types(v.view.results.begin(), v.view.results.end());
   types.push_back(with_dims(places, types[0].dims()));
-  ir::AttributeList attributes;
-  for (const std::string_view name : {"call_target_name", "mhlo.backend_config"}) {
-    if (const ir::Attribute* attribute = ir::find(v.op.attributes, name))
-      attributes.push_back({std::string(name), *attribute});
-  }
   std::vector<ir::Region> regions;
   regions.push_back(with_place_arguments(v, with_dims(places, {})));
-  const ir::ValueId from = v.writer.create(v.op.name, operands, types, attributes, std::move(regions)).back();
+  const ir::ValueId from =
+      v.writer
+          .create(v.op.name, operands, types, attributes_named(v, {"call_target_name", "mhlo.backend_config"}),
+                  std::move(regions))
+          .back();
   Contributions out(v.op.operands.size());
   for (size_t i = 0; i < count; ++i) {
     if (v.cotangents[i] != ir::kNoValue && v.wanted[i]) out[i] = from_places(v, i, dim, from);

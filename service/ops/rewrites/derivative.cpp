@@ -9,9 +9,7 @@ namespace meshd::ops {
 Term apply(std::string_view op, Term a, Term b) { return {a.writer, a.writer->add(op, {a.id, b.id})}; }
 
 Term compare(Term a, std::string_view direction, Term b) {
-  return {a.writer, a.writer->add("stablehlo.compare", {a.id, b.id},
-                                  {{"comparison_direction",
-                                    ir::Attribute{ir::EnumAttr{"comparison_direction", std::string(direction)}}}})};
+  return {a.writer, a.writer->compare(a.id, direction, b.id)};
 }
 
 Term select(Term where, Term a, Term b) {
@@ -55,10 +53,35 @@ Term padded(Term value, const std::vector<int64_t>& low, const std::vector<int64
 
 Term sliced(Term value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
             const std::vector<int64_t>& strides) {
-  return {value.writer, value.writer->add("stablehlo.slice", {value.id},
-                                          {{"limit_indices", ir::int_array_attr(limit)},
-                                           {"start_indices", ir::int_array_attr(start)},
-                                           {"strides", ir::int_array_attr(strides)}})};
+  return {value.writer, value.writer->slice(value.id, start, limit, strides)};
+}
+
+Term indices_along(Writer& writer, const tensor::Dims& dims, int64_t dim) {
+  return {&writer, writer.iota({tensor::DType::kInt32, dims}, dim)};
+}
+
+std::vector<Term> counted_loop(Writer& writer, int64_t count, const std::vector<Term>& carried,
+                               const std::function<std::vector<Term>(Term, const std::vector<Term>&)>& body) {
+  std::vector<ir::ValueId> starts{writer.splat(ir::Type::of({tensor::DType::kInt32, {}}), 0)};
+  for (const Term& each : carried) starts.push_back(each.id);
+  const std::vector<ir::Type> types = writer.function().types_of(starts);
+  const auto terms = [&](const std::vector<ir::ValueId>& values) {
+    std::vector<Term> out;
+    for (size_t i = 1; i < values.size(); ++i) out.push_back({&writer, values[i]});
+    return out;
+  };
+  std::vector<ir::Region> regions;
+  regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& arguments) {
+    const Term iteration{&writer, arguments[0]};
+    writer.create("stablehlo.return", {compare(iteration, "LT", iteration.number(static_cast<double>(count))).id}, {});
+  }));
+  regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& arguments) {
+    const Term iteration{&writer, arguments[0]};
+    std::vector<ir::ValueId> next{(iteration + 1.0).id};
+    for (const Term& each : body(iteration, terms(arguments))) next.push_back(each.id);
+    writer.create("stablehlo.return", next, {});
+  }));
+  return terms(writer.create("stablehlo.while", starts, types, {}, std::move(regions)));
 }
 
 Contributions vjp_identity(const Vjp& v) {

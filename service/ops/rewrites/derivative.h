@@ -9,6 +9,7 @@
 // Example: y = sine(x), a cotangent ct of y. The rule writes %c = cosine(x), %g = multiply(ct, %c) and returns {%g}.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,12 @@ Term padded(Term value, const std::vector<int64_t>& low, const std::vector<int64
             const std::vector<int64_t>& interior);
 /// The elements from `start` to before `limit`, by dimension.
 Term sliced(Term value, const std::vector<int64_t>& start, const std::vector<int64_t>& limit,
-            const std::vector<int64_t>& strides);
+            const std::vector<int64_t>& strides = {});
+/// The index of each element along a dimension, as i32.
+Term indices_along(Writer& writer, const tensor::Dims& dims, int64_t dim);
+/// What `carried` is after `count` iterations of `body(iteration, carried)`; the number of the iteration is an i32.
+std::vector<Term> counted_loop(Writer& writer, int64_t count, const std::vector<Term>& carried,
+                               const std::function<std::vector<Term>(Term, const std::vector<Term>&)>& body);
 
 /// An op with the cotangents of its results.
 struct Vjp {

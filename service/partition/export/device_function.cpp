@@ -96,9 +96,7 @@ ir::ValueId DeviceFunction::is_in(int number) {
   std::vector<int64_t> table(static_cast<size_t>(local_.device_count()));
   for (int64_t p = 0; p < local_.view(number).position_count(); ++p)
     table[static_cast<size_t>(local_.view(number).flat(p))] = 1;
-  return writer_.create_one("stablehlo.compare", {entry_of(table), writer_.integer(1)},
-                            ir::Type::of({tensor::DType::kBool, {}}),
-                            {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+  return writer_.compare(entry_of(table), "EQ", writer_.integer(1));
 }
 
 std::vector<std::vector<int64_t>> DeviceFunction::groups_of(int number, const std::vector<int>& sub_axes) const {
@@ -194,7 +192,7 @@ ir::ValueId DeviceFunction::gather_from_all(ir::ValueId value, int number, size_
                                             const std::vector<int>& sub_axes) {
   const std::vector<std::vector<int64_t>> groups = groups_of(number, sub_axes);
   const ir::ValueId all = stacked(value);
-  tensor::Dims dims = writer_.type(value).dims();
+  const tensor::Dims dims = writer_.type(value).dims();
   std::vector<ir::ValueId> parts;
   for (size_t member = 0; member < groups.front().size(); ++member) {
     std::vector<int64_t> table(static_cast<size_t>(local_.device_count()));
@@ -203,10 +201,7 @@ ir::ValueId DeviceFunction::gather_from_all(ir::ValueId value, int number, size_
     }
     parts.push_back(writer_.reshape(writer_.block(all, 0, entry_of(table), 1), dims));
   }
-  dims[dim] = core::checked_mul(dims[dim], static_cast<int64_t>(parts.size()));
-  return writer_.create_one("stablehlo.concatenate", std::move(parts),
-                            ir::Type::of({writer_.type(value).dtype(), dims}),
-                            {{"dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
+  return writer_.concatenate(std::move(parts), static_cast<int64_t>(dim));
 }
 
 ir::ValueId DeviceFunction::everywhere_of(ir::ValueId shard, const ShardedType& type) {

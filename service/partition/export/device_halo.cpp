@@ -84,13 +84,6 @@ class HaloWriter {
 
   // ---- ops
 
-  ir::ValueId compare(const char* direction, ir::ValueId left, ir::ValueId right) {
-    const ir::Type type = ir::Type::of({tensor::DType::kBool, writer_.type(left).dims()});
-    return writer_.create_one(
-        "stablehlo.compare", {left, right}, type,
-        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", direction}}}});
-  }
-
   // Rows [begin, end) of one dimension, each `stride`-th.
   ir::ValueId slice(ir::ValueId value, size_t dim, int64_t begin, int64_t end, int64_t stride) {
     tensor::Dims limits = writer_.type(value).dims();
@@ -100,12 +93,7 @@ class HaloWriter {
     starts[dim] = begin;
     limits[dim] = end;
     strides[dim] = stride;
-    tensor::Dims dims = limits;
-    dims[dim] = core::ceil_div(end - begin, stride);
-    return writer_.create_one("stablehlo.slice", {value}, ir::Type::of({writer_.type(value).dtype(), dims}),
-                              {{"limit_indices", ir::int_array_attr(limits)},
-                               {"start_indices", ir::int_array_attr(starts)},
-                               {"strides", ir::int_array_attr(strides)}});
+    return writer_.slice(value, starts, limits, strides);
   }
 
   ir::ValueId pad(ir::ValueId value, size_t dim, int64_t low, int64_t high, int64_t interior) {
@@ -121,16 +109,6 @@ class HaloWriter {
                               {{"edge_padding_high", ir::int_array_attr(highs)},
                                {"edge_padding_low", ir::int_array_attr(lows)},
                                {"interior_padding", ir::int_array_attr(interiors)}});
-  }
-
-  ir::ValueId join(const std::vector<ir::ValueId>& values, size_t dim) {
-    if (values.size() == 1) return values.front();
-    tensor::Dims dims = writer_.type(values.front()).dims();
-    dims[dim] = 0;
-    for (const ir::ValueId id : values) dims[dim] += writer_.type(id).dims()[dim];
-    return writer_.create_one("stablehlo.concatenate", values,
-                              ir::Type::of({writer_.type(values.front()).dtype(), dims}),
-                              {{"dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
   }
 
   ir::ValueId reverse(ir::ValueId value, size_t dim) {
@@ -203,7 +181,7 @@ class HaloWriter {
       if (!sent) return std::nullopt;
       blocks.push_back(*sent);
     }
-    Gathered out{join(blocks, window.dim), {}};
+    Gathered out{writer_.concatenate(blocks, static_cast<int64_t>(window.dim)), {}};
     for (const int64_t part : first) out.base.push_back((part + low) * own + wanted[low].first);
     return out;
   }
@@ -227,7 +205,8 @@ class HaloWriter {
     ir::ValueId out = permute(block, dim, rounds.front());
     for (size_t round = 1; round < rounds.size(); ++round) {
       const ir::ValueId other = permute(block, dim, rounds[round]);
-      const ir::ValueId is_here = compare("EQ", by_part(dim, round_of), writer_.integer(static_cast<int64_t>(round)));
+      const ir::ValueId is_here =
+          writer_.compare(by_part(dim, round_of), "EQ", writer_.integer(static_cast<int64_t>(round)));
       out = writer_.create_one("stablehlo.select", {is_here, other, out}, ir::Type(writer_.type(out)));
     }
     return out;
@@ -289,17 +268,16 @@ class HaloWriter {
       end.push_back(read.count == 0 ? count : read.to + (read.count - 1) * read.to_step + 1);
     }
     const int64_t step = window.rows.empty() ? 1 : step_of(window);
-    const ir::ValueId row = writer_.create_one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, {count}}),
-                                               {{"iota_dimension", ir::integer_attr(0)}});
+    const ir::ValueId row = writer_.iota({tensor::DType::kInt64, {count}}, 0);
     const ir::ValueId first = writer_.broadcast(by_part(window.dim, begin), {count});
     const auto both = [&](ir::ValueId left, ir::ValueId right) { return writer_.binary("stablehlo.and", left, right); };
-    ir::ValueId is_real =
-        both(compare("GE", row, first), compare("LT", row, writer_.broadcast(by_part(window.dim, end), {count})));
+    ir::ValueId is_real = both(writer_.compare(row, "GE", first),
+                               writer_.compare(row, "LT", writer_.broadcast(by_part(window.dim, end), {count})));
     if (step > 1) {
       const ir::ValueId behind = writer_.binary("stablehlo.subtract", row, first);
       const ir::ValueId rest =
           writer_.binary("stablehlo.remainder", behind, writer_.broadcast(writer_.integer(step), {count}));
-      is_real = both(is_real, compare("EQ", rest, writer_.broadcast(writer_.integer(0), {count})));
+      is_real = both(is_real, writer_.compare(rest, "EQ", writer_.broadcast(writer_.integer(0), {count})));
     }
     const tensor::Dims dims = writer_.type(rows).dims();
     const ir::AttributeList along{{"broadcast_dimensions", ir::int_array_attr({static_cast<int64_t>(window.dim)})}};

@@ -347,10 +347,7 @@ class DeviceModule {
   // Once for the program: on the first device of its view, which broadcasts the reply to the others.
   std::vector<ir::ValueId> call_once(const LocalOp& op) {
     const int64_t device = local_.view(op.view).flat(0);
-    const ir::ValueId is_first = here_.writer().create_one(
-        "stablehlo.compare", {here_.position(), here_.writer().integer(device)},
-        ir::Type::of({tensor::DType::kBool, {}}),
-        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+    const ir::ValueId is_first = here_.writer().compare(here_.position(), "EQ", here_.writer().integer(device));
     std::vector<ir::ValueId> results = call_where(op, is_first);
     for (ir::ValueId& result : results) result = here_.of_first(result, op.view, local_.view(op.view).all());
     return results;

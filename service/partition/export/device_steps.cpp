@@ -99,8 +99,7 @@ ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedTyp
 ir::ValueId rows_of(DeviceFunction& f, const ShardedType& type, size_t dim) {
   DeviceWriter& writer = f.writer();
   const tensor::Dims& dims = type.local.dims;
-  const ir::ValueId here = writer.create_one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, dims}),
-                                             {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
+  const ir::ValueId here = writer.iota({tensor::DType::kInt64, dims}, static_cast<int64_t>(dim));
   return writer.binary("stablehlo.add", here, writer.broadcast(f.start(type, dim), dims));
 }
 
@@ -111,9 +110,7 @@ ir::ValueId mask(DeviceFunction& f, const ShardedType& type, ir::ValueId value, 
   for (size_t d = 0; d < dims.size(); ++d) {
     if (type.even_size(view, d) == type.logical_dims[d]) continue;
     const ir::ValueId limit = writer.broadcast(writer.integer(type.logical_dims[d]), dims);
-    const ir::ValueId is_real =
-        writer.create_one("stablehlo.compare", {rows_of(f, type, d), limit}, ir::Type::of({tensor::DType::kBool, dims}),
-                          {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "LT"}}}});
+    const ir::ValueId is_real = writer.compare(rows_of(f, type, d), "LT", limit);
     value =
         writer.create_one("stablehlo.select", {is_real, value, writer.broadcast(fill, dims)}, ir::Type::of(type.local));
   }

@@ -19,11 +19,7 @@ ir::ValueId DeviceWriter::sliced(ir::ValueId value, size_t dim, int64_t limit) {
   tensor::Dims dims = type(value).dims();
   if (dims[dim] == limit) return value;
   dims[dim] = limit;
-  const ir::Type made = ir::Type::of({type(value).dtype(), dims});
-  return create_one("stablehlo.slice", {value}, made,
-                    {{"limit_indices", ir::int_array_attr(dims)},
-                     {"start_indices", ir::int_array_attr(std::vector<int64_t>(dims.size(), 0))},
-                     {"strides", ir::int_array_attr(std::vector<int64_t>(dims.size(), 1))}});
+  return slice(value, std::vector<int64_t>(dims.size(), 0), dims);
 }
 
 ir::ValueId DeviceWriter::pad_to(ir::ValueId value, const tensor::Dims& dims) {

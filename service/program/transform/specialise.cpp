@@ -396,8 +396,7 @@ class Specialiser {
         sizes.push_back(writer.reshape(value.sizes[d], {1}));
       }
     }
-    const ValueId all =
-        sizes.size() == 1 ? sizes[0] : writer.add("stablehlo.concatenate", sizes, {{"dimension", ir::integer_attr(0)}});
+    const ValueId all = writer.concatenate(std::move(sizes), 0);
     rewrite_all(std::move(made), main_.body.ops);
     end.operands.push_back(resolved(all));
     ir::Parameter parameter;

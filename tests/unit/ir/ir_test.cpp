@@ -269,6 +269,22 @@ TEST(OpBuilder, constants_have_their_bytes) {
   EXPECT_EQ(value_of(zeros).bytes->size(), 4U);
 }
 
+TEST(OpBuilder, parts_and_wholes_have_their_shapes) {
+  Function function;
+  OpBuilder builder(function, code_of, function.body.ops);
+  const auto shape = [&](ValueId id) { return to_string(builder.type(id)); };
+  const ValueId iota = builder.iota({tensor::DType::kInt32, {7, 3}}, 1);
+  EXPECT_EQ(shape(iota), "tensor<7x3xi32>");
+  EXPECT_EQ(shape(builder.compare(iota, "LT", iota)), "tensor<7x3xi1>");
+  const ValueId even = builder.slice(iota, {0, 0}, {7, 2}, {2, 1});
+  EXPECT_EQ(shape(even), "tensor<4x2xi32>");
+  const ValueId odd = builder.slice(iota, {1, 0}, {7, 2}, {2, 1});
+  EXPECT_EQ(shape(odd), "tensor<3x2xi32>");
+  EXPECT_EQ(shape(builder.slice(iota, {7, 0}, {7, 3})), "tensor<0x3xi32>");
+  EXPECT_EQ(shape(builder.concatenate({even, odd, odd}, 0)), "tensor<10x2xi32>");
+  EXPECT_EQ(builder.concatenate({odd}, 1), odd);
+}
+
 TEST(OpBuilder, guards_nest_and_give_the_insertion_point_back) {
   Function function;
   std::vector<Op> outer, inner;

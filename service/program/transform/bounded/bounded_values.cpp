@@ -24,9 +24,7 @@ ValueId BoundedWriter::binary(std::string_view mnemonic, ValueId a, ValueId b) {
 }
 
 ValueId BoundedWriter::compare(std::string_view direction, ValueId a, ValueId b) {
-  return writer_.add(
-      "stablehlo.compare", {a, b},
-      {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", std::string(direction)}}}});
+  return writer_.compare(a, direction, b);
 }
 
 ValueId BoundedWriter::select(ValueId which, ValueId a, ValueId b) {
@@ -55,10 +53,7 @@ ValueId BoundedWriter::ceil_div(ValueId a, ValueId b) {
 }
 
 ValueId BoundedWriter::element(ValueId vector, int64_t at) {
-  const ValueId one = writer_.add("stablehlo.slice", {vector},
-                                  {{"start_indices", ir::int_array_attr({at})},
-                                   {"limit_indices", ir::int_array_attr({at + 1})},
-                                   {"strides", ir::int_array_attr({1})}});
+  const ValueId one = writer_.slice(vector, {at}, {at + 1});
   constexpr int64_t kFar = int64_t{1} << 30;
   const ValueId wide = convert(writer_.reshape(one, {}), DType::kInt64);
   const ValueId held =
@@ -71,8 +66,7 @@ ValueId BoundedWriter::size(const BoundedValue& value, size_t dim) {
 }
 
 ValueId BoundedWriter::iota(const Dims& dims, size_t dim, DType dtype) {
-  return writer_.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}},
-                     Type::of({dtype, dims}));
+  return writer_.iota({dtype, dims}, static_cast<int64_t>(dim));
 }
 
 ValueId BoundedWriter::inside(const BoundedValue& value, const std::vector<int64_t>& which) {
@@ -108,12 +102,7 @@ ValueId BoundedWriter::resized(ValueId value, const Dims& wanted) {
     limits[d] = std::min(now[d], wanted[d]);
     more[d] = wanted[d] - limits[d];
   }
-  if (limits != now) {
-    value = writer_.add("stablehlo.slice", {value},
-                        {{"start_indices", ir::int_array_attr(zeros)},
-                         {"limit_indices", ir::int_array_attr(limits)},
-                         {"strides", ir::int_array_attr(ones)}});
-  }
+  if (limits != now) value = writer_.slice(value, zeros, limits);
   if (limits == wanted) return value;
   return writer_.add("stablehlo.pad", {value, writer_.zero({type(value).dtype(), {}})},
                      {{"edge_padding_low", ir::int_array_attr(zeros)},

@@ -21,9 +21,7 @@ ValueId IndexForms::held_indices(const ops::WindowDims& numbers, const std::vect
     highest.push_back(writer_.reshape(w_.convert(room, DType::kInt64), {1}));
   }
   if (highest.empty()) return in_[1].padded;
-  const ValueId line = highest.size() == 1
-                           ? highest[0]
-                           : writer_.add("stablehlo.concatenate", highest, {{"dimension", ir::integer_attr(0)}});
+  const ValueId line = writer_.concatenate(highest, 0);
   const ValueId limits = has_tuples ? writer_.broadcast(line, indices.dims(), {numbers.index_vector_dim})
                                     : w_.spread(writer_.reshape(line, {}), indices.dims());
   const ValueId wide = w_.convert(in_[1].padded, DType::kInt64);
