@@ -1,5 +1,5 @@
 """No stage knows an op by its name: outside of service/ops, an op's full name stands only where an op is written, as an argument of one of
-the functions below or in a table of what functions write (`.writes = `). What a stage must know of an op is a fact of its row (OpDef in service/ops/op_def.h)."""
+the functions below or in a table of what functions write (`.writes = `, `.writes_of_bits = `). What a stage must know of an op is a fact of its row (OpDef in service/ops/op_def.h)."""
 import pathlib
 import re
 
@@ -37,7 +37,7 @@ def wrong(names, path, text):
         line = before[before.rfind("\n") + 1 :]
         function, number = argument_of(text, use.start())
         compared = re.search(r"[=!]=\s*$", before) or re.match(r"\s*[=!]=", text[use.end() :])
-        if "//" in line or re.search(r"\.(name|writes) = $", before) or (function in WRITERS and number in WRITERS[function] and not compared):
+        if "//" in line or re.search(r"\.(name|writes|writes_of_bits) = $", before) or (function in WRITERS and number in WRITERS[function] and not compared):
             continue
         yield f"{path}:{text.count(chr(10), 0, use.start()) + 1}: {use[0]} is not the name of an op that is written"
 

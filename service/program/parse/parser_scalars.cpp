@@ -24,13 +24,12 @@ namespace meshd::program {
 
 enum class ScalarForm : uint8_t {
   kConstant,
-  kBinary,          ///< arith.addi %a, %b : i64
-  kUnsignedBinary,  ///< the same, of operands read as unsigned
+  kConstantShape,
+  kBinary,  ///< arith.addi %a, %b : i64
   kUnary,
   kCompare,
   kSelect,
-  kConvert,          ///< arith.index_cast %a : index to i64
-  kUnsignedConvert,  ///< the same, of an operand read as unsigned
+  kConvert,  ///< arith.index_cast %a : index to i64
   kBitcast,
   kCast,  ///< tensor.cast: another type of the same tensor
   kDim,
@@ -42,94 +41,29 @@ enum class ScalarForm : uint8_t {
   kBroadcastShapes,
 };
 
-struct ScalarRow {
-  std::string_view name;
-  ScalarForm form;
-  std::string_view writes = {};  ///< an op of StableHLO, of forms that stand for one
-  /// The same of booleans, which wrap at one bit.
-  struct {
-    std::string_view writes = {};
-  } on_bits = {};
-};
-
-namespace {
-
-using tensor::DType;
-
-constexpr auto kRows = std::to_array<ScalarRow>({
-    {.name = "arith.constant", .form = ScalarForm::kConstant},
-    {.name = "shape.const_shape", .form = ScalarForm::kConstant},
-    {.name = "arith.addi",
-     .form = ScalarForm::kBinary,
-     .writes = "stablehlo.add",
-     .on_bits = {.writes = "stablehlo.xor"}},
-    {.name = "arith.subi",
-     .form = ScalarForm::kBinary,
-     .writes = "stablehlo.subtract",
-     .on_bits = {.writes = "stablehlo.xor"}},
-    {.name = "arith.muli",
-     .form = ScalarForm::kBinary,
-     .writes = "stablehlo.multiply",
-     .on_bits = {.writes = "stablehlo.and"}},
-    {.name = "arith.divsi", .form = ScalarForm::kBinary, .writes = "stablehlo.divide"},
-    {.name = "arith.remsi", .form = ScalarForm::kBinary, .writes = "stablehlo.remainder"},
-    {.name = "arith.maxsi", .form = ScalarForm::kBinary, .writes = "stablehlo.maximum"},
-    {.name = "arith.minsi", .form = ScalarForm::kBinary, .writes = "stablehlo.minimum"},
-    {.name = "arith.andi", .form = ScalarForm::kBinary, .writes = "stablehlo.and"},
-    {.name = "arith.ori", .form = ScalarForm::kBinary, .writes = "stablehlo.or"},
-    {.name = "arith.xori", .form = ScalarForm::kBinary, .writes = "stablehlo.xor"},
-    {.name = "arith.shli", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_left"},
-    {.name = "arith.shrsi", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_right_arithmetic"},
-    {.name = "arith.shrui", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_right_logical"},
-    {.name = "arith.divui", .form = ScalarForm::kUnsignedBinary, .writes = "stablehlo.divide"},
-    {.name = "arith.remui", .form = ScalarForm::kUnsignedBinary, .writes = "stablehlo.remainder"},
-    {.name = "arith.maxui", .form = ScalarForm::kUnsignedBinary, .writes = "stablehlo.maximum"},
-    {.name = "arith.minui", .form = ScalarForm::kUnsignedBinary, .writes = "stablehlo.minimum"},
-    {.name = "arith.addf", .form = ScalarForm::kBinary, .writes = "stablehlo.add"},
-    {.name = "arith.subf", .form = ScalarForm::kBinary, .writes = "stablehlo.subtract"},
-    {.name = "arith.mulf", .form = ScalarForm::kBinary, .writes = "stablehlo.multiply"},
-    {.name = "arith.divf", .form = ScalarForm::kBinary, .writes = "stablehlo.divide"},
-    {.name = "arith.remf", .form = ScalarForm::kBinary, .writes = "stablehlo.remainder"},
-    {.name = "arith.maximumf", .form = ScalarForm::kBinary, .writes = "stablehlo.maximum"},
-    {.name = "arith.minimumf", .form = ScalarForm::kBinary, .writes = "stablehlo.minimum"},
-    {.name = "arith.negf", .form = ScalarForm::kUnary, .writes = "stablehlo.negate"},
-    {.name = "arith.cmpi", .form = ScalarForm::kCompare},
-    {.name = "arith.cmpf", .form = ScalarForm::kCompare},
-    {.name = "arith.select", .form = ScalarForm::kSelect},
-    {.name = "arith.index_cast", .form = ScalarForm::kConvert},
-    {.name = "arith.extsi", .form = ScalarForm::kConvert},
-    {.name = "arith.trunci", .form = ScalarForm::kConvert},
-    {.name = "arith.sitofp", .form = ScalarForm::kConvert},
-    {.name = "arith.fptosi", .form = ScalarForm::kConvert},
-    {.name = "arith.fptoui", .form = ScalarForm::kConvert},
-    {.name = "arith.extf", .form = ScalarForm::kConvert},
-    {.name = "arith.truncf", .form = ScalarForm::kConvert},
-    {.name = "arith.index_castui", .form = ScalarForm::kUnsignedConvert},
-    {.name = "arith.extui", .form = ScalarForm::kUnsignedConvert},
-    {.name = "arith.uitofp", .form = ScalarForm::kUnsignedConvert},
-    {.name = "arith.bitcast", .form = ScalarForm::kBitcast},
-    {.name = "tensor.cast", .form = ScalarForm::kCast},
-    {.name = "tensor.dim", .form = ScalarForm::kDim},
-    {.name = "tensor.extract", .form = ScalarForm::kExtract},
-    {.name = "shape.get_extent", .form = ScalarForm::kExtract},
-    {.name = "tensor.from_elements", .form = ScalarForm::kFromElements},
-    {.name = "tensor.reshape", .form = ScalarForm::kDynamicReshape},
-    {.name = "shape.shape_of", .form = ScalarForm::kShapeOf},
-    {.name = "shape.num_elements", .form = ScalarForm::kElementCount},
-    {.name = "shape.broadcast", .form = ScalarForm::kBroadcastShapes},
-});
-
-const ScalarRow* find_row(std::string_view name) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const ScalarRow& row) { return row.name == name; });
-  return found == kRows.end() ? nullptr : &*found;
-}
-
 /// A predicate of arith in MLIR's order. Ordered comparisons of floats are StableHLO's; of NE it has the unordered one.
 struct Predicate {
   std::string_view name;
   std::string_view direction;  ///< empty: StableHLO has none
   bool is_unsigned = false;
 };
+
+struct ScalarRow {
+  std::string_view name;
+  ScalarForm form;
+  std::string_view writes = {};          ///< an op of StableHLO, of forms that stand for one
+  std::string_view writes_of_bits = {};  ///< the same of booleans, which wrap at one bit: as signed numbers 0 and -1
+  std::span<const Predicate> predicates = {};
+  bool is_unsigned = false;     ///< operands are read as unsigned
+  bool gives_unsigned = false;  ///< kConvert: the result is
+  bool has_sign = false;        ///< kConvert: the one bit of a boolean is its sign
+  bool keeps_bits = false;      ///< kConvert: the last bit becomes a boolean, where StableHLO asks whether any is set
+};
+
+namespace {
+
+using tensor::DType;
+
 constexpr auto kIntegerPredicates = std::to_array<Predicate>({{"eq", "EQ"},
                                                               {"ne", "NE"},
                                                               {"slt", "LT"},
@@ -157,9 +91,75 @@ constexpr auto kFloatPredicates = std::to_array<Predicate>({{"false", ""},
                                                             {"uno", ""},
                                                             {"true", ""}});
 
-std::span<const Predicate> predicates_of(std::string_view op) {
-  if (op == "arith.cmpi") return kIntegerPredicates;
-  return kFloatPredicates;
+constexpr auto kRows = std::to_array<ScalarRow>({
+    {.name = "arith.constant", .form = ScalarForm::kConstant},
+    {.name = "shape.const_shape", .form = ScalarForm::kConstantShape},
+    {.name = "arith.addi", .form = ScalarForm::kBinary, .writes = "stablehlo.add", .writes_of_bits = "stablehlo.xor"},
+    {.name = "arith.subi",
+     .form = ScalarForm::kBinary,
+     .writes = "stablehlo.subtract",
+     .writes_of_bits = "stablehlo.xor"},
+    {.name = "arith.muli",
+     .form = ScalarForm::kBinary,
+     .writes = "stablehlo.multiply",
+     .writes_of_bits = "stablehlo.and"},
+    {.name = "arith.divsi", .form = ScalarForm::kBinary, .writes = "stablehlo.divide"},
+    {.name = "arith.remsi", .form = ScalarForm::kBinary, .writes = "stablehlo.remainder"},
+    {.name = "arith.maxsi",
+     .form = ScalarForm::kBinary,
+     .writes = "stablehlo.maximum",
+     .writes_of_bits = "stablehlo.and"},
+    {.name = "arith.minsi",
+     .form = ScalarForm::kBinary,
+     .writes = "stablehlo.minimum",
+     .writes_of_bits = "stablehlo.or"},
+    {.name = "arith.andi", .form = ScalarForm::kBinary, .writes = "stablehlo.and"},
+    {.name = "arith.ori", .form = ScalarForm::kBinary, .writes = "stablehlo.or"},
+    {.name = "arith.xori", .form = ScalarForm::kBinary, .writes = "stablehlo.xor"},
+    {.name = "arith.shli", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_left"},
+    {.name = "arith.shrsi", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_right_arithmetic"},
+    {.name = "arith.shrui", .form = ScalarForm::kBinary, .writes = "stablehlo.shift_right_logical"},
+    {.name = "arith.divui", .form = ScalarForm::kBinary, .writes = "stablehlo.divide", .is_unsigned = true},
+    {.name = "arith.remui", .form = ScalarForm::kBinary, .writes = "stablehlo.remainder", .is_unsigned = true},
+    {.name = "arith.maxui", .form = ScalarForm::kBinary, .writes = "stablehlo.maximum", .is_unsigned = true},
+    {.name = "arith.minui", .form = ScalarForm::kBinary, .writes = "stablehlo.minimum", .is_unsigned = true},
+    {.name = "arith.addf", .form = ScalarForm::kBinary, .writes = "stablehlo.add"},
+    {.name = "arith.subf", .form = ScalarForm::kBinary, .writes = "stablehlo.subtract"},
+    {.name = "arith.mulf", .form = ScalarForm::kBinary, .writes = "stablehlo.multiply"},
+    {.name = "arith.divf", .form = ScalarForm::kBinary, .writes = "stablehlo.divide"},
+    {.name = "arith.remf", .form = ScalarForm::kBinary, .writes = "stablehlo.remainder"},
+    {.name = "arith.maximumf", .form = ScalarForm::kBinary, .writes = "stablehlo.maximum"},
+    {.name = "arith.minimumf", .form = ScalarForm::kBinary, .writes = "stablehlo.minimum"},
+    {.name = "arith.negf", .form = ScalarForm::kUnary, .writes = "stablehlo.negate"},
+    {.name = "arith.cmpi", .form = ScalarForm::kCompare, .predicates = kIntegerPredicates},
+    {.name = "arith.cmpf", .form = ScalarForm::kCompare, .predicates = kFloatPredicates},
+    {.name = "arith.select", .form = ScalarForm::kSelect},
+    {.name = "arith.index_cast", .form = ScalarForm::kConvert, .has_sign = true, .keeps_bits = true},
+    {.name = "arith.extsi", .form = ScalarForm::kConvert, .has_sign = true},
+    {.name = "arith.trunci", .form = ScalarForm::kConvert, .keeps_bits = true},
+    {.name = "arith.sitofp", .form = ScalarForm::kConvert, .has_sign = true},
+    {.name = "arith.fptosi", .form = ScalarForm::kConvert},
+    {.name = "arith.fptoui", .form = ScalarForm::kConvert, .gives_unsigned = true},
+    {.name = "arith.extf", .form = ScalarForm::kConvert},
+    {.name = "arith.truncf", .form = ScalarForm::kConvert},
+    {.name = "arith.index_castui", .form = ScalarForm::kConvert, .is_unsigned = true, .keeps_bits = true},
+    {.name = "arith.extui", .form = ScalarForm::kConvert, .is_unsigned = true},
+    {.name = "arith.uitofp", .form = ScalarForm::kConvert, .is_unsigned = true},
+    {.name = "arith.bitcast", .form = ScalarForm::kBitcast},
+    {.name = "tensor.cast", .form = ScalarForm::kCast},
+    {.name = "tensor.dim", .form = ScalarForm::kDim},
+    {.name = "tensor.extract", .form = ScalarForm::kExtract},
+    {.name = "shape.get_extent", .form = ScalarForm::kExtract},
+    {.name = "tensor.from_elements", .form = ScalarForm::kFromElements},
+    {.name = "tensor.reshape", .form = ScalarForm::kDynamicReshape},
+    {.name = "shape.shape_of", .form = ScalarForm::kShapeOf},
+    {.name = "shape.num_elements", .form = ScalarForm::kElementCount},
+    {.name = "shape.broadcast", .form = ScalarForm::kBroadcastShapes},
+});
+
+const ScalarRow* find_row(std::string_view name) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const ScalarRow& row) { return row.name == name; });
+  return found == kRows.end() ? nullptr : &*found;
 }
 
 ir::Type with_dtype(const ir::Type& type, DType dtype) {
@@ -290,7 +290,7 @@ struct Parser::ScalarOp {
 
   [[nodiscard]] ir::ValueId constant() const {
     ir::AttributeList attributes = source.attributes;
-    const std::string_view name = row.name == "arith.constant" ? "value" : "shape";
+    const std::string_view name = row.form == ScalarForm::kConstant ? "value" : "shape";
     const auto given =
         std::find_if(attributes.begin(), attributes.end(), [&](const auto& a) { return a.name == name; });
     auto dense = given == attributes.end() ? std::nullopt : as_dense(given->value);
@@ -308,8 +308,8 @@ struct Parser::ScalarOp {
   [[nodiscard]] ir::ValueId binary() const {
     expect_operands(2);
     const bool is_bit = type(0).is_tensor() && type(0).dtype() == DType::kBool;
-    const std::string_view op = is_bit && !row.on_bits.writes.empty() ? row.on_bits.writes : row.writes;
-    if (row.form == ScalarForm::kBinary) return add(op, operands, type(0));
+    const std::string_view op = is_bit && !row.writes_of_bits.empty() ? row.writes_of_bits : row.writes;
+    if (!row.is_unsigned) return add(op, operands, type(0));
     const ir::Type as = with_dtype(type(0), unsigned_of(type(0).dtype()));
     return converted(add(op, {converted(operands[0], as), converted(operands[1], as)}, as), type(0));
   }
@@ -318,10 +318,9 @@ struct Parser::ScalarOp {
     expect_operands(2);
     const ir::Attribute* given = ir::find(source.attributes, "predicate");
     const auto* number = given == nullptr ? nullptr : given->as<ir::IntegerAttr>();
-    const std::span<const Predicate> all = predicates_of(row.name);
-    if (number == nullptr || number->value < 0 || number->value >= static_cast<int64_t>(all.size()))
+    if (number == nullptr || number->value < 0 || number->value >= static_cast<int64_t>(row.predicates.size()))
       refuse("needs a predicate");
-    const Predicate& predicate = all[static_cast<size_t>(number->value)];
+    const Predicate& predicate = row.predicates[static_cast<size_t>(number->value)];
     if (predicate.direction.empty())
       fail("unsupported_op", where,
            fmt::format("'{}' with the predicate {} is not supported", row.name, predicate.name));
@@ -335,21 +334,17 @@ struct Parser::ScalarOp {
   [[nodiscard]] ir::ValueId convert() const {
     expect_operands(1);
     if (!type(0).is_tensor() || !result.is_tensor()) refuse("takes a number or a tensor");
-    ir::ValueId from = operands[0];
     const bool is_bit = type(0).dtype() == DType::kBool;
-    if (row.name == "arith.fptoui") from = converted(from, with_dtype(result, unsigned_of(result.dtype())));
-    if (row.form == ScalarForm::kUnsignedConvert)
-      from = converted(from, with_dtype(type(0), unsigned_of(type(0).dtype())));
-    // The last bit stays, where StableHLO asks whether any is set.
-    if (row.name == "arith.trunci" && result.dtype() == DType::kBool) {
-      const ir::ValueId one = converted(integer(1), with_dtype(ir::Type::of({DType::kInt64, {}}), type(0).dtype()));
+    ir::ValueId from = operands[0];
+    if (row.is_unsigned) from = converted(from, with_dtype(type(0), unsigned_of(type(0).dtype())));
+    if (row.gives_unsigned) from = converted(from, with_dtype(result, unsigned_of(result.dtype())));
+    if (row.keeps_bits && result.dtype() == DType::kBool && !is_bit) {
       if (type(0).rank() != 0) refuse("to i1 takes a number");
-      from = add("stablehlo.and", {from, one}, type(0));
+      const ir::Type wide = type_of(from);
+      from = add("stablehlo.and", {from, converted(integer(1), wide)}, wide);
     }
     const ir::ValueId out = converted(from, result);
-    // The one bit of a signed integer is its sign.
-    const bool has_sign = row.name == "arith.extsi" || row.name == "arith.sitofp" || row.name == "arith.index_cast";
-    return is_bit && has_sign ? add("stablehlo.negate", {out}, result) : out;
+    return is_bit && row.has_sign ? add("stablehlo.negate", {out}, result) : out;
   }
 
   [[nodiscard]] ir::ValueId element_count() const {
@@ -389,9 +384,9 @@ struct Parser::ScalarOp {
   [[nodiscard]] ir::ValueId write() const {
     switch (row.form) {
       case ScalarForm::kConstant:
+      case ScalarForm::kConstantShape:
         return constant();
       case ScalarForm::kBinary:
-      case ScalarForm::kUnsignedBinary:
         return binary();
       case ScalarForm::kUnary:
         expect_operands(1);
@@ -402,7 +397,6 @@ struct Parser::ScalarOp {
         expect_operands(3);
         return add("stablehlo.select", operands, type(1));
       case ScalarForm::kConvert:
-      case ScalarForm::kUnsignedConvert:
         return convert();
       case ScalarForm::kBitcast:
         expect_operands(1);
@@ -450,7 +444,7 @@ void Parser::pretty_scalar(OperationState& state, ScalarOp& op) {
   const ScalarForm form = op.row.form;
   ir::AttributeList& attributes = state.op.attributes;
   for (auto& entry : optional_attribute_dict()) attributes.push_back(std::move(entry));
-  if (form == ScalarForm::kConstant && op.row.name == "shape.const_shape") {
+  if (form == ScalarForm::kConstantShape) {
     const std::vector<int64_t> sizes = integer_list("around sizes");
     attributes.emplace_back("shape",
                             ir::Attribute{ir::dense_integers_attr(sizes, {static_cast<int64_t>(sizes.size())})});
@@ -464,7 +458,7 @@ void Parser::pretty_scalar(OperationState& state, ScalarOp& op) {
   }
   if (form == ScalarForm::kCompare) {
     const Token word = expect(TokenKind::kWord, "a predicate such as slt");
-    const std::span<const Predicate> all = predicates_of(op.row.name);
+    const std::span<const Predicate> all = op.row.predicates;
     const auto found = std::find_if(all.begin(), all.end(), [&](const Predicate& p) { return p.name == word.text; });
     if (found == all.end()) fail("program_syntax", word, describe(word) + " is no predicate of " + state.op.name);
     attributes.emplace_back("predicate", ir::integer_attr(found - all.begin()));

@@ -79,6 +79,26 @@ TEST(Scalars, constants_of_every_kind) {
   EXPECT_EQ(value("dense<[1, 2]> : tensor<2xi32>", "2xi32"), dense("[1, 2]", "2xi32"));
 }
 
+// As numbers of one bit, which as signed ones are 0 and -1.
+TEST(Scalars, booleans_are_numbers_of_one_bit) {
+  const auto names = [](const std::string& op, const std::string& given, const std::string& made) {
+    const auto module = parse_stablehlo("func.func @main(%a: tensor<" + given + ">) -> tensor<" + made +
+                                        "> {\n  %0 = " + op + "\n  return %0 : tensor<" + made + ">\n}");
+    std::string out;
+    for (const ir::Op& each : module->main().body.ops) out += each.name.substr(each.name.find('.') + 1) + " ";
+    return out;
+  };
+  EXPECT_EQ(names("arith.addi %a, %a : i1", "i1", "i1"), "xor return ");
+  EXPECT_EQ(names("arith.maxsi %a, %a : i1", "i1", "i1"), "and return ");
+  EXPECT_EQ(names("arith.minsi %a, %a : i1", "i1", "i1"), "or return ");
+  EXPECT_EQ(names("arith.maxsi %a, %a : i8", "i8", "i8"), "maximum return ");
+  EXPECT_EQ(names("arith.extsi %a : i1 to i8", "i1", "i8"), "convert negate return ");
+  EXPECT_EQ(names("arith.extui %a : i1 to i8", "i1", "i8"), "convert return ");
+  EXPECT_EQ(names("arith.trunci %a : i8 to i1", "i8", "i1"), "constant convert and convert return ");
+  EXPECT_EQ(names("arith.index_cast %a : index to i1", "i64", "i1"), "constant and convert return ");
+  EXPECT_EQ(names("arith.index_castui %a : index to i1", "i64", "i1"), "convert constant convert and convert return ");
+}
+
 TEST(Scalars, sizes_that_are_computed_give_shapes) {
   // Twice as many rows, by a dimension whose number is no constant either.
   const std::string text = R"(func.func @main(%a: tensor<?x?xf32>) -> tensor<?x?xf32> {
