@@ -25,6 +25,7 @@
 // Out: three steps: add (p is stored), dot_general, "fused tanh multiply (2 ops)".
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "service/compile/plan/fused_builder.h"
 #include "service/core/error.h"
@@ -160,19 +161,17 @@ class BlockFuser {
     }
   }
 
-  // Nodes that read a value, through indexing maps and aliases. Only those before `limit` matter.
-  void readers(LocalId id, int32_t limit, std::vector<int32_t>& out) {
+  // Whether `wanted(node)` is true for one of those before `limit` that read a value, through indexing maps and
+  // aliases.
+  template <typename Wanted>
+  bool any_reader(LocalId id, int32_t limit, const Wanted& wanted) {
     for (const int32_t user : users_[static_cast<size_t>(id)]) {
-      if (user >= limit) continue;
-      if (node(user).kind == NodeKind::kRead) {
-        readers(node(user).op->results[0], limit, out);
-      } else {
-        out.push_back(user);
-      }
+      if (user >= limit) break;
+      if (node(user).kind == NodeKind::kRead ? any_reader(result(user), limit, wanted) : wanted(user)) return true;
     }
-    if (const auto names = aliases_.find(id); names != aliases_.end()) {
-      for (const LocalId name : names->second) readers(name, limit, out);
-    }
+    const auto names = aliases_.find(id);
+    return names != aliases_.end() && std::any_of(names->second.begin(), names->second.end(),
+                                                  [&](LocalId name) { return any_reader(name, limit, wanted); });
   }
 
   Rank node_rank(int32_t n) {
@@ -216,10 +215,9 @@ class BlockFuser {
       }
     }
     if (reads.size() > kMostReads) return;
-    std::vector<int32_t> outside;
-    for (const int32_t member : merged.members) readers(result(member), now, outside);
-    for (const int32_t reader : outside) {
-      if (!inside(reader) && node_rank(reader) <= merged.rank) return;
+    const auto is_before = [&](int32_t reader) { return !inside(reader) && node_rank(reader) <= merged.rank; };
+    for (const int32_t member : merged.members) {
+      if (any_reader(result(member), now, is_before)) return;
     }
     for (const int32_t member : left) node(member).group = b;
     fusions_[static_cast<size_t>(a)].is_gone = true;
@@ -422,7 +420,8 @@ class BlockFuser {
           stack.push_back(from);
       });
       if (stack.size() != before) {
-        if (stack.size() > 4 * made_.size() + 64) throw core::Error("internal", "fused steps wait for each other");
+        // What it waited for is placed when it is seen again.
+        if (std::exchange(made.is_waiting, true)) throw core::Error("internal", "fused steps wait for each other");
         continue;
       }
       for (const LocalId id : made.step.operands) {
@@ -442,6 +441,7 @@ class BlockFuser {
   struct Made {
     BuilderStep step;
     int32_t last = 0;
+    bool is_waiting = false;
     bool is_placed = false;
   };
 

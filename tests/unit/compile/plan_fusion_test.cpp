@@ -21,6 +21,25 @@ TEST(PlanFusion, pointwise_chain_is_one_step) {
   EXPECT_EQ(output<float>(out)[0], (Floats{3, 7, 13, 21}));
 }
 
+// The fusion ends behind the branch, which has to wait for it: once, not for each read.
+TEST(PlanFusion, branch_may_read_often_what_is_fused_with_an_op_behind_it) {
+  LocalBuilder b({1});
+  const LocalId x = b.argument("2xf32");
+  const LocalId index = b.argument("i32");
+  const LocalId twice = b.point("stablehlo.add", {x, x});
+  const auto many = [&] {
+    LocalId sum = twice;
+    for (int i = 0; i < 200; ++i) sum = b.point("stablehlo.add", {sum, twice});
+    return std::vector{sum};
+  };
+  b.result(b.branch(index, {many, [&] { return std::vector{x}; }})[0]);
+  b.result(b.point("stablehlo.multiply", {twice, twice}));
+  Bench bench;
+  const auto out = bench.run(plan_of(b), {bench.shards<float>({{1, 2}}), bench.shards<int32_t>({{0}})});
+  EXPECT_EQ(output<float>(out, 0)[0], (Floats{402, 804}));
+  EXPECT_EQ(output<float>(out, 1)[0], (Floats{4, 16}));
+}
+
 TEST(PlanFusion, without_fusing_the_result_is_the_same) {
   LocalBuilder b({1});
   const LocalId x = b.argument("4xf32");
