@@ -121,7 +121,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
   if (const ir::DenseAttr* splat = splat_of(builder_, builder_.memory_of(id))) {
     return constant(splat->type.dtype, *splat->bytes);
   }
-  const int32_t producer = producers_[static_cast<size_t>(id)];
+  const int32_t producer = producers_(id);
   if (producer >= 0) {
     const Node& node = nodes_[static_cast<size_t>(producer)];
     if (node.kind == NodeKind::kIota) {

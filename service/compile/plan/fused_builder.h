@@ -32,7 +32,7 @@ struct Node {
 };
 
 /// Which node of the block defines a value; -1: none (argument, constant, defined outside).
-using Producers = std::vector<int32_t>;
+using Producers = OfValues<int32_t>;
 
 /// Indexing map of an op: rank-preserving reshapes of size-one dims as a map; else that of the row.
 ops::IndexingMap indexing_map_of(const ops::OpDef& def, const LocalView& local);

@@ -25,6 +25,7 @@
 // Out: three steps: add (p is stored), dot_general, "fused tanh multiply (2 ops)".
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "service/compile/plan/fused_builder.h"
@@ -57,27 +58,19 @@ class BlockFuser {
  public:
   BlockFuser(PlanBuilder& builder, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out,
              bool fuse)
-      : builder_(builder),
-        fuse_(fuse),
-        producers_(builder.values.size(), -1),
-        users_(builder.values.size()),
-        is_live_(builder.values.size(), 0) {
+      : builder_(builder), fuse_(fuse) {
     for (const LocalOp* op : ops) {
       const auto number = static_cast<int32_t>(nodes_.size());
       nodes_.push_back(classify(*op));
-      for (const LocalId id : op->results) producers_[static_cast<size_t>(id)] = number;
-      for (const LocalId id : op->operands) users_[static_cast<size_t>(id)].push_back(number);
+      for (const LocalId id : op->results) producers_[id] = number;
+      for (const LocalId id : op->operands) users_[id].push_back(number);
       for (const partition::LocalBlock& block : op->blocks) {
-        partition::for_each_use(block, [&](LocalId id) { users_[static_cast<size_t>(id)].push_back(number); });
+        partition::for_each_use(block, [&](LocalId id) { users_[id].push_back(number); });
       }
     }
-    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
-      if (builder_.value(id).alias_of >= 0) aliases_[builder_.value(id).alias_of].push_back(id);
-    }
-    stored_.assign(builder_.values.size(), 0);
     for (LocalId id : live_out) {
       need({id});
-      for (; id >= 0; id = builder_.value(id).alias_of) is_live_[static_cast<size_t>(id)] = 1;
+      for (; id >= 0; id = builder_.value(id).alias_of) live_.insert(id);
     }
   }
 
@@ -129,7 +122,7 @@ class BlockFuser {
   }
 
   Node& node(int32_t n) { return nodes_[static_cast<size_t>(n)]; }
-  [[nodiscard]] int32_t producer(LocalId id) const { return producers_[static_cast<size_t>(id)]; }
+  [[nodiscard]] int32_t producer(LocalId id) const { return producers_(id); }
   [[nodiscard]] LocalId result(int32_t n) const { return nodes_[static_cast<size_t>(n)].op->results[0]; }
 
   [[nodiscard]] bool same_space(LocalId a, LocalId b) const {
@@ -165,13 +158,12 @@ class BlockFuser {
   // aliases.
   template <typename Wanted>
   bool any_reader(LocalId id, int32_t limit, const Wanted& wanted) {
-    for (const int32_t user : users_[static_cast<size_t>(id)]) {
+    for (const int32_t user : users_(id)) {
       if (user >= limit) break;
       if (node(user).kind == NodeKind::kRead ? any_reader(result(user), limit, wanted) : wanted(user)) return true;
     }
-    const auto names = aliases_.find(id);
-    return names != aliases_.end() && std::any_of(names->second.begin(), names->second.end(),
-                                                  [&](LocalId name) { return any_reader(name, limit, wanted); });
+    const std::vector<LocalId>& names = builder_.names(id);
+    return std::any_of(names.begin(), names.end(), [&](LocalId name) { return any_reader(name, limit, wanted); });
   }
 
   Rank node_rank(int32_t n) {
@@ -250,12 +242,12 @@ class BlockFuser {
       const LocalId id = open.back();
       open.pop_back();
       const int32_t from = producer(id);
-      if (from < 0 || node(from).kind != NodeKind::kPoint || is_live_[static_cast<size_t>(id)] != 0) continue;
-      if (aliases_.contains(id)) continue;
+      if (from < 0 || node(from).kind != NodeKind::kPoint || live_.contains(id)) continue;
+      if (!builder_.names(id).empty()) continue;
       if (!same_space(id, space) || std::find(taken.begin(), taken.end(), from) != taken.end()) continue;
-      const bool only_here = std::all_of(
-          users_[static_cast<size_t>(id)].begin(), users_[static_cast<size_t>(id)].end(),
-          [&](int32_t user) { return user == n || std::find(taken.begin(), taken.end(), user) != taken.end(); });
+      const bool only_here = std::all_of(users_(id).begin(), users_(id).end(), [&](int32_t user) {
+        return user == n || std::find(taken.begin(), taken.end(), user) != taken.end();
+      });
       if (!only_here) continue;
       taken.push_back(from);
       for (const LocalId operand : node(from).op->operands) open.push_back(operand);
@@ -305,7 +297,7 @@ class BlockFuser {
   void need(const std::vector<LocalId>& ids) {
     for (LocalId id : ids) {
       while (true) {
-        stored_[static_cast<size_t>(id)] = 1;
+        stored_.insert(id);
         if (builder_.value(id).alias_of < 0) break;
         id = builder_.value(id).alias_of;
       }
@@ -316,7 +308,7 @@ class BlockFuser {
     const Fusion& fusion = fusions_[static_cast<size_t>(c)];
     std::vector<LocalId> outputs;
     for (const int32_t member : fusion.members) {
-      if (stored_[static_cast<size_t>(result(member))] != 0) outputs.push_back(result(member));
+      if (stored_.contains(result(member))) outputs.push_back(result(member));
     }
     if (outputs.empty()) return;
     FusedBuilder fused(builder_, nodes_, producers_, outputs[0]);
@@ -328,8 +320,8 @@ class BlockFuser {
 
   void build_op(int32_t n) {
     Node& self = node(n);
-    const bool is_read = std::any_of(self.op->results.begin(), self.op->results.end(),
-                                     [&](LocalId id) { return stored_[static_cast<size_t>(id)] != 0; });
+    const bool is_read =
+        std::any_of(self.op->results.begin(), self.op->results.end(), [&](LocalId id) { return stored_.contains(id); });
     if ((self.kind == NodeKind::kRead || self.kind == NodeKind::kIota) && !is_read) return;
     if (self.kind == NodeKind::kRead && is_same_bytes(self)) {
       // An alias of the operand's bytes: no step.
@@ -375,7 +367,6 @@ class BlockFuser {
     for (LocalId& id : step.operands) {
       if (splat_of(builder_, id) == nullptr || builder_.value(id).bytes <= kMostSplatBytes) continue;
       const LocalId filled = builder_.add_like(id, builder_.value(id).name);
-      grow();
       BuilderStep fill = make_fill(builder_, id, filled);
       fill.location = step.location;
       fills_.emplace(filled, std::move(fill));
@@ -383,28 +374,21 @@ class BlockFuser {
     }
   }
 
-  void grow() {
-    producers_.resize(builder_.values.size(), -1);
-    users_.resize(builder_.values.size());
-    is_live_.resize(builder_.values.size(), 0);
-    stored_.resize(builder_.values.size(), 0);
-  }
-
   // Step 5. Each step at the place of its last op, earlier where another step needs its result.
   std::vector<BuilderStep> order() {
     std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.last < b.last; });
-    std::vector<int32_t> maker(builder_.values.size(), -1);
+    OfValues<int32_t> maker(-1);
     for (size_t i = 0; i < made_.size(); ++i) {
-      for (const LocalId id : made_[i].step.results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
+      for (const LocalId id : made_[i].step.results) maker[id] = static_cast<int32_t>(i);
       if (made_[i].step.op == nullptr) continue;
-      for (const LocalId id : made_[i].step.op->results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
+      for (const LocalId id : made_[i].step.op->results) maker[id] = static_cast<int32_t>(i);
     }
     std::vector<BuilderStep> out;
     for (size_t i = 0; i < made_.size(); ++i) place(static_cast<int32_t>(i), maker, out);
     return out;
   }
 
-  void place(int32_t first, const std::vector<int32_t>& maker, std::vector<BuilderStep>& out) {
+  void place(int32_t first, const OfValues<int32_t>& maker, std::vector<BuilderStep>& out) {
     std::vector<int32_t> stack = {first};
     while (!stack.empty()) {
       Made& made = made_[static_cast<size_t>(stack.back())];
@@ -414,8 +398,8 @@ class BlockFuser {
       }
       const size_t before = stack.size();
       for_each_operand(made.step, [&](LocalId id) {
-        while (maker[static_cast<size_t>(id)] < 0 && builder_.value(id).alias_of >= 0) id = builder_.value(id).alias_of;
-        const int32_t from = maker[static_cast<size_t>(id)];
+        while (maker(id) < 0 && builder_.value(id).alias_of >= 0) id = builder_.value(id).alias_of;
+        const int32_t from = maker(id);
         if (from >= 0 && from != stack[before - 1] && !made_[static_cast<size_t>(from)].is_placed)
           stack.push_back(from);
       });
@@ -448,13 +432,12 @@ class BlockFuser {
   PlanBuilder& builder_;
   bool fuse_;
   std::vector<Node> nodes_;
-  Producers producers_;
-  std::vector<std::vector<int32_t>> users_;
-  std::vector<char> is_live_;
-  std::vector<char> stored_;
+  Producers producers_{-1};
+  OfValues<std::vector<int32_t>> users_;
+  std::unordered_set<LocalId> live_;
+  std::unordered_set<LocalId> stored_;
   std::vector<Fusion> fusions_;
   std::map<int32_t, std::vector<int32_t>> taken_;
-  std::map<LocalId, std::vector<LocalId>> aliases_;
   std::map<LocalId, BuilderStep> fills_;
   std::vector<Made> made_;
 };

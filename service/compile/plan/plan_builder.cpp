@@ -93,6 +93,7 @@ class BlockBuilder {
   void name_as(LocalId id, LocalId of, MapId map) {
     builder_.value(id).alias_of = of;
     builder_.value(id).alias_map = map;
+    builder_.names[of].push_back(id);
   }
 
   // Values that must be in memory after the block's plain ops: its results, and what nested blocks read.

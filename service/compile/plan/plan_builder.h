@@ -28,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,23 @@ std::string without_dialect(const std::string& name);
 /// The lines become lines of the step, too: ascending, each once.
 void add_lines(BuilderStep& step, const std::vector<int32_t>& lines);
 
+/// Something of the values of a block, where all others have `none`: what a pass over a block keeps does not grow with
+/// the program around it.
+template <typename T>
+class OfValues {
+ public:
+  explicit OfValues(T none = {}) : none_(std::move(none)) {}
+  const T& operator()(LocalId id) const {
+    const auto found = given_.find(id);
+    return found == given_.end() ? none_ : found->second;
+  }
+  T& operator[](LocalId id) { return given_.try_emplace(id, none_).first->second; }
+
+ private:
+  T none_;
+  std::unordered_map<LocalId, T> given_;
+};
+
 /// What a step reads, `f(id)` each: control flow reads what its blocks read of values around it, too.
 template <typename F>
 void for_each_operand(const BuilderStep& step, const F& f) {
@@ -113,6 +131,7 @@ struct PlanBuilder {
   const partition::LocalProgram* program = nullptr;
   TableSet tables;
   std::vector<BuilderValue> values;
+  OfValues<std::vector<LocalId>> names;  ///< of values: those that ops name them again (alias_of)
   BuilderBlock body;
   std::vector<LocalId> results;         ///< of the program
   bool shares_between_devices = false;  ///< Plan::shares_between_devices

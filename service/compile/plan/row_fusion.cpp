@@ -29,6 +29,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "service/compile/plan/plan_builder.h"
@@ -92,29 +93,23 @@ std::string op_name(const BuilderStep& step) { return without_dialect(step.op ==
 class RowFuser {
  public:
   RowFuser(PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps)
-      : builder_(builder),
-        steps_(steps),
-        group_of_(steps_.size(), kNone),
-        reads_(steps_.size()),
-        maker_(builder.values.size(), kNone),
-        readers_(builder.values.size()),
-        is_live_out_(builder.values.size(), 0) {
+      : builder_(builder), steps_(steps), group_of_(steps_.size(), kNone), reads_(steps_.size()) {
     for (size_t s = 0; s < steps_.size(); ++s) {
-      for (const LocalId id : steps_[s].results) maker_[static_cast<size_t>(id)] = s;
+      for (const LocalId id : steps_[s].results) maker_[id] = s;
       // build_steps() writes the results of control flow and effects.
       if (steps_[s].op == nullptr || steps_[s].kind == StepKind::kKernel) continue;
-      for (const LocalId id : steps_[s].op->results) maker_[static_cast<size_t>(id)] = s;
+      for (const LocalId id : steps_[s].op->results) maker_[id] = s;
     }
     for (size_t s = 0; s < steps_.size(); ++s) {
       for_each_operand(steps_[s], [&](LocalId id) {
         const LocalId root = builder_.memory_of(id);
-        std::vector<size_t>& readers = readers_[static_cast<size_t>(root)];
+        std::vector<size_t>& readers = readers_[root];
         if (!readers.empty() && readers.back() == s) return;
         readers.push_back(s);
         reads_[s].push_back(root);
       });
     }
-    for (const LocalId id : live_out) is_live_out_[static_cast<size_t>(builder_.memory_of(id))] = 1;
+    for (const LocalId id : live_out) live_out_.insert(builder_.memory_of(id));
   }
 
   void run() {
@@ -216,8 +211,8 @@ class RowFuser {
   }
 
   // The step that computes a value, or kNone, which is no member of any group.
-  [[nodiscard]] size_t maker(LocalId root) const { return maker_[static_cast<size_t>(root)]; }
-  [[nodiscard]] const std::vector<size_t>& readers(LocalId root) const { return readers_[static_cast<size_t>(root)]; }
+  [[nodiscard]] size_t maker(LocalId root) const { return maker_(root); }
+  [[nodiscard]] const std::vector<size_t>& readers(LocalId root) const { return readers_(root); }
 
   // Whether a member computes an operand of a member.
   bool is_inside(const Group& group, LocalId id) { return group.loops.contains(maker(builder_.memory_of(id))); }
@@ -339,7 +334,7 @@ class RowFuser {
   }
 
   bool is_read_outside(const Group& group, LocalId id) {
-    if (is_live_out_[static_cast<size_t>(id)] != 0) return true;
+    if (live_out_.contains(id)) return true;
     return std::any_of(readers(id).begin(), readers(id).end(), [&](size_t s) { return !group.loops.contains(s); });
   }
 
@@ -509,10 +504,10 @@ class RowFuser {
   PlanBuilder& builder_;
   std::vector<BuilderStep>& steps_;
   std::vector<size_t> group_of_;
-  std::vector<std::vector<LocalId>> reads_;   // by step: roots
-  std::vector<size_t> maker_;                 // by value
-  std::vector<std::vector<size_t>> readers_;  // by value: steps, ascending
-  std::vector<char> is_live_out_;             // by value
+  std::vector<std::vector<LocalId>> reads_;  // by step: roots
+  OfValues<size_t> maker_{kNone};
+  OfValues<std::vector<size_t>> readers_;  // steps, ascending
+  std::unordered_set<LocalId> live_out_;
   std::vector<Group> groups_;
 };
 
