@@ -230,8 +230,9 @@ Contributions vjp_reduce_window(const Vjp& v) {
 
 Contributions vjp_select_and_scatter(const Vjp& v) {
   const ir::Type scalar = with_dims(v.x().type(), {});
-  const std::vector<ir::Op>& body = v.op.regions[1].ops;
-  if (body.size() != 2 || body[0].name != "stablehlo.add") refuse(v, "add");
+  OpView scatter = v.view;
+  scatter.regions = scatter.regions.subspan(1);
+  if (!combines_by(scatter, 1, {ScalarOp::kAdd})) refuse(v, "add");
   // Windows of an element of the operand, its cotangent, and whether it is one: padding is none.
   const ir::Type boolean = ir::Type::of({tensor::DType::kBool, {}});
   const ir::Region& selects = v.op.regions[0];

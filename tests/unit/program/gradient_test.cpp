@@ -144,6 +144,31 @@ TEST(Gradient, of_reductions_windows_and_maps_with_pointwise_bodies) {
             "none");
 }
 
+TEST(Gradient, of_a_select_and_scatter_is_that_of_one_that_adds_what_it_scatters) {
+  const auto refused = [](const std::string& scatter) {
+    return refusal(R"(func.func @main(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<f32> {
+    %f = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = "stablehlo.select_and_scatter"(%x, %s, %f) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %p = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }, {
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      )" + scatter + R"(
+      stablehlo.return %q : tensor<f32>
+    }) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+    %1 = stablehlo.reduce(%0 init: %f) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    return %1 : tensor<f32>
+  })",
+                   {{1}, {0}, false, false});
+  };
+  EXPECT_EQ(refused("%q = stablehlo.add %a, %b : tensor<f32>"), "none");
+  EXPECT_EQ(refused("%q = stablehlo.add %b, %a : tensor<f32>"), "none");
+  EXPECT_THAT(refused("%q = stablehlo.add %b, %b : tensor<f32>"),
+              testing::HasSubstr("has a derivative where its body is add"));
+  EXPECT_THAT(refused("%q = stablehlo.maximum %a, %b : tensor<f32>"), testing::HasSubstr("unsupported_op"));
+}
+
 // An i8 does not reach the last of 200 rows: -57 is what 199 would be in it.
 TEST(Gradient, of_indices_of_a_narrow_type_are_clamped_to_what_it_reaches) {
   const std::string gather =
