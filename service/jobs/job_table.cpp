@@ -1,4 +1,6 @@
 // Jobs as clients see and end them.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "service/core/checked_math.h"
@@ -50,13 +52,12 @@ std::string JobRunner::result_array(const std::string& id, int64_t result, std::
     return array;
   }
   if (count > 0) {
-    throw core::Error("invalid_request",
-                      "job '" + id + "' has no result " + std::to_string(result) + ", only " + std::to_string(count));
+    throw core::Error("invalid_request", fmt::format("job '{}' has no result {}, only {}", id, result, count));
   }
   throw core::Error("invalid_request",
-                    "job '" + id +
-                        "' stores no results that are known before it has run: those are of background "
-                        "jobs in a session, with results as arrays");
+                    fmt::format("job '{}' stores no results that are known before it has run: those are of background "
+                                "jobs in a session, with results as arrays",
+                                id));
 }
 
 void JobRunner::show_run(const Job& job, JobView& view) {

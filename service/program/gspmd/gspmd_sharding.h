@@ -48,10 +48,10 @@ std::vector<GspmdSharding> parse_gspmd(std::string_view text);
 /// The text that parse_gspmd reads as this one.
 std::string to_text(const GspmdSharding& sharding);
 
-/// Meshes over `device_count` devices, axes _axis_0, _axis_1, ..., at least one, of which each sharding fits one: its
-/// tile dimensions are full axes. Lists of devices that are no
-/// transposed iota get meshes with their own device ids. Throws Error unsupported_attribute when a sharding has another
-/// number of devices, or more than 16 meshes are needed.
+/// Meshes over `device_count` devices, at least one, with axes _axis_0, _axis_1, ..., of which each sharding fits one:
+/// its tile dimensions are full axes. Lists of devices that are no transposed iota get meshes with their own device
+/// ids. Throws Error unsupported_attribute when a sharding has another number of devices, or more than 16 meshes are
+/// needed.
 std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count);
 
 /// Whether the tile dimensions are full axes of `mesh` (made by gspmd_meshes). True for what is not kTiled.
