@@ -329,6 +329,10 @@ std::vector<ir::Type> infer_dynamic_gather(const OpView& view) {
   std::vector<ir::Type> results = declared(view, "dynamic_gather", 1);
   expect_same_elements(view, "dynamic_gather", results[0]);
   expect_index_vector(view, "dynamic_gather", 2, view.operands[0].rank());
+  const int64_t rank = expect_gather_dims(view, gather_dims(view));
+  if (results[0].rank() != rank)
+    reject(view,
+           fmt::format("dynamic_gather C22: the result must have {} dimensions, got {}", rank, ir::to_string(results[0])));
   return results;
 }
 

@@ -45,6 +45,8 @@ size_t scatter_count(const OpView& view);
 /// The body of a scatter returns its updates unchanged.
 bool only_replaces(const OpView& view);
 
+/// What a gather says of its dimensions, whatever the sizes of its windows are; returns the rank of the result.
+int64_t expect_gather_dims(const OpView& view, const WindowDims& dims);
 std::vector<ir::Type> infer_gather(const OpView& view);
 std::vector<ir::Type> infer_scatter(const OpView& view);
 sharding::FactorRule gather_rule(const OpView& view);

@@ -208,16 +208,21 @@ void expect_offset_dims(const OpView& view, const Words& words, const char* orde
 
 }  // namespace
 
+int64_t expect_gather_dims(const OpView& view, const WindowDims& dims) {
+  const ir::Type& indices = view.operands[1];
+  expect_windows(view, gather_words(), dims, view.operands[0], indices);
+  const auto rank = static_cast<int64_t>(tuple_dims(dims, indices.rank()).size() + dims.offset.size());
+  expect_offset_dims(view, gather_words(), "C4", "C5", "offset_dims", dims.offset, rank);
+  return rank;
+}
+
 std::vector<ir::Type> infer_gather(const OpView& view) {
-  const Words& words = gather_words();
   expect_tensor_operands(view, "gather", 2);
   const WindowDims dims = gather_dims(view);
   const ir::Type& operand = view.operands[0];
   const ir::Type& indices = view.operands[1];
-  expect_windows(view, words, dims, operand, indices);
+  const int64_t slices_rank = expect_gather_dims(view, dims);
   const std::vector<int64_t> tuples = tuple_dims(dims, indices.rank());
-  const auto slices_rank = static_cast<int64_t>(tuples.size() + dims.offset.size());
-  expect_offset_dims(view, words, "C4", "C5", "offset_dims", dims.offset, slices_rank);
   const std::vector<int64_t> sizes = ir::ints(attributes_of(view), "slice_sizes");
   if (static_cast<int64_t>(sizes.size()) != operand.rank()) {
     reject(view,

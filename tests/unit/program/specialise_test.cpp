@@ -162,6 +162,21 @@ TEST(Specialise, dynamic_forms_that_are_custom_calls_become_ops) {
       "unsupported_type");
 }
 
+TEST(Specialise, dimensions_of_a_dynamic_gather_are_checked_before_its_sizes_are_known) {
+  const auto with = [](const std::string& offset, const std::string& result) {
+    return refused(
+        "func.func @main(%a: tensor<4x5xi32>, %i: tensor<2x1xi32>, %s: tensor<2xi32>) -> " + result + R"( {
+    %0 = "stablehlo.dynamic_gather"(%a, %i, %s) <{dimension_numbers = #stablehlo.gather<offset_dims = [)" +
+        offset +
+        R"(], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>}> : (tensor<4x5xi32>, tensor<2x1xi32>, tensor<2xi32>) -> )" +
+        result + "\n    return %0 : " + result + "\n  }");
+  };
+  EXPECT_EQ(with("1", "tensor<2x5xi32>"), "none");
+  EXPECT_NE(with("7", "tensor<2x5xi32>").find("gather C5"), std::string::npos);
+  EXPECT_NE(with("-1", "tensor<2x5xi32>").find("gather C5"), std::string::npos);
+  EXPECT_NE(with("1", "tensor<2xi32>").find("dynamic_gather C22"), std::string::npos);
+}
+
 TEST(Specialise, results_that_are_not_what_the_text_declares_are_refused) {
   const auto of_call = [](const std::string& call) {
     return refused(
@@ -183,6 +198,20 @@ TEST(Specialise, results_that_are_not_what_the_text_declares_are_refused) {
       of_call("%e = stablehlo.custom_call @mhlo.erf(%a, %n) {indices_of_shape_operands = dense<1> : tensor<1xi64>} "
               ": (tensor<4xf32>, tensor<1xi32>) -> tensor<300xf32>"),
       "invalid_program");
+  const std::string one = "%o = stablehlo.constant dense<1> : tensor<1xi32>\n    ";
+  const std::string indices = ", tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> ";
+  const std::string pad = one +
+                          "%z = stablehlo.constant dense<0.0> : tensor<f32>\n    %p = stablehlo.dynamic_pad %a, %z, "
+                          "%o, %o, %o : (tensor<4xf32>, tensor<f32>" +
+                          indices;
+  EXPECT_EQ(of_call(pad + "tensor<9xf32>"), "none");
+  EXPECT_EQ(of_call(pad + "tensor<300xf32>"), "invalid_program");
+  const std::string slice = one +
+                            "%l = stablehlo.constant dense<3> : tensor<1xi32>\n    %p = stablehlo.real_dynamic_slice "
+                            "%a, %o, %l, %o : (tensor<4xf32>" +
+                            indices;
+  EXPECT_EQ(of_call(slice + "tensor<2xf32>"), "none");
+  EXPECT_EQ(of_call(slice + "tensor<300xf32>"), "invalid_program");
   EXPECT_EQ(
       of_call("%p:2 = stablehlo.custom_call @PadToStatic(%a) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)"),
       "invalid_program");
