@@ -268,8 +268,8 @@ class ArrayStore {
   ShardBuffers take(const ArrayRef& array, const std::string& job);
   /// Puts them back unharmed.
   void give_back(const ArrayRef& array, ShardBuffers shards);
-  /// A failed job overwrote their memory: memory arrays that are not spilled are lost, the others
-  /// will be read from disk again.
+  /// A failed job overwrote their memory: memory arrays that are not spilled are lost, the others will be read from
+  /// disk again.
   void spoil(const std::vector<ArrayRef>& donated, const std::string& job);
 
   /// The same bytes under a new id; the old array is donated in the same transaction (behaviour P19). Throws what

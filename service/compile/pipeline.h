@@ -115,10 +115,9 @@ class LoweringObserver {
 /// result is kept.
 class Compiler {
  public:
-  /// `settings`: of all plans. `cache_entries`: how many entries each
-  /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths, programs as
-  /// they were written and traced programs an eighth each. The least recently used ones leave. `memory` holds what is
-  /// kept.
+  /// `settings`: of all plans. `cache_entries`: how many entries each cache keeps; `cache_bytes`: how many bytes all of
+  /// them keep, of which plans may have three eighths, programs as they were written and traced programs an eighth
+  /// each. The least recently used ones leave. `memory` holds what is kept.
   Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes = INT64_MAX,
            core::MemoryReservation memory = {});
 

@@ -1,6 +1,5 @@
 // Fourier transforms beside kissfft (powers of two) and beside the next power of two (other lengths); factorisations as
-// rates. Medians of rounds in which both are measured in turn,
-// in this thread's own time.
+// rates. Medians of rounds in which both are measured in turn, in this thread's own time.
 #include <time.h>
 
 #include <algorithm>

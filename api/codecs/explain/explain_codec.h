@@ -15,8 +15,7 @@
 namespace meshd::api {
 
 /// Decodes {mesh | meshes, in_shardings, out_shardings, donate, shapes}, all optional; the program of the result is
-/// specialised where arguments have dynamic dimensions. Throws invalid_request, invalid_mesh
-/// with JSON Pointers.
+/// specialised where arguments have dynamic dimensions. Throws invalid_request, invalid_mesh with JSON Pointers.
 jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler,
                                    MeshFinder& meshes);
 

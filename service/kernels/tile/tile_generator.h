@@ -14,8 +14,8 @@
 //    strip by strip. Slots have 64 lanes, as they are in memory.
 // 4. Results are stored as they are computed; the second form of the code stores past the caches.
 //
-// Registers: r12 the lane, rax for one address; the others hold addresses of
-// inputs and outputs. Vectors 0 to 3 are for one step.
+// Registers: r12 the lane, rax for one address; the others hold addresses of inputs and outputs. Vectors 0 to 3 are for
+// one step.
 //
 // Bits are the interpreter's: steps are the instructions that its loops are compiled to, without contraction, operands
 // in the same order, and functions and kernels are the same. (The order decides which of two NaNs a sum is; it is the

@@ -59,8 +59,8 @@ ir::AttributeList localize_gather(const OpView& global, const OpView& local);
 /// Adds which operand dims windows have one index of: a shard counts those from where it begins.
 ir::AttributeList localize_scatter(const OpView& global, const OpView& local);
 
-/// Reverse mode (gather_scatter_vjp.cpp). A scatter has a derivative where its body is one of
-/// add, multiply, maximum and minimum, or replaces.
+/// Reverse mode (gather_scatter_vjp.cpp). A scatter has a derivative where its body is one of add, multiply, maximum
+/// and minimum, or replaces.
 std::vector<Contribution> vjp_gather(const Vjp& v);
 std::vector<Contribution> vjp_scatter(const Vjp& v);
 

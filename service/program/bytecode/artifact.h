@@ -1,6 +1,5 @@
 // Artifacts: MLIR bytecode of StableHLO, VHLO's portable artifacts, and what jax.export writes around one, as StableHLO
-// text. The text is what is kept and
-// verified: a program has one meaning, whether it comes as bytecode or as text.
+// text. The text is what is kept and verified: a program has one meaning, whether it comes as bytecode or as text.
 //
 // Example: what `module.operation.write_bytecode(file)` and `stablehlo.serialize_portable_artifact(module, "1.0.0")`
 // write becomes
