@@ -8,9 +8,9 @@
 // where the bytes go, and posts receives for the three pieces.
 //
 // While messages are under way or expected the thread looks again and again for 50 us after each that moved, and then
-// every 20 us. Else it sleeps the longer the longer nothing has moved: 20 us between looks in the first millisecond, in
-// which the answer of an idle rank comes, then 50 us, and 150 us when there was nothing for 20 ms. So an idle rank
-// costs little, and one that is asked again and again is awake. A message to send wakes it.
+// every 20 us. Else it looks for 300 us, in which an idle rank answers, and then sleeps the longer the longer nothing
+// has moved: 20 us between looks in the first millisecond, then 50 us, and 100 us when there was nothing for 20 ms. So
+// an idle rank costs little, and one that is asked again and again is awake. A message to send wakes it.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -39,8 +39,9 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr size_t kInlineBytes = 3072;  // with the header below 4 KiB: MPI sends so much at once
 constexpr size_t kMostRequests = 8;    // pieces of one rank that are under way
 constexpr std::chrono::microseconds kPollFor{50};
+constexpr std::chrono::microseconds kAnswerWithin{300};
 constexpr std::chrono::microseconds kBusySleep{20};
-constexpr std::chrono::microseconds kIdleSleep{150};
+constexpr std::chrono::microseconds kIdleSleep{100};
 constexpr std::chrono::seconds kPatience{10};  // for the others, at the end
 
 using Clock = std::chrono::steady_clock;
@@ -210,7 +211,7 @@ class MpiNetwork final : public Network {
       std::unique_lock held(mutex_);
       if (!given_.empty()) continue;
       const bool is_busy = is_busy_ || is_under_way;
-      if (is_busy && now - moved_at < kPollFor) {
+      if (now - moved_at < (is_busy ? kPollFor : kAnswerWithin)) {
         held.unlock();
         ::sched_yield();
         continue;
