@@ -112,6 +112,7 @@ class Combiner {
 }  // namespace
 
 PreparedGroup prepare_all_gather(const OpView& local, int64_t group_size) {
+  gathered_types(local, group_size);
   const size_t dim = attribute_dim(local, "all_gather_dim");
   PreparedGroup group;
   group.same_for_all = true;
@@ -148,6 +149,7 @@ PreparedGroup prepare_all_reduce(const OpView& local, int64_t group_size) {
 }
 
 PreparedGroup prepare_all_to_all(const OpView& local, int64_t group_size) {
+  exchanged_types(local, group_size);
   const size_t split = attribute_dim(local, "split_dimension");
   const size_t concat = attribute_dim(local, "concat_dimension");
   PreparedGroup group;
@@ -171,6 +173,7 @@ PreparedGroup prepare_all_to_all(const OpView& local, int64_t group_size) {
 }
 
 PreparedGroup prepare_reduce_scatter(const OpView& local, int64_t group_size) {
+  scattered_types(local, group_size);
   const size_t dim = attribute_dim(local, "scatter_dimension");
   PreparedGroup group;
   group.bytes = bytes_of(local.operands);

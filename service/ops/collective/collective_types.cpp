@@ -58,19 +58,22 @@ int64_t divided(const OpView& view, const std::string& op, std::string_view labe
 
 }  // namespace
 
+std::vector<ir::Type> gathered_types(const OpView& view, int64_t group_size) {
+  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
+  for (size_t i = 0; i < types.size(); ++i) {
+    int64_t& size = types[i].tensor.dims[dimension_of(view, "all_gather C1", "all_gather_dim", i)];
+    if (size != tensor::kDynamicDim)
+      size = group_size == tensor::kDynamicDim ? tensor::kDynamicDim : core::checked_mul(size, group_size);
+  }
+  return agree(view, "all_gather C6", std::move(types));
+}
+
 std::vector<ir::Type> infer_all_gather(const OpView& view) {
   expect_tensors(view, "all_gather");
   const int64_t group_size = written_group_size(view, "all_gather");
-  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
-  for (size_t i = 0; i < types.size(); ++i) {
-    const size_t dim = dimension_of(view, "all_gather C1", "all_gather_dim", i);
-    int64_t& size = types[i].tensor.dims[dim];
-    // Empty groups, and those of replica ids, have a size that only the mesh determines: the text declares the result.
-    const bool known = group_size > 1 || channel_of(view) <= 0;
-    if (size != tensor::kDynamicDim)
-      size = known && group_size > 0 ? core::checked_mul(size, group_size) : tensor::kDynamicDim;
-  }
-  return agree(view, "all_gather C6", std::move(types));
+  // Empty groups, and those of replica ids, have a size that only the mesh determines: the text declares the result.
+  const bool known = group_size > 0 && (group_size > 1 || channel_of(view) <= 0);
+  return gathered_types(view, known ? group_size : tensor::kDynamicDim);
 }
 
 std::vector<ir::Type> infer_all_reduce(const OpView& view) {
@@ -79,6 +82,19 @@ std::vector<ir::Type> infer_all_reduce(const OpView& view) {
   // checks: all_reduce C5: computation takes two scalars of the operands' element type and returns one
   expect_reducer(view, "all_reduce", "C5");
   return agree(view, "all_reduce C6", {view.operands.begin(), view.operands.end()});
+}
+
+std::vector<ir::Type> exchanged_types(const OpView& view, int64_t group_size) {
+  // checks: all_to_all C2: split_count divides dimension split_dimension
+  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t split = dimension_of(view, "all_to_all C1", "split_dimension", i);
+    const size_t concat = dimension_of(view, "all_to_all C3", "concat_dimension", i);
+    tensor::Dims& dims = types[i].tensor.dims;
+    dims[split] = divided(view, "all_to_all", "C2", dims[split], group_size);
+    if (dims[concat] != tensor::kDynamicDim) dims[concat] = core::checked_mul(dims[concat], group_size);
+  }
+  return agree(view, "all_to_all C9", std::move(types));
 }
 
 std::vector<ir::Type> infer_all_to_all(const OpView& view) {
@@ -90,31 +106,26 @@ std::vector<ir::Type> infer_all_to_all(const OpView& view) {
     reject(view,
            fmt::format("all_to_all C8: split_count must be the size of the groups ({}), got {}", group_size, count));
   }
-  // checks: all_to_all C2: split_count divides dimension split_dimension
-  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
-  for (size_t i = 0; i < types.size(); ++i) {
-    const size_t split = dimension_of(view, "all_to_all C1", "split_dimension", i);
-    const size_t concat = dimension_of(view, "all_to_all C3", "concat_dimension", i);
-    tensor::Dims& dims = types[i].tensor.dims;
-    dims[split] = divided(view, "all_to_all", "C2", dims[split], count);
-    if (dims[concat] != tensor::kDynamicDim) dims[concat] = core::checked_mul(dims[concat], count);
-  }
-  return agree(view, "all_to_all C9", std::move(types));
+  return exchanged_types(view, count);
+}
+
+std::vector<ir::Type> scattered_types(const OpView& view, int64_t group_size) {
+  ir::Type type = view.operands[0];
+  int64_t& size = type.tensor.dims[dimension_of(view, "reduce_scatter C2", "scatter_dimension", 0)];
+  size =
+      group_size == tensor::kDynamicDim ? tensor::kDynamicDim : divided(view, "reduce_scatter", "C1", size, group_size);
+  return agree(view, "reduce_scatter C8", {std::move(type)});
 }
 
 std::vector<ir::Type> infer_reduce_scatter(const OpView& view) {
   expect_operand_count(view, "reduce_scatter", 1);
   expect_tensors(view, "reduce_scatter");
-  const size_t dim = dimension_of(view, "reduce_scatter C2", "scatter_dimension", 0);
   // checks: reduce_scatter C7: computation takes two scalars of the operand's element type and returns one
   // checks: reduce_scatter C1: the group's size divides dimension scatter_dimension
   expect_reducer(view, "reduce_scatter", "C7");
   const int64_t group_size = written_group_size(view, "reduce_scatter");
-  ir::Type type = view.operands[0];
-  int64_t& size = type.tensor.dims[dim];
   const bool known = group_size > 1 || (group_size == 1 && channel_of(view) <= 0);
-  size = known ? divided(view, "reduce_scatter", "C1", size, group_size) : tensor::kDynamicDim;
-  return agree(view, "reduce_scatter C8", {std::move(type)});
+  return scattered_types(view, known ? group_size : tensor::kDynamicDim);
 }
 
 std::vector<ir::Type> infer_collective_permute(const OpView& view) {

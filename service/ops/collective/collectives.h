@@ -15,6 +15,15 @@ std::vector<ir::Type> infer_reduce_scatter(const OpView& view);
 std::vector<ir::Type> infer_collective_permute(const OpView& view);
 std::vector<ir::Type> infer_collective_broadcast(const OpView& view);
 
+/// The results of collectives whose types depend on the size of the groups, which may be dynamic. Throws where the op
+/// declares others.
+std::vector<ir::Type> gathered_types(const OpView& view, int64_t group_size);
+std::vector<ir::Type> exchanged_types(const OpView& view, int64_t group_size);
+std::vector<ir::Type> scattered_types(const OpView& view, int64_t group_size);
+
+// The kernels throw where results have other types than a group of this size gives: the text alone does not always say
+// how large groups are, and theirs may differ.
+
 /// Member m's operand is block m of the result along all_gather_dim.
 PreparedGroup prepare_all_gather(const OpView& local, int64_t group_size);
 /// Combined element by element with the op's region, left to right in group order, so that results do not depend on the

@@ -152,6 +152,28 @@ TEST(Collectives, broadcast_takes_the_first_members_operand) {
   EXPECT_EQ(out[1], (std::vector<int32_t>{1, 2}));
 }
 
+/// Only the mesh says how large groups of replica ids and empty ones are; groups of a list may differ.
+TEST(Collectives, results_that_groups_of_this_size_do_not_give_are_refused) {
+  const auto refused = [](const char* name, const char* result, std::vector<const char*> dims, int64_t group_size) {
+    Instance call = with_groups(types({"4xi32"}), types({result}), {});
+    for (const char* dim : dims) call.attributes.emplace_back(dim, number(0));
+    call.attributes.emplace_back("split_count", number(2));
+    const std::string op = std::string("stablehlo.") + name;
+    if (std::string_view(name) == "reduce_scatter")
+      call.regions.push_back(test::binary_region(call.function, "stablehlo.add", test::type("i32")));
+    EXPECT_EQ(row(op).infer(call.view()), call.results) << name;
+    return !error_of([&] { std::get<GroupKernel>(row(op).body).prepare(call.view(), group_size); }).empty();
+  };
+  EXPECT_FALSE(refused("all_gather", "8xi32", {"all_gather_dim"}, 2));
+  EXPECT_TRUE(refused("all_gather", "8xi32", {"all_gather_dim"}, 3));
+  EXPECT_TRUE(refused("all_gather", "8xi32", {"all_gather_dim"}, 1));
+  EXPECT_FALSE(refused("reduce_scatter", "2xi32", {"scatter_dimension"}, 2));
+  EXPECT_TRUE(refused("reduce_scatter", "2xi32", {"scatter_dimension"}, 1));
+  EXPECT_TRUE(refused("reduce_scatter", "2xi32", {"scatter_dimension"}, 3));
+  EXPECT_FALSE(refused("all_to_all", "4xi32", {"split_dimension", "concat_dimension"}, 2));
+  EXPECT_TRUE(refused("all_to_all", "4xi32", {"split_dimension", "concat_dimension"}, 3));
+}
+
 Groups groups_of(const Groups& written, int64_t channel_handle, bool global, int64_t positions) {
   Instance reduce{.operands = types({"f32"}), .results = types({"f32"})};
   reduce.attributes = {{"replica_groups", dense(written)}};
