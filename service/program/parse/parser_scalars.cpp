@@ -219,9 +219,10 @@ struct Parser::ScalarOp {
     return parser.append(name, source.location, std::move(of), {std::move(made)}, std::move(with), {});
   }
 
-  ir::ValueId converted(ir::ValueId value, const ir::Type& to) const {
+  /// `to` is a copy: types of values move when an op is added.
+  ir::ValueId converted(ir::ValueId value, ir::Type to) const {
     if (type_of(value) == to) return value;
-    return add("stablehlo.convert", {value}, to);
+    return add("stablehlo.convert", {value}, std::move(to));
   }
 
   ir::ValueId integer(int64_t value, const tensor::Dims& dims = {}) const {

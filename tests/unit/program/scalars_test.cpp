@@ -37,6 +37,17 @@ TEST(Scalars, are_read_as_tensors_without_dimensions) {
 })"));
 }
 
+TEST(Scalars, ops_on_unsigned_numbers_give_the_type_of_the_text_behind_any_number_of_ops) {
+  std::string before;
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(refusal("func.func @main(%a: tensor<4xi16>) -> tensor<4xi16> {\n" + before +
+                      "  %0 = arith.divui %a, %a : tensor<4xi16>\n  return %0 : tensor<4xi16>\n}\n"),
+              "none")
+        << i;
+    before += "  %x" + std::to_string(i) + " = stablehlo.add %a, %a : tensor<4xi16>\n";
+  }
+}
+
 TEST(Scalars, generic_forms_are_the_pretty_ones) {
   EXPECT_EQ(
       read(R"(func.func @main(%a: tensor<?x3xf32>, %t: tensor<2xi64>) -> (tensor<i1>, tensor<2xi64>, tensor<i64>) {
