@@ -89,6 +89,28 @@ void check_combine(const OpView& view) {
   }
 }
 
+/// A tensor; the result is as large as it may be, and its sizes follow.
+void check_pad_to_static(const OpView& view) {
+  expect_tensor_operands(view, call_text(view), 1);
+  std::vector<ir::Type> types{view.operands[0]};
+  types.resize(view.operands[0].dims().size() + 1, ir::Type::of({DType::kInt32, {}}));
+  declared(view, call_text(view), types.size());
+  agree(view, call_text(view), std::move(types));
+}
+
+/// A tensor and an integer for each of its dimensions.
+void check_slice_to_dynamic(const OpView& view) {
+  if (view.operands.empty()) reject(view, call_text(view) + ": takes a tensor and its sizes");
+  expect_tensor(view, call_text(view), 0);
+  expect_tensor_operands(view, call_text(view), view.operands[0].dims().size() + 1);
+  for (size_t i = 1; i < view.operands.size(); ++i) {
+    if (view.operands[i].rank() == 0 && tensor::is_integer(view.operands[i].dtype())) continue;
+    reject(view, fmt::format("{}: operand {} must be an integer, got {}", call_text(view), i, operand_text(view, i)));
+  }
+  declared(view, call_text(view), 1);
+  agree(view, call_text(view), {view.operands[0]});
+}
+
 Contributions vjp_operand(const Vjp& v) { return {v.ct()}; }
 
 CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
@@ -179,6 +201,7 @@ std::vector<CustomCallDef> make_custom_calls() {
        .kind = CustomCallKind::kBounds,
        .summary =
            "a value whose size depends on data as one of its bound's shape, zeros behind the size; and its sizes",
+       .check = check_pad_to_static,
        .bounded = BoundedForm::kPadToStatic},
       explained("ProductOfElementaryHouseholderReflectors", householder_rule),
       explained("Qr", qr_rule),
@@ -186,6 +209,7 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "SliceToDynamic",
        .kind = CustomCallKind::kBounds,
        .summary = "the first elements of a value, as many as operands say: what PadToStatic undoes",
+       .check = check_slice_to_dynamic,
        .bounded = BoundedForm::kSliceToDynamic},
       explained("_SPMDInternalOp_RotateRight", pointwise_rule),
       {.target = "stablehlo.dynamic_approx_top_k",

@@ -34,8 +34,8 @@ TEST(CustomCalls, every_target_is_found) {
   for (const CustomCallDef& def : all_custom_calls()) {
     EXPECT_EQ(find_custom_call(def.target), &def) << def.target;
     EXPECT_FALSE(def.summary.empty()) << def.target;
-    const bool is_computed =
-        std::holds_alternative<ScalarMath>(def.body) || std::holds_alternative<LocalKernel>(def.body);
+    const bool is_computed = std::holds_alternative<ScalarMath>(def.body) ||
+                             std::holds_alternative<LocalKernel>(def.body) || def.kind == CustomCallKind::kBounds;
     EXPECT_TRUE(!is_computed || def.check != nullptr) << def.target << ": kernels rely on the types that are checked";
   }
   EXPECT_EQ(find_custom_call("somebody.elses"), nullptr);
@@ -114,6 +114,17 @@ TEST(CustomCalls, results_that_do_not_follow_from_the_operands_are_refused) {
       {"PartialReduce", {"8x4xf32", "8x4xi32", "f32", "i32"}, {"8x2xf32"}},
       {"PartialReduce", {"f32", "f32"}, {"f32"}},
       {"PartialReduce", {}, {}},
+      {"PadToStatic", {"4xf32"}, {"4xf32", "i32"}, true},
+      {"PadToStatic", {"?xf32"}, {"4xf32", "i32"}, true},
+      {"PadToStatic", {}, {"4xf32", "i32"}},
+      {"PadToStatic", {"4xf32"}, {"4xf32"}},
+      {"PadToStatic", {"4xf32"}, {"4xf32", "f32"}},
+      {"SliceToDynamic", {"4xf32", "i32"}, {"?xf32"}, true},
+      {"SliceToDynamic", {}, {"4xf32"}},
+      {"SliceToDynamic", {"4xf32", "2xi32"}, {"?xf32"}},
+      {"SliceToDynamic", {"4xf32", "f32"}, {"?xf32"}},
+      {"SliceToDynamic", {"4xf32", "i32", "i32"}, {"?xf32"}},
+      {"SliceToDynamic", {"4xf32", "i32"}, {"?xf64"}},
       {"shape_assertion", {"i1", "i32"}, {}, true},
       {"shape_assertion", {"i1"}, {"i32"}},
       {"shape_assertion", {"i32"}, {}},
