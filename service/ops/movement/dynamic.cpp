@@ -13,6 +13,7 @@
 #include "service/ops/evaluate.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/linalg/convolution_dims.h"
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/quantized.h"
 #include "service/ops/rewrites/writer.h"
@@ -331,8 +332,8 @@ std::vector<ir::Type> infer_dynamic_gather(const OpView& view) {
   expect_index_vector(view, "dynamic_gather", 2, view.operands[0].rank());
   const int64_t rank = expect_gather_dims(view, gather_dims(view));
   if (results[0].rank() != rank)
-    reject(view,
-           fmt::format("dynamic_gather C22: the result must have {} dimensions, got {}", rank, ir::to_string(results[0])));
+    reject(view, fmt::format("dynamic_gather C22: the result must have {} dimensions, got {}", rank,
+                             ir::to_string(results[0])));
   return results;
 }
 
@@ -367,7 +368,17 @@ std::vector<ir::Type> infer_dynamic_conv(const OpView& view) {
     reject(view, fmt::format("dynamic_conv C4: padding must be integers of shape {}x2, got {}", spatial,
                              operand_text(view, 2)));
   }
-  return declared(view, "dynamic_conv", 1);
+  const ir::Type result = declared(view, "dynamic_conv", 1)[0];
+  // A convolution of which only the padding is not known.
+  const ir::AttributeList attributes = without(view, {"padding"});
+  OpView convolution = view;
+  convolution.operands = view.operands.first(2);
+  convolution.results = {};
+  convolution.attributes = &attributes;
+  std::vector<ir::Type> types = find_op("stablehlo.convolution")->infer(convolution);
+  for (const int64_t d : convolution_dims(view).out.spatial) types[0].tensor.dims[static_cast<size_t>(d)] = kDynamicDim;
+  if (result.is_tensor()) types[0].tensor.dtype = result.dtype();
+  return agree(view, "dynamic_conv", std::move(types));
 }
 
 Values expand_dynamic_conv(const OpView& view, Writer& writer) {

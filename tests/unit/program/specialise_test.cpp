@@ -217,6 +217,23 @@ TEST(Specialise, results_that_are_not_what_the_text_declares_are_refused) {
       "invalid_program");
 }
 
+/// Padding is not known yet and may give any size; the rest is checked when the program is read.
+TEST(Specialise, dynamic_conv_keeps_to_the_rules_of_convolution) {
+  const auto convolution = [](const std::string& kernel, const std::string& result) {
+    return refusal(
+               "func.func @main(%a: tensor<1x4x4x1xf32>, %b: " + kernel + ", %p: tensor<2x2xi32>) -> " + result +
+               " {\n  %0 = \"stablehlo.dynamic_conv\"(%a, %b, %p) <{batch_group_count = 1 : i64, dimension_numbers = "
+               "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64}> : "
+               "(tensor<1x4x4x1xf32>, " +
+               kernel + ", tensor<2x2xi32>) -> " + result + "\n  return %0 : " + result + "\n}\n")
+        .substr(0, 15);
+  };
+  EXPECT_EQ(convolution("tensor<3x3x1x2xf32>", "tensor<1x9x4x2xf32>"), "none") << "padding may give any size";
+  EXPECT_EQ(convolution("tensor<3x3x1x2xf32>", "tensor<1x4x4x3xf32>"), "invalid_program");
+  EXPECT_EQ(convolution("tensor<3x3x5x2xf32>", "tensor<1x4x4x2xf32>"), "invalid_program");
+  EXPECT_EQ(convolution("tensor<3x3xf32>", "tensor<1x4x4x1xf32>"), "invalid_program");
+}
+
 TEST(Specialise, slice_of_a_known_size_at_an_unknown_place_is_a_dynamic_slice) {
   const ir::Module module = specialised(over_sizes(R"(    %c = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
     %r = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
