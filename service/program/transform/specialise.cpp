@@ -223,6 +223,12 @@ class Specialiser {
         fmt::format("'{}' gives {}, the text declares {}", op.name, ops::types_text(types), ops::types_text(declared)));
   }
 
+  /// The op, whose types have been refined since the text was read, keeps to its rules.
+  void expect_fits(const ir::Op& op) const {
+    const Types types = types_of(op);
+    ops::op(op.code).infer(view_of(op, types));
+  }
+
   void write_bounded_op(const ir::Op& op, std::vector<ir::Op>& to) {
     std::vector<BoundedValue> operands;
     for (const ValueId id : op.operands) operands.push_back(bounded_of(id));
@@ -367,6 +373,7 @@ class Specialiser {
       if (is_dynamic(type(op.results[i]))) set_type(op.results[i], type(returned));
     }
     check(op, ops::op(op.code));
+    expect_fits(op);  // what regions give where the text says no sizes is known only now
     // The annotation has a sharding for each result: sizes have none.
     for (ir::NamedAttribute& entry : op.attributes) {
       auto* shardings = entry.name == "sdy.sharding" ? std::get_if<ir::ShardingAttr>(&entry.value.value) : nullptr;
@@ -423,6 +430,7 @@ class Specialiser {
         const Carried carried = carried_by(op, is_loop);
         if (carried.any()) return write_bounded_flow(std::move(op), carried, is_loop, to);
       } else if (is_bounded(op.operands)) {
+        expect_fits(op);
         return write_bounded_op(op, to);
       }
     }

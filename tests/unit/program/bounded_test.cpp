@@ -102,5 +102,72 @@ TEST(Bounded, ops_without_a_form_are_refused_by_name) {
       << message;
 }
 
+const std::string kUpTo8 = "tensor<?xf32, #stablehlo.bounds<8>>";
+
+TEST(Bounded, rules_are_checked_again_when_sizes_are_known) {
+  const auto reshaped = [](const std::string& size) {
+    return refused(first_elements("  %c = stablehlo.constant dense<" + size +
+                                      "> : tensor<1xi32>\n"
+                                      "  %s = stablehlo.convert %c : (tensor<1xi32>) -> tensor<?xi32>\n"
+                                      "  %1 = stablehlo.dynamic_reshape %0, %s : (" +
+                                      kUpTo8 + ", tensor<?xi32>) -> tensor<?x?xf32, #stablehlo.bounds<8, 8>>\n" +
+                                      "  return %1 : tensor<?x?xf32, #stablehlo.bounds<8, 8>>\n",
+                                  "tensor<?x?xf32, #stablehlo.bounds<8, 8>>"));
+  };
+  EXPECT_TRUE(reshaped("8").starts_with("invalid_program: line 5, column 3: dynamic_reshape I2")) << reshaped("8");
+  const std::string negative = refused(first_elements(
+      "  %c = stablehlo.constant dense<-3> : tensor<1xi32>\n  %1 = stablehlo.dynamic_reshape %0, %c : (" + kUpTo8 +
+          ", tensor<1xi32>) -> " + kUpTo8 + "\n  return %1 : " + kUpTo8 + "\n",
+      kUpTo8));
+  EXPECT_TRUE(negative.starts_with("invalid_program: line 4, column 3: ")) << negative;
+}
+
+/// What regions give beside a value with a bound has one size, where the text says none too.
+TEST(Bounded, branches_and_loops_keep_the_sizes_of_what_has_no_bound) {
+  const auto flow = [](const std::string& second, bool is_loop) {
+    const std::string types = "(" + kUpTo8 + ", tensor<?xf32>)";
+    const std::string listed = kUpTo8 + ", tensor<?xf32>";
+    const std::string given = "    stablehlo.return %0, " + second + " : " + listed + "\n  }";
+    const std::string body =
+        "  %two = stablehlo.constant dense<1.0> : tensor<2xf32>\n"
+        "  %three = stablehlo.constant dense<1.0> : tensor<3xf32>\n"
+        "  %p = stablehlo.compare EQ, %n, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "  %u = stablehlo.convert %two : (tensor<2xf32>) -> tensor<?xf32>\n"
+        "  %v = stablehlo.convert %three : (tensor<3xf32>) -> tensor<?xf32>\n" +
+        (is_loop ? "  %1:2 = stablehlo.while(%i = %0, %j = %u) : " + listed +
+                       " cond {\n    stablehlo.return %p : tensor<i1>\n  } do {\n" + given + "\n"
+                 : "  %1:2 = \"stablehlo.if\"(%p) ({\n    stablehlo.return %0, %u : " + listed + "\n  }, {\n" + given +
+                       ") : (tensor<i1>) -> " + types + "\n") +
+        "  return %1#0, %1#1 : " + listed + "\n";
+    return refused(first_elements(body, types)).substr(0, 15);
+  };
+  for (const bool is_loop : {false, true}) {
+    EXPECT_EQ(flow("%u", is_loop), "none") << is_loop;
+    EXPECT_EQ(flow("%v", is_loop), "invalid_program") << is_loop;
+  }
+}
+
+TEST(Bounded, custom_calls_with_shapes_or_factors_beside_a_batch_are_refused_by_name) {
+  const std::string batch = "tensor<?x4x4xf32, #stablehlo.bounds<3, ?, ?>>";
+  const auto of_batch = [&](const std::string& call) {
+    return refused("func.func @main(%x: tensor<3x4x4xf32>, %n: tensor<i32>, %f: tensor<f32>, %s: tensor<3xi32>) -> " +
+                   batch +
+                   " {\n  %0 = stablehlo.set_dimension_size %x, %n, dim = 0 : (tensor<3x4x4xf32>, tensor<i32>) -> " +
+                   batch + "\n  %1 = stablehlo.custom_call " + call + " -> " + batch + "\n  return %1 : " + batch +
+                   "\n}\n")
+        .substr(0, 14);
+  };
+  EXPECT_EQ(
+      of_batch("@lapack_strsm_ffi(%0, %0, %f) {mhlo.backend_config = {diag = 78 : ui8, side = 76 : ui8, trans_x = "
+               "78 : ui8, uplo = 76 : ui8}, operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, "
+               "dense<[1, 2, 0]> : tensor<3xindex>, dense<> : tensor<0xindex>], result_layouts = "
+               "[dense<[1, 2, 0]> : tensor<3xindex>]} : (" +
+               batch + ", " + batch + ", tensor<f32>)"),
+      "unsupported_op");
+  EXPECT_EQ(of_batch("@lapack_spotrf_ffi(%0, %s) {indices_of_shape_operands = dense<1> : tensor<1xi64>} : (" + batch +
+                     ", tensor<3xi32>)"),
+            "unsupported_op");
+}
+
 }  // namespace
 }  // namespace meshd::program

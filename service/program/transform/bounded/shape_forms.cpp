@@ -84,6 +84,9 @@ BoundedResults ShapeForms::lapack_call() { return of_batch(static_cast<size_t>(o
 BoundedResults ShapeForms::of_batch(size_t batch_rank) {
   Dims batch(batch_rank, 0);
   std::vector<ValueId> sizes;
+  for (size_t i = 0; i < in_.size(); ++i) {
+    if (dims(i).size() < batch_rank) return std::nullopt;  // the factor of an older call
+  }
   for (size_t d = 0; d < batch_rank; ++d) {
     sizes.push_back(size_among(in_.size(), d));
     for (size_t i = 0; i < in_.size(); ++i) batch[d] = std::max(batch[d], dims(i)[d]);
@@ -182,6 +185,10 @@ std::vector<ValueId> ShapeForms::sizes_from(size_t shape, Dims& bounds) {
   const auto known = writer_.known(in_[shape].padded);
   for (size_t d = 0; d < static_cast<size_t>(result_type().rank()); ++d) {
     if (known) {
+      if ((*known)[d] < 0) {
+        ir::fail("invalid_program", op_.location,
+                 fmt::format("'{}': dimension {} would have {} elements", op_.name, d, (*known)[d]));
+      }
       bounds.push_back((*known)[d]);
       sizes.push_back(kNoValue);
       continue;

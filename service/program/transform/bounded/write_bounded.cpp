@@ -3,6 +3,7 @@
 #include <array>
 
 #include "service/ops/linalg/custom_calls.h"
+#include "service/ops/linalg/dynamic_calls.h"
 #include "service/program/transform/bounded/fold_forms.h"
 #include "service/program/transform/bounded/index_forms.h"
 #include "service/program/transform/bounded/part_forms.h"
@@ -73,6 +74,10 @@ static_assert(are_in_order(), "a row each, in the order of the enumerators");
 }  // namespace
 
 BoundedResults write_bounded(const ir::Op& op, const std::vector<BoundedValue>& operands, ops::Writer& writer) {
+  // What such a call is without its shapes has not been checked.
+  ops::OpView view;
+  view.attributes = &op.attributes;
+  if (ops::has_shape_operands(view)) return std::nullopt;
   return kForms[static_cast<size_t>(ops::bounded_form(op))].write(op, operands, writer);
 }
 
