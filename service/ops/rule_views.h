@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,10 @@ inline sharding::FactorRuleBuilder rule_builder(const OpView& view) {
   for (const ir::Type& type : view.results) results.push_back(type.is_tensor() ? type.dims() : tensor::Dims{});
   return sharding::FactorRuleBuilder(std::move(operands), std::move(results));
 }
+
+/// The rule that an op's shards keep to where it is lowered: its row's, since its kernel knows no other;
+/// sdy.sharding_rule says how shardings propagate. Of an op that nothing runs, as rule_of().
+std::optional<sharding::FactorRule> lowering_rule_of(const OpDef& def, const OpView& view);
 
 /// True when dimension `dim` of operand 0 has `factor`.
 inline bool has_factor(const sharding::FactorRule& rule, size_t dim, size_t factor) {

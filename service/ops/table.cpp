@@ -10,6 +10,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_calls.h"
+#include "service/ops/rule_views.h"
 
 namespace meshd::ops {
 namespace {
@@ -86,6 +87,12 @@ void expect_fits(const OpView& view, const sharding::FactorRule& rule) {
   check(view.results, rule.results, "result");
 }
 
+std::optional<sharding::FactorRule> row_rule_of(const OpDef& def, const OpView& view) {
+  if (def.rule != nullptr) return def.rule(view);
+  if (role_of(def.body) == Structural::kCustomCall) return custom_call_rule(view);
+  return std::nullopt;
+}
+
 }  // namespace
 
 const OpDef* find_op(std::string_view name) {
@@ -121,9 +128,11 @@ std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view
     expect_fits(view, rule->rule);
     return rule->rule;
   }
-  if (def.rule != nullptr) return def.rule(view);
-  if (role_of(def.body) == Structural::kCustomCall) return custom_call_rule(view);
-  return std::nullopt;
+  return row_rule_of(def, view);
+}
+
+std::optional<sharding::FactorRule> lowering_rule_of(const OpDef& def, const OpView& view) {
+  return std::holds_alternative<Unsupported>(body_of(def, view)) ? rule_of(def, view) : row_rule_of(def, view);
 }
 
 }  // namespace meshd::ops

@@ -1,5 +1,10 @@
 // #sdy.op_sharding_rule<([i, k], [k, j])->([i, j]) {i=8, j=32, k=16} reduction={k}, custom>.
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "service/program/parse/parser.h"
+#include "service/tensor/sizes.h"
 
 namespace meshd::program {
 namespace {
@@ -73,7 +78,10 @@ sharding::FactorRule Parser::factor_rule() {
         fail("invalid_program", name, "factors must be listed in order: i, j, k, ...");
       }
       expect('=', "behind the name of a factor");
-      rule.factors.push_back({signed_integer("the size of a factor"), sharding::FactorKind::kPassThrough, false});
+      const Token number = token_;
+      const int64_t size = signed_integer("the size of a factor");
+      if (size < 0) fail("invalid_program", number, fmt::format("the size of a factor is 0 or more, got {}", size));
+      rule.factors.push_back({size, sharding::FactorKind::kPassThrough, false});
     });
   }
   const auto count = static_cast<int>(rule.factors.size());
@@ -85,6 +93,22 @@ sharding::FactorRule Parser::factor_rule() {
   for (const bool is_used : used) {
     if (!is_used) fail("invalid_program", start, "the sharding rule has a factor that no operand and no result uses");
   }
+  // A tensor has each factor once, and as many elements as can be counted.
+  const auto check_tensor = [&](const sharding::TensorFactors& factors) {
+    std::vector<bool> seen(rule.factors.size());
+    tensor::Dims sizes;
+    for (const std::vector<int>& dim : factors) {
+      for (const int factor : dim) {
+        const auto place = static_cast<size_t>(factor);
+        if (seen[place]) fail("invalid_program", start, "the sharding rule has a factor twice in one tensor");
+        seen[place] = true;
+        sizes.push_back(rule.factors[place].size);
+      }
+    }
+    if (!tensor::sizes_fit({tensor::DType::kInt8, sizes}))
+      fail("invalid_program", start, "the sizes of a tensor's factors do not fit in 63 bits together");
+  };
+  for (const auto* side : {&rule.operands, &rule.results}) std::for_each(side->begin(), side->end(), check_tensor);
   const auto mark = [&](auto&& apply) {
     expect('=', "behind the kind of factors");
     list('{', '}', "around factors", [&] {

@@ -75,6 +75,23 @@ std::string module_of(const Case& one) {
   return out + ") -> (" + type_of(result) + sharding_of(result) + ") {\n" + body + "\n}\n";
 }
 
+TEST(Partition, shards_of_an_op_keep_to_the_rule_of_its_row) {
+  // The rule of the text, by which shardings propagate, says that sums are transposed.
+  const LocalProgram program = partitioned(R"(sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+  %0 = stablehlo.add %a, %a {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j], [i, j])->([j, i]) {i=8, j=8}>} : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+)");
+  bool has_sum = false;
+  for (const LocalOp& op : program.body.ops) {
+    if (op.name != "stablehlo.add") continue;
+    has_sum = true;
+    EXPECT_EQ(program.local_types(op.operands)[0], program.local_types(op.results)[0]) << to_text(program);
+  }
+  EXPECT_TRUE(has_sum) << to_text(program);
+}
+
 class LocalText : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LocalText, is_what_every_device_runs) {

@@ -131,6 +131,19 @@ TEST(FactorRules, names_go_on_behind_z) {
   EXPECT_EQ(print(*ir::find(parse_unverified("module attributes {r = " + text + "} {}").attributes, "r")), text);
 }
 
+TEST(FactorRules, sizes_are_numbers_of_elements_and_a_tensor_has_each_factor_once) {
+  const auto refused = [](const std::string& rule) {
+    return refusal("module attributes {r = #sdy.op_sharding_rule<" + rule + ">} { func.func @main() { return } }")
+        .substr(0, 15);
+  };
+  EXPECT_EQ(refused("([i, j])->([j, i]) {i=8, j=1}"), "none");
+  EXPECT_EQ(refused("([i])->([i]) {i=0}"), "none");
+  EXPECT_EQ(refused("([i])->([i]) {i=-8}"), "invalid_program");
+  EXPECT_EQ(refused("([i, i])->([i]) {i=8}"), "invalid_program");
+  EXPECT_EQ(refused("([ij])->([jj]) {i=8, j=8}"), "invalid_program");
+  EXPECT_EQ(refused("([i, j])->([i, j]) {i=4611686018427387904, j=8}"), "invalid_program");
+}
+
 TEST(Shardings, meshes_are_over_one_list_of_devices) {
   const auto refused = [](const std::string& meshes) {
     return refusal("module { " + meshes +

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "service/ops/rule_views.h"
 #include "service/partition/lower/builder/local_ops.h"
 #include "service/partition/lower/ruled/emit.h"
 #include "service/partition/lower/ruled/halo_rule.h"
@@ -203,16 +204,14 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
   global.view.op = &op;
   global.view.definitions = definitions;
   const ops::OpView& view = global.view;
-  const auto rule = ops::rule_of(def, view);
+  const auto rule = ops::lowering_rule_of(def, view);
 
   const Builder::Mark mark = builder.mark();
   if (!rule) {
     lower_replicated(context, op, def, scope);
     return builder.mark_unruled(mark);
   }
-  std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  // A custom rule of the text does not define which shard contributes which element.
-  if (combine && combine->is_pick && rule->is_custom) combine.reset();
+  const std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
   std::vector<ops::Halo> halos = halos_of(def, view);
   std::optional<int> tied_view;
   const std::vector<OpTensor> op_tensors = op_tensors_of(context, op, scope, tied_view);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "service/ops/kernel_interface.h"
+#include "service/ops/rule_views.h"
 #include "service/partition/lower/builder/local_ops.h"
 #include "service/partition/lower/ruled/sharding_choice.h"
 
@@ -102,8 +103,8 @@ std::vector<ShardLayout> collective_layouts(const LoweringContext& context, cons
   for (const OpTensor& op_tensor : op_tensors) {
     if (op_tensor.layout.view != scope.view) return layouts;
   }
-  const auto rule = ops::rule_of(def, view);
-  if (!rule || rule->is_custom) return layouts;
+  const auto rule = ops::lowering_rule_of(def, view);
+  if (!rule) return layouts;
   // Members of a group must hold the same shard along other axes.
   Scope around = scope;
   around.manual |= mixed;
