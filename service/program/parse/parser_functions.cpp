@@ -49,6 +49,12 @@ void Parser::parameter_attributes(ir::Parameter& parameter, ir::AttributeList at
   } catch (const core::Error& error) {
     fail("invalid_program", where, error.detail());
   }
+  // Older texts write tokens as booleans of no elements.
+  const bool is_empty = parameter.type == ir::Type::of({tensor::DType::kBool, {0}});
+  if (parameter.is_token && !parameter.type.is_token() && !is_empty) {
+    fail("invalid_program", where,
+         fmt::format("jax.token is of !stablehlo.token or tensor<0xi1>, got {}", ir::to_string(parameter.type)));
+  }
   parameter.attributes = std::move(attributes);
   parameter.location = location;
 }

@@ -22,8 +22,13 @@ compile::ParsedProgram parsed(const std::string& text) {
   out.text = text;
   out.module = program::parse_stablehlo(text);
   out.flat = std::make_shared<const ir::Module>(program::inline_calls(*out.module));
-  for (size_t i = 0; i < out.module->main().arguments.size(); ++i) out.arguments.push_back(i);
-  for (size_t i = 0; i < out.module->main().results.size(); ++i) out.results.push_back(i);
+  const auto positions = [](const std::vector<ir::Parameter>& parameters, std::vector<size_t>& made) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].is_token) made.push_back(i);
+    }
+  };
+  positions(out.module->main().arguments, out.arguments);
+  positions(out.module->main().results, out.results);
   return out;
 }
 
@@ -90,6 +95,17 @@ func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
     EXPECT_EQ(program.local_types(op.operands)[0], program.local_types(op.results)[0]) << to_text(program);
   }
   EXPECT_TRUE(has_sum) << to_text(program);
+}
+
+TEST(Partition, token_of_an_older_text_is_a_value_without_elements) {
+  const LocalProgram program = partitioned(R"(
+func.func @main(%t: tensor<0xi1> {jax.token = true}, %a: tensor<2xi1>) -> (tensor<0xi1> {jax.token = true}, tensor<2xi1>) {
+  %0 = stablehlo.concatenate %t, %a, dim = 0 : (tensor<0xi1>, tensor<2xi1>) -> tensor<2xi1>
+  return %t, %0 : tensor<0xi1>, tensor<2xi1>
+}
+)");
+  EXPECT_EQ(program.arguments.size(), 1U);
+  EXPECT_EQ(program.results.size(), 1U);
 }
 
 class LocalText : public ::testing::TestWithParam<Case> {};

@@ -25,6 +25,17 @@ TEST(Module, head_and_signature) {
   EXPECT_TRUE(main.results[1].is_token);
 }
 
+TEST(Module, tokens_are_tokens_or_booleans_without_elements) {
+  const auto refused = [](const std::string& type) {
+    return refusal("func.func @main(%a: " + type + " {jax.token = true}) -> " + type + " {\n  return %a : " + type +
+                   "\n}");
+  };
+  EXPECT_EQ(refused("!stablehlo.token"), "none");
+  EXPECT_EQ(refused("tensor<0xi1>"), "none");
+  EXPECT_NE(refused("tensor<4xf32>").find("jax.token is of !stablehlo.token or tensor<0xi1>, got tensor<4xf32>"),
+            std::string::npos);
+}
+
 TEST(Module, names_with_quotes_and_escapes) {
   const ir::ModuleRef module = parse_stablehlo(R"(module @"jit_\C3\B6" {
   func.func @main() {

@@ -23,6 +23,18 @@ ShardLayout describe(const LoweringContext& context, const ir::Parameter& parame
   return annotated ? resolve_layout(context.views, *annotated) : replicated(rank);
 }
 
+// A token of an older text, which ops may read: a value without elements.
+void define_empty(LoweringContext& context, ir::ValueId id) {
+  LocalOp made;
+  made.kind = LocalKind::kConstant;
+  made.name = "stablehlo.constant";
+  made.attributes = {{"value", {ir::splat_attr(context.main.type_of(id).tensor, {std::byte{0}})}}};
+  made.location = context.main.location;
+  made.results = {context.add_value(id, replicated(context.main.type_of(id).rank()), 0)};
+  context.define(id, made.results[0]);
+  context.builder.append(std::move(made));
+}
+
 }  // namespace
 
 std::vector<ReturnedValue> returned_values(const LoweringContext& context) {
@@ -45,8 +57,11 @@ void lower_arguments(LoweringContext& context, LocalBlock& body) {
   int64_t position = 0;
   for (size_t i = 0; i < context.main.arguments.size(); ++i) {
     const ir::Parameter& parameter = context.main.arguments[i];
-    if (parameter.is_token) continue;
     const ir::ValueId id = context.main.body.arguments[i];
+    if (parameter.is_token) {
+      if (parameter.type.is_tensor()) define_empty(context, id);
+      continue;
+    }
     LocalParameter made;
     const auto annotated = of_rank(context.input.argument_shardings[i], parameter.type.rank());
     const ShardLayout layout = describe(context, parameter, annotated, made);
