@@ -30,6 +30,7 @@
 
 #include "service/compile/plan/fused_builder.h"
 #include "service/core/error.h"
+#include "service/ops/checks.h"
 
 namespace meshd::compile {
 namespace {
@@ -114,8 +115,18 @@ class BlockFuser {
     return node;
   }
 
+  /// The body computes in the elements' types. One that does not is left to the op's own kernel.
+  static bool keeps_types(const ops::OpView& view) {
+    const std::vector<ir::Type> arguments = ops::argument_types(view, view.regions[0]);
+    return std::equal(arguments.begin(), arguments.end(), view.operands.begin(), view.operands.end(),
+                      [](const ir::Type& argument, const ir::Type& operand) {
+                        return argument.is_tensor() && argument.dtype() == operand.dtype();
+                      });
+  }
+
   Node reduction(const LocalOp& op, Node node) {
     const LocalView local(*builder_.program, op);
+    if (!keeps_types(local.view)) return node;
     node.kind = NodeKind::kReduce;
     node.dims = op.def->fuse.reduce_dims(local.view);
     return node;

@@ -169,5 +169,27 @@ TEST(Compiler, gather_is_read_where_it_is_by_the_reduction_that_alone_reads_it) 
   EXPECT_EQ(names("(tensor<64xf32>, tensor<1920xf32>)", "%2, %1"), apart) << "read under another name";
 }
 
+/// A fused reduction reads the init value in the body's type.
+TEST(Compiler, reduction_with_wider_accumulators_than_its_init_values_is_refused) {
+  Compiler compiler(1, 8);
+  const auto lowered = [&](const std::string& type) {
+    const std::string scalar = "tensor<" + type + ">";
+    const ParsedRef parsed = compiler.parse(
+        "stablehlo", "func.func @main(%a: tensor<8xf32>, %z: tensor<f32>) -> " + scalar + R"( {
+  %0 = stablehlo.reduce(%a init: %z) across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> )" +
+                         scalar + "\n   reducer(%x: " + scalar + ", %y: " + scalar +
+                         ") {\n    %s = stablehlo.add %x, %y : " + scalar + "\n    stablehlo.return %s : " + scalar +
+                         "\n  }\n  return %0 : " + scalar + "\n}");
+    try {
+      compiler.lower(parsed, {});
+      return std::string("none");
+    } catch (const core::Error& error) {
+      return std::string(error.code().word());
+    }
+  };
+  EXPECT_EQ(lowered("f32"), "none");
+  EXPECT_EQ(lowered("f64"), "unsupported_dtype");
+}
+
 }  // namespace
 }  // namespace meshd::compile
