@@ -28,6 +28,20 @@ TEST(Refused, values_must_be_defined_once_and_above) {
             "invalid_program: line 2, column 10: 'stablehlo.add' has 1 results, but 2 are named");
 }
 
+TEST(Refused, the_body_of_a_scatter_is_of_scalars) {
+  const auto of = [](const std::string& type) {
+    return body(
+        "  %0 = \"stablehlo.scatter\"(%a, %i, %a) <{scatter_dimension_numbers = "
+        "#stablehlo.scatter<inserted_window_dims = "
+        "[0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n  ^bb0(%x: " +
+        type + ", %y: " + type + "):\n    stablehlo.return %y : " + type +
+        "\n  }) : (tensor<2xf32>, tensor<2xi32>, tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>");
+  };
+  EXPECT_EQ(of("tensor<f32>"), "none");
+  EXPECT_NE(of("tensor<5xf32>").find("scatter C23"), std::string::npos);
+  EXPECT_NE(of("!stablehlo.token").find("scatter C23"), std::string::npos);
+}
+
 TEST(Refused, a_region_does_not_leak_its_values) {
   EXPECT_EQ(body(R"(  %p = stablehlo.constant dense<true> : tensor<i1>
   %0 = "stablehlo.if"(%p) ({
