@@ -169,5 +169,15 @@ TEST(Bounded, custom_calls_with_shapes_or_factors_beside_a_batch_are_refused_by_
             "unsupported_op");
 }
 
+TEST(Bounded, windows_further_apart_than_can_be_counted_are_refused) {
+  const std::string message = refused(
+      R"(func.func @main(%a: tensor<1x4x4x1xf32>, %b: tensor<3x3x1x1xf32>, %n: tensor<i32>, %p: tensor<2x2xi32>) -> tensor<?x7x4x1xf32, #stablehlo.bounds<1, ?, ?, ?>> {
+  %0 = stablehlo.set_dimension_size %a, %n, dim = 0 : (tensor<1x4x4x1xf32>, tensor<i32>) -> tensor<?x4x4x1xf32, #stablehlo.bounds<1, ?, ?, ?>>
+  %1 = "stablehlo.dynamic_conv"(%0, %b, %p) <{batch_group_count = 1 : i64, window_strides = array<i64: 3074457345618258602, 1>, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64}> : (tensor<?x4x4x1xf32, #stablehlo.bounds<1, ?, ?, ?>>, tensor<3x3x1x1xf32>, tensor<2x2xi32>) -> tensor<?x7x4x1xf32, #stablehlo.bounds<1, ?, ?, ?>>
+  return %1 : tensor<?x7x4x1xf32, #stablehlo.bounds<1, ?, ?, ?>>
+})");
+  EXPECT_NE(message.find("63 bits"), std::string::npos) << message;
+}
+
 }  // namespace
 }  // namespace meshd::program

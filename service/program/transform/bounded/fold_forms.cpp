@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/checked_math.h"
 #include "service/ops/linalg/convolution_dims.h"
 
 namespace meshd::program {
@@ -129,7 +130,8 @@ BoundedResults FoldForms::dynamic_convolution() {
   for (size_t i = 0; i < count; ++i) {
     const int64_t window = dims(1)[static_cast<size_t>(roles.rhs.spatial[i])];
     const int64_t places = bound_of(result_type(), static_cast<size_t>(roles.out.spatial[i]));
-    const int64_t bound = std::max<int64_t>(places - 1, 0) * strides[i] + (window - 1) * apart[i] + 1;
+    const int64_t last = core::checked_mul(std::max<int64_t>(places - 1, 0), strides[i]);
+    const int64_t bound = core::checked_add(last, core::checked_add(core::checked_mul(window - 1, apart[i]), 1));
     const auto at = static_cast<int64_t>(2 * i);
     lhs = w_.padded_along(lhs, static_cast<size_t>(roles.lhs.spatial[i]), zero, w_.element(flat, at),
                           w_.element(flat, at + 1), w_.number(base[i] - 1), bound);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/checked_math.h"
+
 namespace meshd::program {
 
 using ir::kNoValue;
@@ -50,7 +52,8 @@ BoundedResults IndexForms::gather_of(const std::vector<int64_t>& windows, std::v
       if (is_dynamic(result_type(), out)) real[d] = w_.binary("minimum", in_[0].sizes[d], w_.number(windows[d]));
     }
     held[d] = real[d] == kNoValue ? w_.number(windows[d]) : real[d];
-    if (real[d] != kNoValue) room[d] += windows[d];  // a window's padding may be beyond the operand's end
+    if (real[d] != kNoValue)
+      room[d] = core::checked_add(room[d], windows[d]);  // a window's padding may be beyond the operand's end
   }
   const ValueId operand = w_.resized(in_[0].padded, room);
   const ValueId indices = held_indices(numbers, held);
