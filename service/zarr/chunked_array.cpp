@@ -70,7 +70,7 @@ void ChunkedArray::note_progress() {
 
 void ChunkedArray::release() {
   const std::lock_guard lock(mutex_);
-  is_ending_ = true;
+  is_ending_ = is_released_ = true;
   shards_ = {};
   files_.reset();
 }
@@ -180,7 +180,7 @@ void ChunkedArray::undo_commit() {
   array_->state().with([](arrays::Array::State& state) {
     if (state.parts) state.parts->is_being_completed = false;
   });
-  is_ending_ = false;
+  is_ending_ = is_released_;
 }
 
 void ChunkedArray::fill(const Region& region) {
@@ -215,6 +215,7 @@ arrays::NewShards ChunkedArray::take_shards() {
     if (!has_come_[static_cast<size_t>(chunk)]) fill(grid_.region(chunk));
   }
   files_.reset();
+  is_released_ = true;
   return std::move(shards_);
 }
 

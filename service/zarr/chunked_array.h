@@ -61,7 +61,7 @@ class ChunkedArray {
 
   /// No chunk is taken from here on; the array neither expires nor is it deleted. Throws not_found, conflict.
   void begin_commit();
-  /// begin_commit() is undone: the commit was refused.
+  /// begin_commit() is undone: the commit was refused. Of an array that was released, or gave its shards, nothing is.
   void undo_commit();
   /// The shards, with the fill value where no chunk came, to be published. Once, after begin_commit(). Throws
   /// disk_full.
@@ -91,7 +91,8 @@ class ChunkedArray {
   FileCharge files_;            ///< of the blobs; behind the lock
   arrays::NewShards shards_;    ///< behind the lock
   std::vector<bool> has_come_;  ///< by chunk; behind the lock
-  bool is_ending_ = false;      ///< begin_commit() was called; behind the lock
+  bool is_ending_ = false;      ///< it takes and gives no chunks: of a commit, or for good; behind the lock
+  bool is_released_ = false;    ///< the shards are gone: is_ending_ for good; behind the lock
   /// Where no chunk has come, the blobs have the fill value; behind the lock.
   bool is_filled_ = false;
   std::atomic<bool> is_done_{false};

@@ -94,6 +94,19 @@ TEST_F(NodeStore, a_part_that_is_gone_is_not_passed_over) {
   EXPECT_EQ(commit("a").size(), 1U);
 }
 
+TEST_F(NodeStore, chunks_of_a_part_that_is_gone_are_not_read_behind_a_refused_commit) {
+  put_array("a/x");
+  put_array("a/y");
+  put_chunk("a/x", 0, 3);
+  const auto array = nodes_.find_pending("ann", "a/x", 3)->array;
+  std::byte chunk{};
+  EXPECT_TRUE(array->read(0, {&chunk, 1}));
+  arrays_.remove(array->array());
+  nodes_.expire();
+  EXPECT_EQ(code_of([&] { commit("a"); }), "not_found");
+  EXPECT_FALSE(array->read(0, {&chunk, 1}));
+}
+
 TEST_F(NodeStore, a_refused_commit_leaves_all_pending) {
   put_array("a/x");
   commit("a");
