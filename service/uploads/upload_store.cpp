@@ -50,6 +50,7 @@ UploadStore::UploadStore(storage::Store& store, quotas::ArrayLedger& ledger, con
       for (const auto& part : parts) state.offset = part.offset + part.blob.length;
       if (state.is_done) {
         state.offset = state.length.value_or(0);
+        done_.with([&](Done& done) { done[row.principal].push_back(upload); });
         return;
       }
       const int64_t bytes = std::max(state.offset, state.length.value_or(0));
@@ -155,12 +156,20 @@ void UploadStore::finish(const UploadRef& upload, const std::string& result) {
     state.charge.release();
     return row_of(*upload, state);
   });
+  const std::vector<UploadRef> over = done_.with([&](Done& done) -> std::vector<UploadRef> {
+    std::vector<UploadRef>& own = done[upload->principal];
+    own.push_back(upload);
+    const auto count = static_cast<std::ptrdiff_t>(own.size()) - static_cast<std::ptrdiff_t>(limits_.most_done);
+    return {own.begin(), own.begin() + std::max<std::ptrdiff_t>(count, 0)};
+  });
   store_.catalog().write(
       [&](storage::Transaction& transaction) {
         transaction.drop_upload_parts(row.id);
         transaction.update_upload(row);
+        for (const UploadRef& old : over) transaction.delete_upload(old->id);
       },
       storage::Space::kFrees);
+  for (const UploadRef& old : over) forget(old);
 }
 
 void UploadStore::remove(const UploadRef& upload) {
@@ -175,6 +184,10 @@ void UploadStore::forget(const UploadRef& upload) {
     state.charge.release();
   });
   table_.with([&](Table& table) { table.erase(upload->id); });
+  done_.with([&](Done& done) {
+    const auto own = done.find(upload->principal);
+    if (own != done.end() && std::erase(own->second, upload) > 0 && own->second.empty()) done.erase(own);
+  });
 }
 
 void UploadStore::expire() {

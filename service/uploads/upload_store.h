@@ -26,6 +26,7 @@ struct UploadLimits {
   int64_t part_bytes = int64_t{32} << 20;                 ///< after which a part is sealed
   std::chrono::seconds part_time{5};                      ///< and the time, where bytes come slowly
   int64_t most_parts = 16'384;                            ///< of one upload
+  int64_t most_done = 256;  ///< of one principal, that say where to find what they made; the oldest go
 };
 
 /// upload_in_use: another request has the right to append (Append). It may be gone in a second.
@@ -53,8 +54,8 @@ class UploadStore {
   /// are by then.
   void give_charge(const UploadRef& upload);
   void take_charge_back(const UploadRef& upload);
-  /// The request has run and made what `result` says where to find (may be empty): the parts are dropped. By the holder
-  /// of an Append.
+  /// The request has run and made what `result` says where to find (may be empty): the parts are dropped, and the
+  /// principal's oldest uploads that are done, beyond most_done, are deleted. By the holder of an Append.
   void finish(const UploadRef& upload, const std::string& result);
   /// Cancels it, with all that has come. No request may be appending: after interrupt(). What one that begins in
   /// between appends is not_found.
@@ -72,6 +73,7 @@ class UploadStore {
 
  private:
   using Table = std::map<std::string, UploadRef, std::less<>>;
+  using Done = std::map<std::string, std::vector<UploadRef>, std::less<>>;  ///< by principal, in the order of their end
   void forget(const UploadRef& upload);
 
   storage::Store& store_;
@@ -80,6 +82,7 @@ class UploadStore {
   const UploadLimits limits_;
   std::atomic<int64_t> parts_{0};
   mutable core::Locked<Table> table_;
+  core::Locked<Done> done_;  ///< those of the table whose request has run
 };
 
 }  // namespace meshd::uploads

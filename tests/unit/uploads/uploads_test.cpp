@@ -44,6 +44,7 @@ class Uploads : public ::testing::Test {
     out.most_open = 2;
     out.max_age = std::chrono::seconds(60);
     out.most_parts = 20;
+    out.most_done = 3;
     return out;
   }
   static quotas::Limits quota() {
@@ -191,6 +192,28 @@ TEST_F(Uploads, expire_when_nothing_comes) {
   uploads_->expire();
   EXPECT_EQ(refusal([&] { uploads_->find(idle->id, "ann"); }), "not_found");
   EXPECT_EQ(offset(uploads_->find(busy->id, "ann")), 1);
+}
+
+TEST_F(Uploads, of_those_that_are_done_the_oldest_go) {
+  std::vector<std::string> ids;
+  const auto run = [&](const std::string& principal) {
+    const UploadRef upload = uploads_->create(principal, "request", std::nullopt);
+    send(upload, "x");
+    uploads_->give_charge(upload);
+    uploads_->finish(upload, "/v1/arrays/a");
+    return upload->id;
+  };
+  const std::string others = run("bob");
+  for (int i = 0; i < 5; ++i) ids.push_back(run("ann"));
+  for (const bool is_restarted : {false, true}) {
+    if (is_restarted) open();
+    EXPECT_EQ(refusal([&] { uploads_->find(ids[1], "ann"); }), "not_found") << is_restarted;
+    for (const size_t i : {2, 3, 4}) EXPECT_TRUE(uploads_->status(uploads_->find(ids[i], "ann")).is_done);
+    EXPECT_TRUE(uploads_->status(uploads_->find(others, "bob")).is_done);
+  }
+  ids.push_back(run("ann"));
+  EXPECT_EQ(refusal([&] { uploads_->find(ids[2], "ann"); }), "not_found") << "a start counts those that it finds";
+  EXPECT_TRUE(uploads_->status(uploads_->find(ids[3], "ann")).is_done);
 }
 
 TEST_F(Uploads, are_found_again_after_a_restart) {
