@@ -1,24 +1,47 @@
 #include "storage/disk_reserve.h"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "service/core/error.h"
 
 namespace meshd::storage {
+namespace {
+
+constexpr int64_t kFilledAtOnce = int64_t{64} << 10;
+
+}  // namespace
 
 DiskReserve::DiskReserve(FileSystem& files, std::string folder, int64_t bytes)
     : files_(files), folder_(std::move(folder)), path_(folder_ + "/reserve"), bytes_(bytes) {}
 
 bool DiskReserve::keep() {
   try {
-    if (files_.open(path_) != nullptr) return true;
+    if (const auto file = files_.open(path_); file != nullptr && file->size() >= bytes_) return true;
+    release();  // one that a crash or a full disk left without its space
     if (files_.free_bytes(folder_) < 2 * bytes_) return false;
-    files_.create(path_)->reserve(bytes_);
-    return true;
+    return make();
   } catch (const core::Error&) {
     return false;  // retried later; nothing that was acknowledged depends on it
   }
+}
+
+bool DiskReserve::make() {
+  const std::unique_ptr<File> file = files_.create(path_);
+  try {
+    file->reserve(bytes_);
+    // Zeros, where the file system does not reserve.
+    const std::vector<std::byte> zeros(kFilledAtOnce);
+    for (int64_t at = file->size(); at < bytes_; at += kFilledAtOnce)
+      file->write_at(at, std::span(zeros).first(static_cast<size_t>(std::min<int64_t>(bytes_ - at, kFilledAtOnce))));
+  } catch (...) {
+    release();
+    throw;
+  }
+  return true;
 }
 
 bool DiskReserve::release() {

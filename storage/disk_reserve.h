@@ -15,12 +15,15 @@ class DiskReserve {
  public:
   DiskReserve(FileSystem& files, std::string folder, int64_t bytes);
 
-  /// Makes the file where it is missing and the disk has twice the room. False: there is none now; call it again later.
+  /// Makes the file where it is missing, or has not its bytes, and the disk has twice the room. False: there is none
+  /// now; call it again later.
   bool keep();
   /// Gives the space to whoever writes next. False: it was given before.
   bool release();
 
  private:
+  bool make();
+
   FileSystem& files_;
   const std::string folder_;
   const std::string path_;

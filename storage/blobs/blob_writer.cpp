@@ -155,6 +155,8 @@ void BlobWriter::Impl::end_at(int64_t length) {
   flush();
   const auto pages = static_cast<size_t>(blob_page_count(length));
   if (running_page_ >= static_cast<int64_t>(pages)) running_page_ = -1;
+  // A last page that was left before has the checksum of what it would have had up to the old end.
+  if (pages > 0 && length != blob_page_end(length_, static_cast<int64_t>(pages) - 1)) page_known_[pages - 1] = false;
   length_ = length;
   pages_.resize(pages);
   page_begun_.resize(pages);

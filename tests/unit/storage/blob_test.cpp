@@ -52,6 +52,18 @@ TEST_F(StorageBlob, blob_of_any_length_reads_back) {
   }
 }
 
+TEST_F(StorageBlob, one_that_ends_early_has_the_checksums_of_what_it_has) {
+  const std::string text = pattern(static_cast<size_t>(BlobStore::kPageBytes) + 100, 3);
+  const auto bytes = as_bytes(text);
+  BlobWriter writer = blobs_.begin("arr_1.s0", 4 * BlobStore::kPageBytes, BlobSpace::kAsWritten);
+  const auto page = static_cast<size_t>(BlobStore::kPageBytes);
+  writer.write(BlobStore::kPageBytes, bytes.subspan(page));
+  writer.write(0, bytes.first(page));
+  writer.end_at(static_cast<int64_t>(text.size()));
+  const CommittedBlob blob = writer.commit();
+  EXPECT_EQ(read_blob(blobs_, blob.ref), text);
+}
+
 TEST_F(StorageBlob, pieces_in_any_order_and_size_give_the_same_blob_as_one_write) {
   const std::string text = pattern(static_cast<size_t>(3 * BlobStore::kPageBytes + 12345), 2);
   const CommittedBlob whole = put_blob(blobs_, "whole.s0", text);

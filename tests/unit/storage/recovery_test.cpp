@@ -43,6 +43,19 @@ JobRow running(std::string id, std::string session, int64_t number, int64_t atte
   return row;
 }
 
+TEST_F(StorageRecovery, a_reserve_that_has_not_its_space_is_made_anew) {
+  const std::string path = folder_.path() + "/reserve";
+  prepare([](Transaction&) {});
+  const auto bytes = std::filesystem::file_size(path);
+  EXPECT_EQ(bytes, static_cast<uintmax_t>(StoreOptions().reserve_bytes));
+  std::filesystem::resize_file(path, 0);  // a crash right behind its creation
+  OpenStore store(folder_.path());
+  EXPECT_EQ(std::filesystem::file_size(path), bytes);
+  std::filesystem::resize_file(path, 1);
+  store->collect_garbage();
+  EXPECT_EQ(std::filesystem::file_size(path), bytes);
+}
+
 TEST_F(StorageRecovery, running_jobs_are_queued_again_and_the_third_crash_fails_them) {
   prepare([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
