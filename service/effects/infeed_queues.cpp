@@ -30,8 +30,11 @@ InfeedQueues::Appended InfeedQueues::append(const std::string& session, const In
     int64_t last = 0;
     int64_t waiting = 0;
     int64_t bytes = 0;
-    for (const storage::InfeedQueueRow& queue : transaction.infeed_queues(session)) {
+    int64_t of_session = 0;
+    const auto queues = transaction.infeed_queues(session);
+    for (const storage::InfeedQueueRow& queue : queues) {
       bytes += queue.bytes;
+      of_session += queue.waiting;
       if (queue.queue != entry.queue) continue;
       last = queue.last;
       waiting = queue.waiting;
@@ -47,11 +50,20 @@ InfeedQueues::Appended InfeedQueues::append(const std::string& session, const In
       throw core::Error("conflict", fmt::format("queue '{}' has had {} entries; the next one has number {}, not {}",
                                                 entry.queue, last, last + 1, *number));
     }
-    if (waiting >= limits_.entries || bytes + static_cast<int64_t>(row.content.size()) > limits_.bytes) {
+    // All queues of the session are looked at for each entry, while other writers wait.
+    if (last == 0 && static_cast<int64_t>(queues.size()) >= limits_.queues) {
+      throw core::Error("limit_reached",
+                        fmt::format("the session has {} queues, which is all that it may have; use one "
+                                    "of them, or another session",
+                                    queues.size()));
+    }
+    if (waiting >= limits_.entries || of_session >= limits_.of_session ||
+        bytes + static_cast<int64_t>(row.content.size()) > limits_.bytes) {
       throw core::Error(
           "queue_full",
-          fmt::format("queue '{}': {} entries and {} bytes wait in this session; at most {} entries and {} bytes may",
-                      entry.queue, waiting, bytes, limits_.entries, limits_.bytes))
+          fmt::format("queue '{}': {} entries of it, {} of all queues and {} bytes wait in this session; at most {} "
+                      "entries, {} and {} bytes may",
+                      entry.queue, waiting, of_session, bytes, limits_.entries, limits_.of_session, limits_.bytes))
           .with_retry_after(1);
     }
     transaction.append_infeed(row);

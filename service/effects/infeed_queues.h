@@ -18,6 +18,8 @@ namespace meshd::effects {
 /// What a session's queues may hold.
 struct InfeedLimits {
   int64_t entries = 4096;              ///< waiting in one queue
+  int64_t of_session = 16'384;         ///< waiting in all queues of a session
+  int64_t queues = 256;                ///< of a session, that ever had an entry
   int64_t bytes = int64_t{256} << 20;  ///< waiting in all queues of a session
   int64_t name_bytes = 255;
 };

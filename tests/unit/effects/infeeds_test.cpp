@@ -7,8 +7,10 @@
 #include "service/compile/plan/plan.h"
 #include "service/core/error.h"
 #include "service/effects/effect_recorder.h"
+#include "service/effects/infeed_queues.h"
 #include "service/partition/lower/structure/channel_order.h"
 #include "service/program/parse/parse.h"
+#include "tests/support/storage_fixture.h"
 
 namespace meshd::test {
 namespace {
@@ -320,6 +322,27 @@ TEST(ChannelOrder, channels_of_a_cycle_are_refused) {
   const std::string crossed = recv("%r", 1) + "  %q = stablehlo.negate %r#0 : tensor<f32>\n" + send("%q", 1);
   EXPECT_NE(error_of([&] { order_of(crossed); }).find("channel 1"), std::string::npos);
   EXPECT_NE(error_of([&] { order_of(recv("%r", 2)); }).find("channel 2"), std::string::npos);
+}
+
+TEST(InfeedQueues, queues_and_entries_of_a_session_are_limited) {
+  const testing::TempFolder folder(testing::TempFolder::Where::kMemory);
+  testing::OpenStore store(folder.path());
+  store->catalog().write([](storage::Transaction& transaction) {
+    for (const char* id : {"ses_1", "ses_2"}) transaction.insert_session(testing::session_row(id));
+  });
+  const core::SystemClock clock;
+  effects::InfeedQueues queues(store->catalog(), clock, {.entries = 2, .of_session = 3, .queues = 2});
+  const auto append = [&](const std::string& session, const std::string& queue) {
+    InfeedEntry entry;
+    entry.queue = queue;
+    entry.values = {floats({1}, {1})};
+    return error_of([&] { queues.append(session, entry, std::nullopt); });
+  };
+  EXPECT_EQ(append("ses_1", "a") + append("ses_1", "a") + append("ses_1", "b"), "");
+  EXPECT_NE(append("ses_1", "a").find("2 entries of it"), std::string::npos);
+  EXPECT_NE(append("ses_1", "b").find("3 of all queues"), std::string::npos);
+  EXPECT_NE(append("ses_1", "c").find("has 2 queues"), std::string::npos);
+  EXPECT_EQ(append("ses_2", "c"), "");
 }
 
 }  // namespace
