@@ -63,6 +63,9 @@ void check_axes(const mesh::Mesh& mesh, const std::function<std::string(size_t)>
   std::vector<std::string> repeated;
   for (size_t i = 0; i < mesh.axes.size() && has_room(wrong); ++i) {
     if (mesh.axes[i].name.empty()) wrong.add(name_pointer(i), "an axis name must not be empty");
+    if (const size_t bytes = mesh.axes[i].name.size(); bytes > mesh::kLongestAxisName)
+      wrong.add(name_pointer(i),
+                fmt::format("an axis name has at most {} bytes, got {}", mesh::kLongestAxisName, bytes));
     if (!names.insert(mesh.axes[i].name).second) repeated.push_back(mesh.axes[i].name);
   }
   if (!repeated.empty())

@@ -111,6 +111,11 @@ ArrayRef ArrayStore::begin(const NewArray& wanted, std::string id) {
   tensor::require_sizes(wanted.type);
   const int64_t bytes = tensor::byte_count(wanted.type);
   require_quota(bytes, "an array");
+  // Names are in memory as long as the array is known, in no account. A job that was accepted before has its names.
+  if (id.empty() && wanted.name.size() > kLongestName) {
+    throw core::Error("invalid_array", fmt::format("name: the name of an array has at most {} bytes, this one has {}",
+                                                   kLongestName, wanted.name.size()));
+  }
   if (!wanted.name.empty()) {
     // The transaction that makes it asks again; here it is refused before its bytes come.
     store_.catalog().read([&](storage::Reader& reader) {
@@ -133,6 +138,7 @@ ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
   info.type = wanted.type;
   info.mesh_id = wanted.mesh_id;
   info.sharding = wanted.sharding ? *wanted.sharding : on_first_device(wanted.type.rank());
+  info.sharding.mesh = shared_mesh(info.mesh_id, std::move(info.sharding.mesh));
   info.committed = wanted.sharding.has_value();
   info.durability = wanted.durability;
   info.created = clock_.wall();
@@ -145,6 +151,20 @@ ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
     });
   }
   return array;
+}
+
+mesh::MeshRef ArrayStore::shared_mesh(const std::string& id, mesh::MeshRef mesh) {
+  if (id.empty()) return mesh;
+  return meshes_.with([&](SharedMeshes& meshes) {
+    if (meshes.by_id.size() >= meshes.sweep_at) {
+      std::erase_if(meshes.by_id, [](const auto& entry) { return entry.second.expired(); });
+      meshes.sweep_at = std::max<size_t>(1024, 2 * meshes.by_id.size());
+    }
+    std::weak_ptr<const mesh::Mesh>& known = meshes.by_id[id];
+    if (auto shared = known.lock(); shared != nullptr && *shared == *mesh) return shared;
+    known = mesh;
+    return std::move(mesh);
+  });
 }
 
 void ArrayStore::announce(const ArrayRef& array) {
@@ -425,8 +445,8 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row, int64_t removals) {
     info.sharding = on_first_device(info.type.rank());
   } else {
     if (!document) throw core::Error("internal", "a stored array's mesh is gone");
-    info.sharding =
-        sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
+    info.sharding = sharding_from_text(
+        row.sharding, shared_mesh(row.mesh, std::make_shared<const mesh::Mesh>(mesh::from_document(*document))));
   }
   auto layout = layouts_.get(info.type.dims, info.sharding);
   auto array = std::make_shared<Array>(std::move(info), std::move(layout), loaded_bytes_);

@@ -87,9 +87,10 @@ class ArrayStore {
   using VersionCheck = std::function<void(int64_t version)>;
 
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
-  /// but the principal's quota has it from now on. Throws invalid_array (size), quota_exceeded, limit_reached.
+  /// but the principal's quota has it from now on. Throws invalid_array (size, name), quota_exceeded, limit_reached.
   /// `id`: of a promised array of before a restart; empty: a new one.
   ArrayRef begin(const NewArray& wanted, std::string id = {});
+  static constexpr size_t kLongestName = 1024;
   /// The same for a result of an accepted job, which is found and listed as pending from now on: jobs of its session
   /// may take it as an argument. prepare() makes it ready, withdraw() ends it.
   ArrayRef promise(const NewArray& wanted, const std::string& job, std::string id = {});
@@ -314,6 +315,8 @@ class ArrayStore {
   /// Its row is deleted for good.
   void end_removal(const ArrayRef& array);
   ArrayRef make_array(const NewArray& wanted, std::string id);
+  /// The same mesh, one object for all arrays that are on it.
+  mesh::MeshRef shared_mesh(const std::string& id, mesh::MeshRef mesh);
   ArrayRef find_addressed(std::string_view name, std::string_view principal);
   /// The array of a row that was read after `removals` was. Null: an array has left since, and the row is to be read
   /// again.
@@ -363,6 +366,11 @@ class ArrayStore {
   std::atomic<int64_t> writes_{0};                  ///< numbers blobs, so that a write that failed may be tried again
   quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;
+  struct SharedMeshes {
+    std::map<std::string, std::weak_ptr<const mesh::Mesh>> by_id;
+    size_t sweep_at = 1024;
+  };
+  core::Locked<SharedMeshes> meshes_;
   PendingArrays pending_;
   const int64_t most_open_blobs_;  ///< of readers that live as long as an answer is sent
   std::function<void(const std::string& id)> on_new_version_;

@@ -15,6 +15,7 @@ namespace meshd::mesh {
 /// The most positions of a mesh, abstract or with devices.
 inline constexpr int64_t kMaxPositions = int64_t{1} << 20;
 inline constexpr size_t kMaxAxes = 256;
+inline constexpr size_t kLongestAxisName = 256;  ///< bytes: each array that is known keeps its mesh in memory
 
 /// What sizes make. Example: 4, 2 -> 8 positions; 4, 0 -> none, the empty mesh (M13); 1024, 2048 -> fault at axis 1.
 struct Positions {

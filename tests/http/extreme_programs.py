@@ -142,7 +142,7 @@ def ATTACKS(made):
                  "axes that multiply to 2^21": (axes(2, 2**20), "/mesh/axes/1/size"), "an axis of -1": (axes(2, -1), "/mesh/axes/1/size"),
                  "a shape of 2^31": ({"axis_names": ["x"], "shape": [HUGE]}, "/mesh/shape/0"),
                  "a shape that wraps": ({"axis_names": ["x", "y"], "shape": [2**20, 2**20]}, "/mesh/shape/1"),
-                 "1,000 axes": (axes(*[1] * 1000), "/mesh/axes"), "two names alike": ({"axis_names": ["x", "x"], "shape": [1, 1]}, "/mesh/axis_names"),
+                 "1,000 axes": (axes(*[1] * 1000), "/mesh/axes"), "a long name": ({"axes": [{"name": "x" * 257, "size": 1}]}, "/mesh/axes/0/name"), "two names alike": ({"axis_names": ["x", "x"], "shape": [1, 1]}, "/mesh/axis_names"),
                  "one device twice": ({"axis_names": ["x"], "devices": [1, 1]}, "/mesh/devices/1")}
     for name, (mesh, pointer) in run_codes.items():
         yield f"run: {name}", "POST", "/v1/run", job(mesh), ("invalid_request", pointer)

@@ -37,6 +37,10 @@ mesh::Mesh Parser::mesh_body() {
     if (axis.find_first_of("\"\\") != std::string::npos) {
       fail("invalid_mesh", name, "an axis name must have no quotes and backslashes");
     }
+    if (axis.size() > mesh::kLongestAxisName) {
+      fail("invalid_mesh", name,
+           fmt::format("an axis name has at most {} bytes, got {}", mesh::kLongestAxisName, axis.size()));
+    }
     if (out.axis_index(axis)) fail("invalid_mesh", name, "duplicate axis name: \"" + axis + "\"");
     expect('=', "behind the name of an axis");
     const Token size_token = token_;

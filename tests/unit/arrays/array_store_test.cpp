@@ -154,6 +154,23 @@ TEST_F(Arrays, array_is_not_found_before_it_is_published) {
   EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
 }
 
+TEST_F(Arrays, names_are_bounded_but_for_those_of_accepted_jobs) {
+  arrays::NewArray wanted;
+  wanted.principal = "ann";
+  wanted.type = {DType::kFloat32, {1}};
+  wanted.name = std::string(ArrayStore::kLongestName, 'n');
+  EXPECT_EQ(why_not([&] { arrays_->begin(wanted); }), "");
+  wanted.name += "n";
+  EXPECT_EQ(why_not([&] { arrays_->begin(wanted); }),
+            "invalid_array: name: the name of an array has at most 1024 bytes, this one has 1025");
+  EXPECT_EQ(why_not([&] { arrays_->begin(wanted, "arr_1"); }), "");
+}
+
+TEST_F(Arrays, arrays_on_one_mesh_share_it) {
+  const ArrayRef first = published(1), second = published(1);
+  EXPECT_EQ(first->info().sharding.mesh, second->info().sharding.mesh);
+}
+
 TEST_F(Arrays, another_principals_array_is_answered_like_one_that_does_not_exist) {
   const std::string id = published(1)->info().id;
   EXPECT_EQ(why_not([&] { arrays_->find(id, "bob"); }), "not_found: there is no array '" + id + "'");
