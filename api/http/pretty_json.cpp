@@ -39,16 +39,24 @@ std::vector<bool> deep_lists(std::string_view json) {
   return deep;
 }
 
-}  // namespace
+/// Counts what a std::string would get.
+struct CountedText {
+  size_t size = 0;
 
-std::string pretty_json(std::string_view json) {
+  void operator+=(char) { ++size; }
+  void append(std::string_view text) { size += text.size(); }
+  void append(size_t count, char) { size += count; }
+};
+
+template <typename Out>
+void lay_out(std::string_view json, Out& out) {
   const std::vector<bool> deep = deep_lists(json);
-  std::string out;
-  out.reserve(json.size() * 2);
   size_t list = 0;
   std::vector<bool> broken;  // for each open list or object whether its members have lines of their own
+  size_t indent = 0;         // of these, those that have
   const auto line = [&] {
-    out.append("\n").append(static_cast<size_t>(std::count(broken.begin(), broken.end(), true)) * 2, ' ');
+    out += '\n';
+    out.append(indent * 2, ' ');
   };
   for (size_t i = 0; i < json.size();) {
     const char c = json[i];
@@ -66,12 +74,18 @@ std::string pretty_json(std::string_view json) {
       const bool empty = next < json.size() && (json[next] == ']' || json[next] == '}');
       out += c;
       broken.push_back(breaks && !empty);
-      if (broken.back()) line();
+      if (broken.back()) {
+        ++indent;
+        line();
+      }
       ++i;
     } else if (c == ']' || c == '}') {
       const bool was_broken = !broken.empty() && broken.back();
       if (!broken.empty()) broken.pop_back();
-      if (was_broken) line();
+      if (was_broken) {
+        --indent;
+        line();
+      }
       out += c;
       ++i;
     } else if (c == ',') {
@@ -83,14 +97,29 @@ std::string pretty_json(std::string_view json) {
       }
       ++i;
     } else if (c == ':') {
-      out += ": ";
+      out.append(std::string_view(": "));
       ++i;
     } else {
       out += c;
       ++i;
     }
   }
-  return out + "\n";
+  out += '\n';
+}
+
+}  // namespace
+
+size_t pretty_json_size(std::string_view json) {
+  CountedText out;
+  lay_out(json, out);
+  return out.size;
+}
+
+std::string pretty_json(std::string_view json) {
+  std::string out;
+  out.reserve(pretty_json_size(json));
+  lay_out(json, out);
+  return out;
 }
 
 }  // namespace meshd::api

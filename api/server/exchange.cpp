@@ -401,6 +401,13 @@ void Exchange::hold_answer() {
   }
 }
 
+void Exchange::lay_out(std::string& text) {
+  // Beside the text until it takes its place. Where there is no memory for it, the text is sent as it is.
+  if (!answer_memory_.try_grow(static_cast<int64_t>(pretty_json_size(text)))) return;
+  text = pretty_json(text);
+  answer_memory_.hold(static_cast<int64_t>(text.capacity()));
+}
+
 void Exchange::shape_representation() {
   // Refusals before routing have no headers.
   if (request_.headers.fields().empty() || std::holds_alternative<std::shared_ptr<EventStream>>(response_.body)) return;
@@ -408,7 +415,7 @@ void Exchange::shape_representation() {
   apply_return_preference(request_, response_);
   if (auto* text = std::get_if<std::string>(&response_.body);
       request_.pretty && text != nullptr && response_.headers.get("Content-Type").value_or("").ends_with("json")) {
-    *text = pretty_json(*text);
+    lay_out(*text);
   }
   const bool digest =
       wants_digest(request_.headers, "Want-Repr-Digest") || wants_digest(request_.headers, "Want-Content-Digest");

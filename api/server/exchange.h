@@ -109,6 +109,8 @@ class Exchange {
   void read_trace();
   /// Applies the request's conditions, preferences and codings to the response.
   void shape_representation();
+  /// Breaks a JSON text into lines, as far as answers have the memory for it.
+  void lay_out(std::string& text);
 
   FrontContext& context_;
   Head head_;
