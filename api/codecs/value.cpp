@@ -240,6 +240,27 @@ std::optional<tensor::DenseValue> read_nested(const Json& json, const tensor::Te
   return out;
 }
 
+constexpr int64_t kListText = 3;  // brackets and a comma
+
+int64_t list_count(const tensor::TensorType& type) {
+  int64_t lists = 0, of_dim = 1;  // each of them as long as the dimension
+  for (const int64_t dim : type.dims) {
+    lists = core::checked_add(lists, of_dim);
+    of_dim = core::checked_mul(of_dim, dim);
+  }
+  return lists;
+}
+
+// The most characters of an element, with its comma, and the bytes that it is converted to.
+int64_t longest_element(DType dtype) {
+  constexpr int64_t kFloat = 17, kDouble = 26, kPair = 3;
+  const int bits = tensor::row(dtype).bits;
+  if (dtype == DType::kBool) return 6;
+  if (tensor::is_integer(dtype)) return bits <= 8 ? 5 : bits <= 16 ? 7 : bits <= 32 ? 12 : 23;
+  if (tensor::is_complex(dtype)) return 2 * (dtype == DType::kComplex64 ? kFloat : kDouble) + kPair;
+  return bits == 64 ? kDouble : kFloat + (bits < 32 ? static_cast<int64_t>(sizeof(float)) : 0);
+}
+
 // Writes element i.
 using Writer = void (*)(std::string&, const std::byte*);
 
@@ -483,9 +504,21 @@ Schema<ValueDocument> make_schema() {
             }}}};
 }
 
+int64_t nested_text_bytes(const tensor::TensorType& type) {
+  return core::checked_add(core::checked_mul(tensor::element_count(type), longest_element(type.dtype)),
+                           core::checked_mul(list_count(type), kListText));
+}
+
 std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64) {
+  // What pages of stored values are given memory for.
+  constexpr int64_t kTextOfByte = 6, kFewLists = 4096;
+  const auto has_many_lists = [](const tensor::TensorType& type) {
+    return core::checked_mul(list_count(type), kListText) >
+           core::checked_add(core::checked_mul(tensor::byte_count(type), kTextOfByte), kFewLists * kListText);
+  };
   std::vector<ValueDocument> out;
-  for (const tensor::DenseValue& value : values) out.push_back({value.type, value.bytes(), base64});
+  for (const tensor::DenseValue& value : values)
+    out.push_back({value.type, value.bytes(), base64 || has_many_lists(value.type)});
   return out;
 }
 

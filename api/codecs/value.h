@@ -91,7 +91,11 @@ template <>
 Schema<ValueType> make_schema();
 template <>
 Schema<ValueDocument> make_schema();
+/// Values whose lists would take many times their bytes are in base64 whatever `base64` says.
 std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64);
+/// The most that elements of this type take as nested lists, while the text is made. Lists may be many where bytes are
+/// few: shape [1000000, 0] has a million of them and no byte.
+int64_t nested_text_bytes(const tensor::TensorType& type);
 
 /// Elements as nested lists, or their bytes in base64. `held` owns the bytes where no other owner does.
 struct NestedElements {

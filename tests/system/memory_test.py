@@ -155,6 +155,22 @@ def large_array_as_text(server):
     assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
 
 
+def lists_of_few_bytes(server):
+    """Shapes whose lists, or their lines, take many times the bytes of the elements."""
+
+    def made(shape, size):
+        return ok(server.ask("POST", f"/v1/arrays?dtype=uint8&shape={shape}&durability=memory", bytes(size),
+                             {"Content-Type": "application/octet-stream"}), 201)["id"]
+
+    empty, deep = made("1000000000,0", 0), made("40000" + ",1" * 63, 40000)
+    answer = server.ask("GET", f"/v1/arrays/{empty}/data?format=json")
+    assert (answer[0], answer[2]["code"]) == (413, "body_too_large"), answer[:1]
+    answers = at_once(8, lambda _: server.ask("GET", f"/v1/arrays/{deep}/data?format=json&pretty"))
+    assert set(answers) <= {(200, None), (503, "memory_full")} and (200, None) in answers, set(answers)
+    for array in (empty, deep):
+        assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
+
+
 def downloads_that_nobody_reads(server):
     """Clients that ask for a large array and read nothing keep others from such downloads, and from nothing else."""
     mesh = ok(server.ask("POST", "/v1/meshes", {"axis_names": ["x"], "devices": list(range(8))}), 201)["id"]
@@ -433,7 +449,7 @@ def main():
     try:
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
-            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, many_programs,
+            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
                            downloads_that_nobody_reads, results_as_text, results_that_nobody_reads, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):

@@ -50,7 +50,10 @@ Response send(Request& request, Services& services, const Source& source) {
   auto reader = counted_reader(page_memory(services), source.layout, type.dtype, source.shards, slices);
   Response response;
   if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
-    request.memory.grow(reader->total_bytes() * kMemoryPerStoredByte);  // it is made as one text
+    // It is made as one text, from the bytes at once.
+    const int64_t bytes = reader->total_bytes();
+    request.memory.grow(form.form == DataForm::kJson ? core::checked_add(bytes, nested_text_bytes(type))
+                                                     : core::checked_mul(bytes, kMemoryPerStoredByte));
     response = json_of(200, ValueDocument{type, *dense_bytes(*reader), form.form == DataForm::kBase64});
     if (!source.etag.empty()) response.headers.set("ETag", source.etag);
   } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {
