@@ -77,7 +77,8 @@ struct StoredJobSources {
 };
 
 /// The request of a row of version 1 and later. Throws array_lost for an array that is not there any more,
-/// dependency_failed where a job before it was to make it and did not, storage_failed for bytes that cannot be read, internal for a document that this build cannot read.
+/// dependency_failed where a job before it was to make it and did not, storage_failed for bytes that cannot be read,
+/// internal for a document that this build cannot read.
 JobRequest read_stored_job(const storage::JobRow& row, const StoredJobSources& sources);
 
 }  // namespace meshd::jobs
