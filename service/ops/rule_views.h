@@ -22,6 +22,8 @@ inline sharding::FactorRuleBuilder rule_builder(const OpView& view) {
 /// The rule that an op's shards keep to where it is lowered: its row's, since its kernel knows no other;
 /// sdy.sharding_rule says how shardings propagate. Of an op that nothing runs, as rule_of().
 std::optional<sharding::FactorRule> lowering_rule_of(const OpDef& def, const OpView& view);
+/// Whether the text gives the op a rule of its own, by which shardings propagate.
+bool has_sharding_rule(const OpView& view);
 
 /// True when dimension `dim` of operand 0 has `factor`.
 inline bool has_factor(const sharding::FactorRule& rule, size_t dim, size_t factor) {

@@ -131,6 +131,8 @@ std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view
   return row_rule_of(def, view);
 }
 
+bool has_sharding_rule(const OpView& view) { return ir::find(attributes_of(view), "sdy.sharding_rule") != nullptr; }
+
 std::optional<sharding::FactorRule> lowering_rule_of(const OpDef& def, const OpView& view) {
   return std::holds_alternative<Unsupported>(body_of(def, view)) ? rule_of(def, view) : row_rule_of(def, view);
 }

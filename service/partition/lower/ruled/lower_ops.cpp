@@ -224,6 +224,8 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
   }
   bool shifted = false;
   std::vector<LocalId> operands = reshard_operands(context, op, choice, combine, op_tensors, shifted);
+  // Operands have come as another rule, that of the text, let them.
+  if (!rule->is_custom && ops::has_sharding_rule(view)) builder.mark_unruled(mark);
   std::vector<ShardLayout> layouts;
   for (const sharding::TensorFactors& factors : choice.rule.results)
     layouts.push_back(layout_of(choice.sub_axes, factors));
