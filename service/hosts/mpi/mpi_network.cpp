@@ -9,7 +9,7 @@
 //
 // While messages are under way or expected the thread looks again and again for 50 us after each that moved, and then
 // every 20 us. Else it looks for 300 us, in which an idle rank answers, and then sleeps the longer the longer nothing
-// has moved: 20 us between looks in the first millisecond, then 50 us, and 100 us when there was nothing for 20 ms. So
+// has moved: 20 us between looks in the first millisecond, then 50 us, and 150 us when there was nothing for 20 ms. So
 // an idle rank costs little, and one that is asked again and again is awake. A message to send wakes it.
 #include <mpi.h>
 #include <sched.h>
@@ -41,7 +41,7 @@ constexpr size_t kMostRequests = 8;    // pieces of one rank that are under way
 constexpr std::chrono::microseconds kPollFor{50};
 constexpr std::chrono::microseconds kAnswerWithin{300};
 constexpr std::chrono::microseconds kBusySleep{20};
-constexpr std::chrono::microseconds kIdleSleep{100};
+constexpr std::chrono::microseconds kIdleSleep{150};
 constexpr std::chrono::seconds kPatience{10};  // for the others, at the end
 
 using Clock = std::chrono::steady_clock;
