@@ -113,11 +113,9 @@ void expect_inputs_and_inits(const OpView& view, const std::string& op, const In
 void expect_comparator(const OpView& view, std::string_view label, size_t count) {
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
   const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
-  const auto is_scalar = [](const ir::Type& type, tensor::DType dtype) {
-    return type.is_tensor() && type.rank() == 0 && type.dtype() == dtype;
-  };
-  bool fits = arguments.size() == 2 * count && returned.size() == 1 && is_scalar(returned[0], tensor::DType::kBool);
-  for (size_t i = 0; fits && i < arguments.size(); ++i) fits = is_scalar(arguments[i], view.operands[i / 2].dtype());
+  bool fits = arguments.size() == 2 * count && returned.size() == 1 && are_scalars(arguments) &&
+              are_scalars(returned) && returned[0].dtype() == tensor::DType::kBool;
+  for (size_t i = 0; fits && i < arguments.size(); ++i) fits = arguments[i].dtype() == view.operands[i / 2].dtype();
   if (fits) return;
   reject(view, fmt::format("{}: the comparator must take two scalars of each input's type and return one boolean, got "
                            "{} -> {}",

@@ -61,6 +61,12 @@ inline size_t input_count(const OpView& view) { return view.operands.size() / 2;
 /// As many init values as inputs, inputs of one shape, each init value a scalar of its input's type.
 void expect_inputs_and_inits(const OpView& view, const std::string& op, const InputLabels& labels);
 
+/// A tensor of rank 0.
+inline bool is_scalar(const ir::Type& type) { return type.is_tensor() && type.rank() == 0; }
+inline bool are_scalars(const std::vector<ir::Type>& types) {
+  return std::all_of(types.begin(), types.end(), is_scalar);
+}
+
 /// The first region takes two scalars of the type of each of `count` inputs, and returns one boolean.
 void expect_comparator(const OpView& view, std::string_view label, size_t count);
 

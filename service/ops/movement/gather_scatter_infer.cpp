@@ -301,10 +301,8 @@ std::vector<ir::Type> infer_scatter(const OpView& view) {
   if (view.regions.size() == 1 && view.function != nullptr) {
     const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
     const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
-    const auto is_scalar = [](const ir::Type& type) { return type.is_tensor() && type.rank() == 0; };
-    if (arguments.size() != 2 * count || returned.size() != count ||
-        !std::all_of(arguments.begin(), arguments.end(), is_scalar) ||
-        !std::all_of(returned.begin(), returned.end(), is_scalar)) {
+    if (arguments.size() != 2 * count || returned.size() != count || !are_scalars(arguments) ||
+        !are_scalars(returned)) {
       reject(view, fmt::format("scatter C23: the body must take {} scalars and return {}, got {} -> {}", 2 * count,
                                count, types_text(arguments), types_text(returned)));
     }

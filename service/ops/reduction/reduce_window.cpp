@@ -33,10 +33,8 @@ std::vector<ir::Type> body_types(const OpView& view) {
   }
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
   std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
-  const auto is_scalar = [](const ir::Type& type) { return type.is_tensor() && type.rank() == 0; };
-  bool fits = arguments.size() == 2 * count && returned.size() == count &&
-              std::all_of(arguments.begin(), arguments.end(), is_scalar) &&
-              std::all_of(returned.begin(), returned.end(), is_scalar);
+  bool fits =
+      arguments.size() == 2 * count && returned.size() == count && are_scalars(arguments) && are_scalars(returned);
   for (size_t i = 0; fits && i < count; ++i) {
     fits = arguments[i].dtype() == returned[i].dtype() && arguments[count + i].dtype() == returned[i].dtype();
   }

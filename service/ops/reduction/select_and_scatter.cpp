@@ -32,9 +32,8 @@ constexpr std::string_view kShardedDims = "meshd.sharded_dims";
 tensor::DType body_result(const OpView& view, size_t region, const char* label, std::optional<tensor::DType> result) {
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[region]);
   const std::vector<ir::Type> returned = returned_types(view, view.regions[region]);
-  const auto is_scalar = [](const ir::Type& type) { return type.is_tensor() && type.rank() == 0; };
-  const bool fits = arguments.size() == 2 && returned.size() == 1 && is_scalar(arguments[0]) &&
-                    is_scalar(arguments[1]) && is_scalar(returned[0]) && arguments[0].dtype() == arguments[1].dtype() &&
+  const bool fits = arguments.size() == 2 && returned.size() == 1 && are_scalars(arguments) && are_scalars(returned) &&
+                    arguments[0].dtype() == arguments[1].dtype() &&
                     returned[0].dtype() == result.value_or(arguments[0].dtype()) &&
                     (!result || arguments[0].dtype() == view.operands[0].dtype());
   if (!fits) {

@@ -21,8 +21,8 @@ bool all_compatible(const std::vector<ir::Type>& a, const std::vector<ir::Type>&
   return true;
 }
 
-bool is_scalar(const ir::Type& type, DType dtype) {
-  return type.is_tensor() && type.rank() == 0 && type.dtype() == dtype && !type.is_quantized();
+bool is_plain_scalar(const ir::Type& type, DType dtype) {
+  return is_scalar(type) && type.dtype() == dtype && !type.is_quantized();
 }
 
 void expect_types(const OpView& view, std::string_view what, const std::vector<ir::Type>& expected,
@@ -37,7 +37,7 @@ std::vector<ir::Type> infer_while(const OpView& view) {
   const ir::Region& body = view.regions[1];
   expect_types(view, "while C1: cond must take the carried values", carried, argument_types(view, cond));
   const std::vector<ir::Type> verdict = returned_types(view, cond);
-  if (verdict.size() != 1 || !is_scalar(verdict[0], DType::kBool)) {
+  if (verdict.size() != 1 || !is_plain_scalar(verdict[0], DType::kBool)) {
     reject(view, "while C1: cond must return tensor<i1>, got " + types_text(verdict));
   }
   expect_types(view, "while C2: body must take the carried values", carried, argument_types(view, body));
@@ -62,7 +62,7 @@ std::vector<ir::Type> infer_branches(const OpView& view, const std::string& op, 
 
 std::vector<ir::Type> infer_case(const OpView& view) {
   expect_operand_count(view, "case", 1);
-  if (!is_scalar(view.operands[0], DType::kInt32))
+  if (!is_plain_scalar(view.operands[0], DType::kInt32))
     reject(view, "case I1: index must be tensor<i32>, got " + operand_text(view, 0));
   if (view.regions.empty()) reject(view, "case C1: needs at least one branch");
   // checks: case C3: all branches return the same types
@@ -72,7 +72,7 @@ std::vector<ir::Type> infer_case(const OpView& view) {
 
 std::vector<ir::Type> infer_if(const OpView& view) {
   expect_operand_count(view, "if", 1);
-  if (!is_scalar(view.operands[0], DType::kBool))
+  if (!is_plain_scalar(view.operands[0], DType::kBool))
     reject(view, "if I1: pred must be tensor<i1>, got " + operand_text(view, 0));
   // checks: if C2: both branches return the same types
   // checks: if C3: the results have the types that the branches return
