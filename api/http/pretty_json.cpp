@@ -115,9 +115,11 @@ size_t pretty_json_size(std::string_view json) {
   return out.size;
 }
 
-std::string pretty_json(std::string_view json) {
+std::string pretty_json(std::string_view json) { return pretty_json(json, pretty_json_size(json)); }
+
+std::string pretty_json(std::string_view json, size_t size) {
   std::string out;
-  out.reserve(pretty_json_size(json));
+  out.reserve(size);
   lay_out(json, out);
   return out;
 }

@@ -12,5 +12,7 @@ namespace meshd::api {
 std::string pretty_json(std::string_view json);
 /// Its bytes, without making it: lists in lists are indented, so that it may have a hundred times those of `json`.
 size_t pretty_json_size(std::string_view json);
+/// The same of a document of which pretty_json_size() is known.
+std::string pretty_json(std::string_view json, size_t size);
 
 }  // namespace meshd::api

@@ -403,8 +403,9 @@ void Exchange::hold_answer() {
 
 void Exchange::lay_out(std::string& text) {
   // Beside the text until it takes its place. Where there is no memory for it, the text is sent as it is.
-  if (!answer_memory_.try_grow(static_cast<int64_t>(pretty_json_size(text)))) return;
-  text = pretty_json(text);
+  const size_t size = pretty_json_size(text);
+  if (!answer_memory_.try_grow(static_cast<int64_t>(size))) return;
+  text = pretty_json(text, size);
   answer_memory_.hold(static_cast<int64_t>(text.capacity()));
 }
 
