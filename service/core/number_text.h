@@ -7,12 +7,13 @@
 
 namespace meshd::core {
 
-/// 2095104.2 -> "2,095,104".
-inline std::string grouped_number(double value) {
-  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
+/// 2095104 -> "2,095,104".
+inline std::string grouped_number(int64_t value) {
+  std::string digits = std::to_string(value);
   for (size_t at = digits.size(); at > 3 && digits[at - 4] != '-';) digits.insert(at -= 3, ",");
   return digits;
 }
-inline std::string grouped_number(int64_t value) { return grouped_number(static_cast<double>(value)); }
+/// The same of a double, as a whole number.
+inline std::string grouped_number(double value) { return grouped_number(static_cast<int64_t>(std::llround(value))); }
 
 }  // namespace meshd::core

@@ -143,8 +143,7 @@ class Picture {
       for (const ExplainedMove* made : found->second) {
         text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
              fmt::format("{} {} of {}, {} bytes a device", partition::name(made->move.kind), made->axes,
-                         explanation_.local->value(made->move.from).name,
-                         core::grouped_number(static_cast<double>(made->move.bytes))),
+                         explanation_.local->value(made->move.from).name, core::grouped_number(made->move.bytes)),
              "note");
         y_ += kNoteHeight;
       }

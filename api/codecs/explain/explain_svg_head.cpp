@@ -74,9 +74,8 @@ int append_totals(std::string& out, const compile::Explanation& explanation, int
   std::vector<std::string> lines;
   if (explanation.plan != nullptr) {
     lines.push_back(core::grouped_number(explanation.flops()) + " operations");
-    lines.push_back(core::grouped_number(static_cast<double>(explanation.plan->device_peak_bytes())) +
-                    " bytes at the peak of memory");
-    lines.push_back(core::grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received");
+    lines.push_back(core::grouped_number(explanation.plan->device_peak_bytes()) + " bytes at the peak of memory");
+    lines.push_back(core::grouped_number(explanation.moved_bytes()) + " bytes received");
   } else if (explanation.unplanned) {
     lines.push_back("not planned: " + explanation.unplanned->detail());
   }
@@ -87,8 +86,7 @@ int append_totals(std::string& out, const compile::Explanation& explanation, int
     bytes += made.move.bytes;
   }
   for (const auto& [kind, sums] : kinds) {
-    lines.push_back(
-        fmt::format("  {} x {}: {} bytes", sums.first, kind, core::grouped_number(static_cast<double>(sums.second))));
+    lines.push_back(fmt::format("  {} x {}: {} bytes", sums.first, kind, core::grouped_number(sums.second)));
   }
   const bool has_loops = explanation.plan != nullptr && explanation.plan->has_loops;
   out += svg_label(x, y + 12, has_loops ? "One device, loops counted once" : "One device", "head");
@@ -117,9 +115,9 @@ std::string svg_label(int x, int y, std::string_view text, std::string_view kind
 
 ExplanationHead explanation_head(const compile::Explanation& explanation, int left, int width) {
   ExplanationHead out;
-  const std::string name = fmt::format("{} on {} device{}", explanation.parsed->id,
-                                       core::grouped_number(static_cast<double>(explanation.device_count)),
-                                       explanation.device_count == 1 ? "" : "s");
+  const std::string name =
+      fmt::format("{} on {} device{}", explanation.parsed->id, core::grouped_number(explanation.device_count),
+                  explanation.device_count == 1 ? "" : "s");
   out.svg += svg_label(left, 34, name, "title");
   out.description = name + "; ";
   const int top = 54;

@@ -35,9 +35,9 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
   if (made.from != made.to) {
     out += ": " + (made.from.empty() ? "replicated" : made.from) + " -> " + (made.to.empty() ? "replicated" : made.to);
   }
-  out += ", " + core::grouped_number(static_cast<double>(move.bytes)) + " bytes a device";
+  out += ", " + core::grouped_number(move.bytes) + " bytes a device";
   if (const auto between = explanation.bytes_between_processes(move))
-    out += ", " + core::grouped_number(static_cast<double>(*between)) + " bytes between processes";
+    out += ", " + core::grouped_number(*between) + " bytes between processes";
   if (move.loop_depth > 0) out += " in each iteration";
   if (move.cause == partition::MoveCause::kNeighbours) out += ", because the op reads its neighbours' rows";
   if (!move.reason.empty()) out += " (" + move.reason + ")";
@@ -114,8 +114,7 @@ std::string indivisible_text(const compile::Indivisible& one) {
 }  // namespace
 
 std::string explanation_text(const Explanation& explanation) {
-  std::string out = explanation.parsed->id + " on " +
-                    core::grouped_number(static_cast<double>(explanation.device_count)) +
+  std::string out = explanation.parsed->id + " on " + core::grouped_number(explanation.device_count) +
                     (explanation.device_count == 1 ? " device\n" : " devices\n");
   for (const ir::NamedMesh& named : explanation.parsed->module->meshes)
     out += "mesh @" + named.name + " " + mesh::to_sdy(*named.mesh) + "\n";
@@ -128,14 +127,13 @@ std::string explanation_text(const Explanation& explanation) {
   if (explanation.plan != nullptr) {
     const compile::Plan& plan = *explanation.plan;
     out += "\nA device: " + core::grouped_number(explanation.flops()) + " operations, " +
-           core::grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
-           core::grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
+           core::grouped_number(explanation.moved_bytes()) + " bytes received, " +
+           core::grouped_number(plan.device_peak_bytes()) + " bytes at the peak" +
            (plan.has_loops ? " (loops counted once)\n" : "\n");
     if (const std::optional<compile::Traffic>& traffic = explanation.traffic) {
       out += fmt::format("Between processes: {} bytes of steps, {} of arguments, {} of results\n",
-                         core::grouped_number(static_cast<double>(traffic->steps)),
-                         core::grouped_number(static_cast<double>(traffic->arguments)),
-                         core::grouped_number(static_cast<double>(traffic->results)));
+                         core::grouped_number(traffic->steps), core::grouped_number(traffic->arguments),
+                         core::grouped_number(traffic->results));
     }
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;
