@@ -86,11 +86,12 @@ class ArrayStore {
   /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
   using VersionCheck = std::function<void(int64_t version)>;
 
+  static constexpr size_t kLongestName = 1024;  ///< bytes: names are in memory as long as the array is known
+
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
   /// but the principal's quota has it from now on. Throws invalid_array (size, name), quota_exceeded, limit_reached.
   /// `id`: of a promised array of before a restart; empty: a new one.
   ArrayRef begin(const NewArray& wanted, std::string id = {});
-  static constexpr size_t kLongestName = 1024;
   /// The same for a result of an accepted job, which is found and listed as pending from now on: jobs of its session
   /// may take it as an argument. prepare() makes it ready, withdraw() ends it.
   ArrayRef promise(const NewArray& wanted, const std::string& job, std::string id = {});

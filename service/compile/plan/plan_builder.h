@@ -131,7 +131,7 @@ struct PlanBuilder {
   const partition::LocalProgram* program = nullptr;
   TableSet tables;
   std::vector<BuilderValue> values;
-  OfValues<std::vector<LocalId>> names;  ///< of values: those that ops name them again (alias_of)
+  OfValues<std::vector<LocalId>> names;  ///< by value: those whose alias_of it is
   BuilderBlock body;
   std::vector<LocalId> results;         ///< of the program
   bool shares_between_devices = false;  ///< Plan::shares_between_devices

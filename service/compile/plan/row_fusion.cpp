@@ -38,6 +38,7 @@
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/row_loop.h"
 #include "service/ops/kernel_interface.h"
+#include "service/tensor/shape.h"
 
 namespace meshd::compile {
 namespace {
@@ -53,10 +54,6 @@ constexpr size_t kMostLoops = 24;
 constexpr int64_t kLeastElements = 4096;      // of a fold: smaller ones are worth no block
 constexpr int64_t kSharedElements = 1 << 16;  // of a fold that threads share: they need rows each
 constexpr int64_t kLeastSharedRows = 16;
-
-int64_t product(const Dims& dims, size_t begin, size_t end) {
-  return core::checked_product(std::span(dims).subspan(begin, end - begin));
-}
 
 /// How many leading dims of a fold are kept, if all dims behind them are reduced (those of size one may be either).
 std::optional<size_t> kept_dims(const FusedLoop& loop) {
@@ -76,8 +73,8 @@ std::optional<size_t> kept_dims(const FusedLoop& loop) {
 std::optional<size_t> dims_of_rows(const FusedLoop& loop, int64_t rows) {
   if (loop.reduce) {
     const auto kept = kept_dims(loop);
-    const bool folds_rows =
-        kept && product(loop.dims, 0, *kept) == rows && product(loop.dims, *kept, loop.dims.size()) > 1;
+    const bool folds_rows = kept && tensor::element_count(loop.dims, 0, *kept) == rows &&
+                            tensor::element_count(loop.dims, *kept, loop.dims.size()) > 1;
     return folds_rows ? kept : std::nullopt;
   }
   int64_t size = 1;
@@ -139,7 +136,8 @@ class RowFuser {
     const auto kept = kept_dims(loop);
     if (!kept) return;
     const int64_t elements = core::checked_product(loop.dims);
-    Group group{.rows = product(loop.dims, 0, *kept), .table = steps_[fold].table, .fold = fold, .loops = {fold}};
+    Group group{
+        .rows = tensor::element_count(loop.dims, 0, *kept), .table = steps_[fold].table, .fold = fold, .loops = {fold}};
     if (group.rows <= 1 || elements == group.rows || elements < kLeastElements) return;
     const int64_t copies = builder_.tables[group.table].count();
     if (elements * copies >= kSharedElements && group.rows * copies < kLeastSharedRows) return;

@@ -224,7 +224,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
   }
   bool shifted = false;
   std::vector<LocalId> operands = reshard_operands(context, op, choice, combine, op_tensors, shifted);
-  // Operands have come as another rule, that of the text, let them.
+  // The rule of the text, by which shardings have propagated, is not the kernel's: what moves here is for that.
   if (!rule->is_custom && ops::has_sharding_rule(view)) builder.mark_unruled(mark);
   std::vector<ShardLayout> layouts;
   for (const sharding::TensorFactors& factors : choice.rule.results)
