@@ -8,9 +8,10 @@
 // where the bytes go, and posts receives for the three pieces.
 //
 // While messages are under way or expected the thread looks again and again for 50 us after each that moved, and then
-// every 20 us. Else it looks for 300 us, in which an idle rank answers, and then sleeps the longer the longer nothing
-// has moved: 20 us between looks in the first millisecond, then 50 us, and 150 us when there was nothing for 20 ms. So
-// an idle rank costs little, and one that is asked again and again is awake. A message to send wakes it.
+// every 20 us. Else it looks for 300 us, so that a rank that is asked again and again is awake, and then sleeps until
+// its bell rings (doorbells.h): for a message of a rank of this host, or one to send. Ranks of other hosts have no bell
+// to ring. Where there are any, it sleeps the longer the longer nothing has moved: 20 us between looks in the first
+// millisecond, then 50 us, and 150 us when there was nothing for 20 ms.
 #include <mpi.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -24,10 +25,12 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "service/hosts/mpi/doorbells.h"
 #include "service/hosts/network/network.h"
 
 namespace meshd::hosts {
@@ -41,12 +44,13 @@ constexpr size_t kMostRequests = 8;    // pieces of one rank that are under way
 constexpr std::chrono::microseconds kPollFor{50};
 constexpr std::chrono::microseconds kAnswerWithin{300};
 constexpr std::chrono::microseconds kBusySleep{20};
-constexpr std::chrono::microseconds kIdleSleep{150};
+constexpr std::chrono::microseconds kIdleSleep{150};  // where other hosts cannot ring
+constexpr std::chrono::microseconds kRungSleep{5000};
 constexpr std::chrono::seconds kPatience{10};  // for the others, at the end
 
 using Clock = std::chrono::steady_clock;
 
-// How long to sleep when nothing has moved for `quiet`.
+// How long to sleep when nothing has moved for `quiet`, and ranks of other hosts may have sent something.
 std::chrono::microseconds idle_sleep(Clock::duration quiet) {
   if (quiet < std::chrono::milliseconds(1)) return kBusySleep;
   return quiet < std::chrono::milliseconds(20) ? std::chrono::microseconds(50) : kIdleSleep;
@@ -101,7 +105,7 @@ class MpiNetwork final : public Network {
     {
       const std::lock_guard held(mutex_);
       aborts_ = true;
-      wake_.notify_all();
+      wake();
     }
     thread_.join();
   }
@@ -112,29 +116,35 @@ class MpiNetwork final : public Network {
   void start(std::shared_ptr<Receiver> receiver) override {
     const std::lock_guard held(mutex_);
     receiver_ = std::move(receiver);
-    wake_.notify_all();
+    wake();
   }
   void send(int peer, const Header& header, std::span<const std::byte> bytes,
             std::shared_ptr<const void> keep) override {
     const std::lock_guard held(mutex_);
     given_.emplace_back(peer, Outgoing{header, bytes, std::move(keep)});
-    wake_.notify_all();
+    wake();
   }
   void expect_traffic(bool is_soon) override {
     const std::lock_guard held(mutex_);
     is_busy_ = is_soon;
-    wake_.notify_all();
+    wake();
   }
   void close() override {
     {
       const std::lock_guard held(mutex_);
       closes_ = true;
-      wake_.notify_all();
+      wake();
     }
     thread_.join();
   }
 
  private:
+  // The thread, from any other; under the lock.
+  void wake() {
+    wake_.notify_all();
+    bells_->ring(rank_);
+  }
+
   void work() {
     // A sleep of 20 us that takes 70 is what a thread gets without this.
     ::prctl(PR_SET_TIMERSLACK, 1000UL);
@@ -151,8 +161,9 @@ class MpiNetwork final : public Network {
     MPI_Comm local = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
     MPI_Comm_size(local, &local_size_);
-    MPI_Comm_free(&local);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    bells_.emplace(comm_, local);
+    MPI_Comm_free(&local);
     peers_.resize(static_cast<size_t>(size_));
     {
       const std::lock_guard held(mutex_);
@@ -166,6 +177,7 @@ class MpiNetwork final : public Network {
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (!meets_all()) MPI_Abort(MPI_COMM_WORLD, 1);
+    bells_->close();
     MPI_Finalize();
   }
 
@@ -183,6 +195,7 @@ class MpiNetwork final : public Network {
 
   void loop() {
     Clock::time_point moved_at = Clock::now();
+    bool lies_down = false;  // this is the look before it sleeps
     while (true) {
       bool closes = false;
       {
@@ -207,17 +220,27 @@ class MpiNetwork final : public Network {
         return !peer.queue.empty() || !peer.sends.empty() || peer.is_arriving;
       });
       if (closes && !is_under_way) return;
-      if (has_moved) continue;
-      std::unique_lock held(mutex_);
-      if (!given_.empty()) continue;
-      const bool is_busy = is_busy_ || is_under_way;
-      if (now - moved_at < (is_busy ? kPollFor : kAnswerWithin)) {
-        held.unlock();
-        ::sched_yield();
+      if (has_moved) {
+        bells_->rise();
+        lies_down = false;
         continue;
       }
-      wake_.wait_for(held, is_busy ? kBusySleep : idle_sleep(now - moved_at));
+      const bool is_busy = this->is_busy() || is_under_way;
+      if (now - moved_at < (is_busy ? kPollFor : kAnswerWithin)) {
+        ::sched_yield();
+      } else if (!lies_down) {
+        bells_->lie_down();
+        lies_down = true;
+      } else {
+        bells_->sleep(is_busy ? kBusySleep : bells_->reach_all() ? kRungSleep : idle_sleep(now - moved_at));
+        lies_down = false;
+      }
     }
+  }
+
+  bool is_busy() {
+    const std::lock_guard held(mutex_);
+    return is_busy_;
   }
 
   void take_given() {
@@ -261,6 +284,7 @@ class MpiNetwork final : public Network {
       peer.is_header_sent = false;
       peer.sent_bytes = 0;
     }
+    if (has_moved) bells_->ring(number);
     return has_moved;
   }
 
@@ -327,6 +351,7 @@ class MpiNetwork final : public Network {
 
   int rank_ = 0, size_ = 1, local_size_ = 1;  // constant once it is open
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::optional<Doorbells> bells_;  // once it is open
   std::vector<Peer> peers_;
   std::shared_ptr<Receiver> receiver_;  // set once, then the thread's
 
