@@ -338,16 +338,18 @@ def memory_stays_small(s):
 
 
 def blobs(s):
-    return sum(path.is_file() for path in pathlib.Path(s.folder, "data", "blobs").rglob("*"))
+    return {path for path in pathlib.Path(s.folder, "data", "blobs").rglob("*") if path.is_file()}
 
 
 def nothing_is_left_behind(s):
     before = blobs(s)
     upload = begin(s, "/v1/arrays:upload?dtype=uint8&shape=9", b"ab")
     append(s, upload, 2, b"cd")
-    assert blobs(s) == before + 2
+    # By name: the collector may still remove what an earlier story left.
+    parts = blobs(s) - before
+    assert len(parts) == 2, parts
     ok(s.ask("DELETE", upload), 204)
-    until(lambda: blobs(s) <= before, "the collector removes its parts")
+    until(lambda: not parts & blobs(s), "the collector removes its parts")
 
 
 def time_is_up(s):
