@@ -5,6 +5,7 @@
 
 #include "service/core/error.h"
 #include "storage/database/database.h"
+#include "storage/rows/reader.h"
 #include "storage/store.h"
 
 namespace meshd::storage {
@@ -38,7 +39,12 @@ void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, cons
     files.sync_folder(folder);
     copy_database(rows, database_path(folder));
     BlobStore target(files, folder + "/blobs", [](const std::string&) {});
-    target.copy_from(blobs, how);
+    {
+      // By the rows of the copy: others are committed meanwhile, and name other blobs.
+      Connection copied(database_path(folder), Connection::Mode::kReadWrite, {});
+      Reader reader(copied);
+      target.copy_from(blobs, how, [&](const std::string& name) { return reader.names_blob(name); });
+    }
     make_data_private(files, folder);
     files.sync_folder(folder);
     files.unlink(mark_of(folder));

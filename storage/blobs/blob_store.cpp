@@ -280,9 +280,11 @@ int64_t BlobStore::remove_unnamed(std::span<const std::string> names,
   return removed;
 }
 
-void BlobStore::copy_from(const BlobStore& source, BlobCopy how) {
+void BlobStore::copy_from(const BlobStore& source, BlobCopy how,
+                          const std::function<bool(const std::string&)>& is_named) {
   std::set<std::string> buckets, copied;
   for (const StoredBlob& blob : source.list_own()) {
+    if (!is_named(blob.name)) continue;
     const std::string from = source.state_->path(blob.name);
     const std::string to = state_->path(blob.name);
     const bool is_linked = how == BlobCopy::kLinkOrBytes && state_->files.link(from, to);
@@ -293,7 +295,7 @@ void BlobStore::copy_from(const BlobStore& source, BlobCopy how) {
   // A copy has the blobs of all ranks in one folder.
   for (RankBlobs* ranks : source.state_->ranks) {
     for (const StoredBlob& blob : ranks->list()) {
-      if (!copied.insert(blob.name).second) continue;
+      if (!is_named(blob.name) || !copied.insert(blob.name).second) continue;
       copy_file(state_->files, ranks->open(blob.name), state_->path(blob.name));
       buckets.insert(state_->bucket(blob.name));
     }

@@ -140,6 +140,17 @@ TEST_F(Maintenance, restored_folder_shares_no_file_with_the_backup) {
   EXPECT_EQ(store->catalog().read([](Reader& r) { return r.effects("ses_1", 0, 10); }).size(), 2U);
 }
 
+TEST_F(Maintenance, copy_has_no_file_that_no_row_names) {
+  OpenStore store(data_);
+  const CommittedBlob unnamed = put_blob(store->blobs(), "arr_2.v1.s0", "not in a row yet");
+  store->backup_to(copy_);
+  const CheckReport report = check(*files_, copy_);
+  EXPECT_EQ(report.problem_count, 0);
+  EXPECT_EQ(report.shards, 1);
+  EXPECT_EQ(report.orphans, 0);
+  for (const char* ending : {"-wal", "-shm"}) EXPECT_FALSE(std::filesystem::exists(copy_ + "/meshd.db" + ending));
+}
+
 TEST_F(Maintenance, damaged_backup_is_not_restored) {
   std::filesystem::remove(blob_file_in(data_));
   EXPECT_EQ(error_word([&] { restore(*files_, data_, copy_); }), "storage_failed");
