@@ -89,25 +89,18 @@ Catalog::Catalog(Database& database, std::function<bool()> make_room)
 
 Catalog::~Catalog() = default;
 
-void Catalog::write(const std::function<void(Transaction&)>& f, Space space) {
-  write_then(
-      f, [] {}, space);
-}
+void Catalog::write(const std::function<void(Transaction&)>& f, Space space) { write_then(f, {}, space); }
 
 void Catalog::write_then(const std::function<void(Transaction&)>& f, const std::function<void()>& then, Space space) {
   if (impl_->writer.is_own_thread()) throw core::Error("internal", "a transaction cannot wait for another one");
   const auto outcome = std::make_shared<Outcome>();
-  impl_->writer.submit([&f](Transaction& transaction) { f(transaction); },
-                       [outcome, &then](std::exception_ptr error) {
-                         if (error == nullptr) then();
-                         outcome->set(std::move(error));
-                       },
-                       space);
+  impl_->writer.submit([&f](Transaction& transaction) { f(transaction); }, then,
+                       [outcome](std::exception_ptr error) { outcome->set(std::move(error)); }, space);
   if (const std::exception_ptr error = outcome->wait()) std::rethrow_exception(error);
 }
 
 void Catalog::write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done) {
-  impl_->writer.submit(std::move(f), std::move(done), Space::kTakes);
+  impl_->writer.submit(std::move(f), {}, std::move(done), Space::kTakes);
 }
 
 void Catalog::read_with(const std::function<void(Reader&)>& f) {

@@ -55,8 +55,8 @@ class Catalog {
   void write(const std::function<void(Transaction&)>& f, Space space = Space::kTakes);
 
   /// The same, and `then` runs on the writer thread once it is durable, before what later transactions did is
-  /// acknowledged: for state in memory that follows the rows in the order of transactions. `then` must be short and
-  /// must neither throw nor wait.
+  /// acknowledged and before the collector may remove a blob that `f` has dropped: for state in memory that follows the
+  /// rows in the order of transactions. `then` must be short and must neither throw nor wait.
   void write_then(const std::function<void(Transaction&)>& f, const std::function<void()>& then,
                   Space space = Space::kTakes);
 

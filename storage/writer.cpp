@@ -77,10 +77,11 @@ Writer::~Writer() {
   sqlite3_wal_hook(connection_.handle(), nullptr, nullptr);
 }
 
-void Writer::submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done, Space space) {
+void Writer::submit(std::function<void(Transaction&)> f, std::function<void()> then,
+                    std::function<void(std::exception_ptr)> done, Space space) {
   {
     const std::lock_guard<std::mutex> held(mutex_);
-    shared_.queue.push_back({std::move(f), std::move(done), space});
+    shared_.queue.push_back({std::move(f), std::move(then), std::move(done), space});
   }
   arrived_.notify_one();
 }
@@ -119,20 +120,28 @@ void Writer::loop() {
     }
     run_group(group);
     retry_with_reserve(group);
-    {
-      const std::lock_guard<std::mutex> held(mutex_);
-      for (Member& member : group) {
-        if (!member.error) ++shared_.counters.transactions;
-        std::move(member.dropped_blobs.begin(), member.dropped_blobs.end(), std::back_inserter(shared_.dropped_blobs));
-      }
-    }
-    for (Member& member : group) {
-      member.f = nullptr;  // release its captures before its caller is notified
-      member.done(std::move(member.error));
-    }
+    end_group(group);
     // The log restarts by itself once all of it is checkpointed and has no reader.
     if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
     if (wal_pages_ >= checkpointed_pages_ + kCheckpointPages && !database_.failed()) checkpoint();
+  }
+}
+
+void Writer::end_group(std::span<Member> group) {
+  for (const Member& member : group) {
+    if (!member.error && member.then) member.then();
+  }
+  {
+    const std::lock_guard<std::mutex> held(mutex_);
+    for (Member& member : group) {
+      if (!member.error) ++shared_.counters.transactions;
+      std::move(member.dropped_blobs.begin(), member.dropped_blobs.end(), std::back_inserter(shared_.dropped_blobs));
+    }
+  }
+  for (Member& member : group) {
+    member.f = nullptr;  // release its captures before its caller is notified
+    member.then = nullptr;
+    member.done(std::move(member.error));
   }
 }
 
@@ -184,7 +193,10 @@ void Writer::run_member(Member& member) {
 void Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
   if (core::is_planted(core::PlantedBug::kAcknowledgeBeforeCommit)) {
-    for (Member& member : group) std::exchange(member.done, [](const std::exception_ptr&) {})(std::move(member.error));
+    for (Member& member : group) {
+      if (!member.error && member.then) std::exchange(member.then, nullptr)();
+      std::exchange(member.done, [](const std::exception_ptr&) {})(std::move(member.error));
+    }
   }
   try {
     connection_.statement("COMMIT").bind().run();

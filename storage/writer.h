@@ -27,7 +27,10 @@ class Writer {
   /// Finishes what is queued.
   ~Writer();
 
-  void submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done, Space space);
+  /// `then` follows the rows in memory, and `done` acknowledges (Catalog::write_then); between the two the collector
+  /// may take what the group has dropped. `then` may be null.
+  void submit(std::function<void(Transaction&)> f, std::function<void()> then,
+              std::function<void(std::exception_ptr)> done, Space space);
   [[nodiscard]] bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
   [[nodiscard]] std::vector<std::string> take_dropped_blobs();
   [[nodiscard]] bool writable() const;
@@ -36,6 +39,7 @@ class Writer {
  private:
   struct Member {
     std::function<void(Transaction&)> f;
+    std::function<void()> then;
     std::function<void(std::exception_ptr)> done;
     Space space = Space::kTakes;
     std::exception_ptr error = nullptr;
@@ -53,6 +57,8 @@ class Writer {
   void loop();
   void run_group(std::span<Member> group);
   void run_member(Member& member);
+  /// After the group: memory follows, then its blobs are dropped, then its members are acknowledged.
+  void end_group(std::span<Member> group);
   /// After a group that a full disk refused: its members that free space run once more, each by itself.
   void retry_with_reserve(std::span<Member> group);
   void commit(std::span<Member> group);

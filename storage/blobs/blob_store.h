@@ -162,8 +162,8 @@ class BlobStore {
   /// Garbage collection: unlinks each of `names` that is not pinned and for which `is_named(name)` is then false. In
   /// this order a blob whose row is just being committed is kept. Returns how many files were removed.
   int64_t remove_unnamed(std::span<const std::string> names, const std::function<bool(const std::string&)>& is_named);
-  /// For backups: gives the committed blobs of `source` for which `is_named(name)` is true a place here too. Nothing may
-  /// be removed from `source` meanwhile.
+  /// For backups: gives the committed blobs of `source` for which `is_named(name)` is true a place here too. Nothing
+  /// may be removed from `source` meanwhile.
   void copy_from(const BlobStore& source, BlobCopy how, const std::function<bool(const std::string&)>& is_named);
   [[nodiscard]] int64_t free_bytes() const;
 

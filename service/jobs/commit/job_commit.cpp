@@ -188,9 +188,9 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
       outcome.held->became(i, version_name(*value.array, std::max<int64_t>(value.version, 1)));
   }
   outcome.held = nullptr;
-  arrays_.consume(job.donated, job.row.id);
   std::vector<arrays::ArrayRef> memory_donated;
   std::remove_copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(memory_donated), has_row);
+  arrays_.consume(memory_donated, job.row.id);
   if (!memory_donated.empty()) {
     store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
   }
@@ -284,8 +284,11 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         free_arguments(job);  // whoever replaces one of them now commits after this job
       },
       [&] {
+        if (is_held) return;
         // Updated arrays take their new shards in the order of commits.
-        if (!is_held && updated.rows != nullptr) updated.committed();
+        if (updated.rows != nullptr) updated.committed();
+        // Whoever still reads a donated one is told so when its files are gone.
+        arrays_.consume(durable_donated, job.row.id);
       });
   if (!is_held) job.note_committed(rows);
   return !is_held;

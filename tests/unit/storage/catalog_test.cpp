@@ -113,6 +113,21 @@ TEST(StorageCatalog, member_that_throws_drops_no_blobs) {
   EXPECT_TRUE(catalog.read([](Reader& r) { return r.names_blob("arr_1.s0"); }));
 }
 
+TEST(StorageCatalog, dropped_blobs_are_for_the_collector_once_memory_has_followed) {
+  const TempFolder folder;
+  OpenStore store(folder.path());
+  Catalog& catalog = store->catalog();
+  catalog.write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.put_shard({"arr_1", 0, {"arr_1.s0", 1, 1}});
+  });
+  std::vector<std::string> dropped_before = {"not asked"};
+  catalog.write_then([](Transaction& t) { t.delete_array("arr_1"); },
+                     [&] { dropped_before = catalog.take_dropped_blobs(); });
+  EXPECT_TRUE(dropped_before.empty());
+  EXPECT_EQ(catalog.take_dropped_blobs(), std::vector<std::string>{"arr_1.s0"});
+}
+
 TEST(StorageCatalog, effects_of_8_concurrent_writers_are_dense_and_in_each_writers_order) {
   const TempFolder folder;
   OpenStore store(folder.path());
