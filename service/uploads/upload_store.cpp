@@ -173,8 +173,17 @@ void UploadStore::finish(const UploadRef& upload, const std::string& result) {
 }
 
 void UploadStore::remove(const UploadRef& upload) {
-  store_.catalog().write([&](storage::Transaction& transaction) { transaction.delete_upload(upload->id); },
-                         storage::Space::kFrees);
+  upload->state.with([](Upload::State& state) {
+    if (state.is_taken) throw other_appends();
+    state.is_gone = true;
+  });
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) { transaction.delete_upload(upload->id); },
+                           storage::Space::kFrees);
+  } catch (...) {
+    upload->state.with([](Upload::State& state) { state.is_gone = false; });
+    throw;
+  }
   forget(upload);
 }
 

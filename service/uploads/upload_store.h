@@ -57,8 +57,8 @@ class UploadStore {
   /// The request has run and made what `result` says where to find (may be empty): the parts are dropped, and the
   /// principal's oldest uploads that are done, beyond most_done, are deleted. By the holder of an Append.
   void finish(const UploadRef& upload, const std::string& result);
-  /// Cancels it, with all that has come. No request may be appending: after interrupt(). What one that begins in
-  /// between appends is not_found.
+  /// Cancels it, with all that has come; Append throws not_found from here on. Throws upload_in_use when a request
+  /// appends or finishes it, as one may that began behind interrupt(): what it makes is not to be lost sight of.
   void remove(const UploadRef& upload);
   /// Deletes uploads whose time is over. Called periodically.
   void expire();

@@ -171,14 +171,16 @@ TEST_F(Uploads, the_charge_is_held_until_the_request_has_run) {
   EXPECT_TRUE((**store_).blobs().list().empty());
 }
 
-TEST_F(Uploads, what_comes_while_an_upload_is_cancelled_is_not_found) {
+TEST_F(Uploads, one_that_a_request_appends_to_or_finishes_is_not_cancelled) {
   const UploadRef upload = uploads_->create("ann", "", std::nullopt);
   {
     Append append(*uploads_, upload, waiter_);
     append.write(as_bytes("0123456789"));
-    uploads_->remove(upload);
-    EXPECT_EQ(refusal([&] { append.seal(); }), "not_found");
+    EXPECT_EQ(refusal([&] { uploads_->remove(upload); }), "upload_in_use");
+    EXPECT_EQ(append.seal(), 10);
   }
+  uploads_->remove(upload);
+  EXPECT_EQ(refusal([&] { send(upload, "x"); }), "not_found");
   (**store_).collect_garbage();
   EXPECT_TRUE((**store_).blobs().list().empty());
 }
