@@ -51,6 +51,10 @@ class ArrayCharge::Held {
     });
     part_.bytes += bytes;
   }
+  void shrink(int64_t bytes) {
+    totals_->by_principal.with([&](auto& map) { map[principal_].bytes -= bytes; });
+    part_.bytes -= bytes;
+  }
 
  private:
   const std::shared_ptr<ArrayLedger::Totals> totals_;
@@ -61,6 +65,10 @@ class ArrayCharge::Held {
 
 void ArrayCharge::grow(int64_t bytes) {
   if (held_ != nullptr) held_->grow(bytes);
+}
+
+void ArrayCharge::shrink(int64_t bytes) {
+  if (held_ != nullptr) held_->shrink(bytes);
 }
 
 ArrayLedger::ArrayLedger(const Limits& limits) : limits_(limits), totals_(std::make_shared<Totals>()) {}

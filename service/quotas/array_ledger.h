@@ -22,6 +22,8 @@ class ArrayCharge {
  public:
   /// So many bytes more, for what grows as it comes. Throws quota_exceeded; then nothing has changed.
   void grow(int64_t bytes);
+  /// Gives so many bytes of it back: they have not come.
+  void shrink(int64_t bytes);
   /// Gives it back now; nothing happens when that was done before.
   void release() { held_.reset(); }
 

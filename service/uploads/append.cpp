@@ -34,7 +34,8 @@ Append::~Append() {
       // What could not be sealed has not come: the client asks for the offset before it goes on.
     }
   }
-  upload_->state.with([](Upload::State& state) {
+  upload_->state.with([&](Upload::State& state) {
+    if (charged_ > sealed_) state.charge.shrink(charged_ - sealed_);
     state.is_taken = false;
     state.appender = nullptr;
   });
@@ -72,7 +73,10 @@ void Append::write(std::span<const std::byte> bytes) {
     if (end > store_.limits().most_bytes) {
       throw core::Error("body_too_large", fmt::format("at most {} bytes are taken", store_.limits().most_bytes));
     }
-    if (!state.length) state.charge.grow(size);  // else it is charged already
+    if (!state.length) {  // else it is charged already
+      state.charge.grow(size);
+      charged_ += size;
+    }
     state.touched = store_.clock().steady();
   });
   while (!bytes.empty()) {

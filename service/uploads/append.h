@@ -50,6 +50,7 @@ class Append {
   storage::PendingBlobs blobs_;      ///< of parts that do not count yet; the last is being written
   std::vector<int64_t> part_bytes_;  ///< what was written to each of them
   core::SteadyTime part_begun_;
+  int64_t charged_ = 0;  ///< bytes of this request, where the upload is not charged for its length
   int64_t sealed_ = 0;
   int64_t unsealed_ = 0;
 };

@@ -118,7 +118,17 @@ void UploadStore::set_length(const UploadRef& upload, int64_t length) {
     state.length = length;
     return row_of(*upload, state);
   });
-  if (row) store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_upload(*row); });
+  if (!row) return;
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_upload(*row); });
+  } catch (...) {
+    // What no row has was not told: the next request may say otherwise.
+    upload->state.with([&](Upload::State& state) {
+      state.length.reset();
+      state.charge.shrink(length - state.offset);
+    });
+    throw;
+  }
 }
 
 void UploadStore::interrupt(const UploadRef& upload, const core::WaiterRef& waiter, core::SteadyTime until) {

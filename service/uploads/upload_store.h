@@ -45,7 +45,7 @@ class UploadStore {
   UploadRef find(std::string_view id, std::string_view principal);
   [[nodiscard]] UploadStatus status(const UploadRef& upload) const;
   /// Notes the length that a request has told. Throws upload_length_mismatch where another was told before or more has
-  /// come, body_too_large over the limit.
+  /// come, body_too_large over the limit, disk_full; then it is not noted.
   void set_length(const UploadRef& upload, int64_t length);
   /// Ends the request that appends, if there is one, and waits until it has sealed what has come, or until `until`.
   /// Throws upload_in_use when it has not ended by then.

@@ -9,7 +9,9 @@
 #include "service/uploads/append.h"
 #include "service/uploads/upload_reader.h"
 #include "tests/support/eventually.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_vfs.h"
 
 namespace meshd::uploads {
 namespace {
@@ -55,7 +57,7 @@ class Uploads : public ::testing::Test {
   void open() {
     uploads_.reset();
     store_.reset();
-    store_ = std::make_unique<OpenStore>(folder_.path());
+    store_ = std::make_unique<OpenStore>(folder_.path(), vfs_.name());
     ledger_ = std::make_unique<quotas::ArrayLedger>(quota());
     uploads_ = std::make_unique<UploadStore>(**store_, *ledger_, clock_, limits());
   }
@@ -79,6 +81,8 @@ class Uploads : public ::testing::Test {
   int64_t offset(const UploadRef& upload) { return uploads_->status(upload).offset; }
 
   TempFolder folder_{TempFolder::Where::kMemory};
+  testing::FaultPlan faults_;
+  const testing::WatchedVfs vfs_{faults_};
   HandClock clock_;
   core::WaiterRef waiter_ = std::make_shared<core::ThreadWaiter>();
   std::unique_ptr<OpenStore> store_;
@@ -169,6 +173,31 @@ TEST_F(Uploads, the_charge_is_held_until_the_request_has_run) {
   EXPECT_EQ(refusal([&] { send(upload, "x"); }), "upload_completed");
   (**store_).collect_garbage();
   EXPECT_TRUE((**store_).blobs().list().empty());
+}
+
+TEST_F(Uploads, what_does_not_count_is_not_charged) {
+  const UploadRef upload = uploads_->create("ann", "", std::nullopt);
+  send(upload, "0123456789");
+  {
+    Append append(*uploads_, upload, waiter_, Sealing::kAtTheEnd);
+    append.write(as_bytes("abcdefghij"));
+    EXPECT_EQ(ledger_->totals("ann").bytes, 20);
+  }
+  EXPECT_EQ(ledger_->totals("ann").bytes, 10);
+}
+
+TEST_F(Uploads, a_length_that_could_not_be_stored_was_not_told) {
+  const UploadRef upload = uploads_->create("ann", "", std::nullopt);
+  send(upload, "0123456789");
+  faults_.arm(1, testing::FaultReach::kOnce, testing::FaultKind::kNoSpace, "sql_write");
+  EXPECT_EQ(refusal([&] { uploads_->set_length(upload, 30); }), "disk_full");
+  faults_.disarm();
+  EXPECT_EQ(uploads_->status(upload).length, std::nullopt);
+  EXPECT_EQ(ledger_->totals("ann").bytes, 10);
+  uploads_->set_length(upload, 20);
+  send(upload, "abcdefghij");
+  open();
+  EXPECT_EQ(uploads_->status(uploads_->find(upload->id, "ann")).length, 20);
 }
 
 TEST_F(Uploads, one_that_a_request_appends_to_or_finishes_is_not_cancelled) {
