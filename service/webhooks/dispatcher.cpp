@@ -21,6 +21,7 @@ constexpr int kGone = 410;  // the receiver wants nothing more
 constexpr std::chrono::milliseconds kMemoryWait{1'000};
 constexpr std::chrono::seconds kLongestRetryAfter{3'600};
 constexpr std::chrono::seconds kIdle{60};
+constexpr std::chrono::minutes kSmallestJump{1};  // of the wall clock against the steady one, which counts for failing
 constexpr size_t kLongestError = 500;
 
 /// Example: https://example.org:8443/hook?x=1 -> https://example.org:8443
@@ -318,7 +319,8 @@ void Dispatcher::end(const Ended& ended) {
   storage::WebhookRow row = ended.row;
   const outbound::PostOutcome& outcome = ended.outcome;
   const bool is_accepted = outcome.is_accepted();
-  const core::WallTime now = clock_.wall();
+  const Moment now{clock_.wall(), clock_.steady()};
+  const auto jump = is_accepted ? core::WallTime::duration(0) : note_failure(row.id, now);
   bool is_there = false;
   bool is_disabled = false;
   catalog_.write([&](storage::Transaction& transaction) {
@@ -333,10 +335,10 @@ void Dispatcher::end(const Ended& ended) {
     } else {
       row = *before;
       ++row.failures;
-      if (!row.failing_since) row.failing_since = now;
+      row.failing_since = row.failing_since ? *row.failing_since + jump : now.wall;
       row.last_error = outcome.status != 0 ? fmt::format("the receiver answered {}", outcome.status)
                                            : outcome.error.substr(0, kLongestError);
-      if (outcome.status == kGone || now - *row.failing_since >= options_.gives_up_after)
+      if (outcome.status == kGone || now.wall - *row.failing_since >= options_.gives_up_after)
         row.state = storage::WebhookState::kDisabled;
     }
     is_disabled = row.state == storage::WebhookState::kDisabled;
@@ -352,6 +354,17 @@ void Dispatcher::end(const Ended& ended) {
   } else {
     try_again(row.id, is_accepted ? std::chrono::milliseconds(0) : wait_after(row.failures, outcome));
   }
+}
+
+core::WallTime::duration Dispatcher::note_failure(const std::string& id, const Moment& now) {
+  const std::lock_guard held(mutex_);
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) return {};
+  const std::optional<Moment> before = std::exchange(entry->second.failed_at, now);
+  if (!before) return {};
+  const auto passed = std::chrono::duration_cast<core::WallTime::duration>(now.steady - before->steady);
+  const auto jump = now.wall - before->wall - passed;
+  return std::chrono::abs(jump) < kSmallestJump ? core::WallTime::duration(0) : jump;
 }
 
 std::chrono::milliseconds Dispatcher::wait_after(int64_t failures, const outbound::PostOutcome& outcome) {

@@ -82,6 +82,11 @@ class Dispatcher {
 
  private:
   using Time = core::SteadyTime;
+  /// By both clocks.
+  struct Moment {
+    core::WallTime wall;
+    Time steady;
+  };
   /// A webhook as the dispatcher knows it.
   struct Entry {
     std::string principal;
@@ -92,6 +97,7 @@ class Dispatcher {
     bool is_renewed = false;  ///< made or resumed since it was last looked at
     Time due{};               ///< no attempt before
     Time looked_at{};
+    std::optional<Moment> failed_at;  ///< the last attempt that this process saw fail
   };
   /// What subscriptions hold: they may be told while the dispatcher is being destroyed.
   struct Door {
@@ -120,6 +126,8 @@ class Dispatcher {
   std::optional<Delivery> effects_delivery(storage::WebhookRow row);
   void post(std::shared_ptr<Delivery> delivery);
   void end(const Ended& ended);
+  /// An attempt has failed: how far the wall clock was set forward since the one before it (kSmallestJump and more).
+  core::WallTime::duration note_failure(const std::string& id, const Moment& now);
   /// Of one that is deleted or disabled. Where it was resumed meanwhile, it is looked at again.
   void forget(const std::string& id);
   void try_again(const std::string& id, std::chrono::milliseconds wait);

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "service/webhooks/webhook_store.h"
 #include "tests/support/eventually.h"
 #include "tests/support/storage_fixture.h"
@@ -36,6 +38,25 @@ class SilentReceiver {
   uint16_t port_ = 0;
 };
 
+/// The system's, which a test sets forward.
+class SetClock final : public core::Clock {
+ public:
+  [[nodiscard]] core::WallTime wall() const override { return system_.wall() + set_forward.load() + passed.load(); }
+  [[nodiscard]] core::SteadyTime steady() const override { return system_.steady() + passed.load(); }
+  std::atomic<std::chrono::hours> set_forward{std::chrono::hours(0)};
+  std::atomic<std::chrono::hours> passed{std::chrono::hours(0)};
+
+ private:
+  core::SystemClock system_;
+};
+
+webhooks::DispatcherOptions with_short_waits() {
+  webhooks::DispatcherOptions out;
+  out.first_wait = std::chrono::milliseconds(1);
+  out.longest_wait = std::chrono::milliseconds(10);
+  return out;
+}
+
 class Dispatcher : public ::testing::Test {
  protected:
   Dispatcher() { deliveries_.start(); }
@@ -60,7 +81,7 @@ class Dispatcher : public ::testing::Test {
 
   TempFolder folder_{TempFolder::Where::kMemory};
   OpenStore store_{folder_.path()};
-  core::SystemClock clock_;
+  SetClock clock_;
   effects::EffectLog log_{store_->catalog()};
   SilentReceiver silent_, other_, third_;
   outbound::PostPool posts_{outbound::AddressGuard({*outbound::parse_network("127.0.0.0/8")}),
@@ -72,7 +93,8 @@ class Dispatcher : public ::testing::Test {
                                    core::MemoryLedger::create(int64_t{1} << 30),
                                    {[](const storage::WebhookRow&, std::vector<storage::EffectRow>) { return "{}"; },
                                     [](const storage::WebhookRow&, const storage::JobRow&) { return "{}"; }},
-                                   [](const std::string&, const std::string&) {}};
+                                   [](const std::string&, const std::string&) {},
+                                   with_short_waits()};
   webhooks::WebhookStore webhooks_{store_->catalog(), clock_, posts_.guard(),
                                    [this](const storage::WebhookRow& row) { deliveries_.changed(row); },
                                    [this](const std::string& id) { deliveries_.removed(id); }};
@@ -98,6 +120,24 @@ TEST_F(Dispatcher, slow_receiver_does_not_keep_others_of_its_principal_waiting) 
   other_.wait_for_connection();
   ASSERT_TRUE(eventually([&] { return deliveries_.counters().under_way >= 5; }));
   ASSERT_EQ(deliveries_.counters().under_way, 5);
+}
+
+TEST_F(Dispatcher, webhook_that_fails_is_disabled_by_the_time_that_passed_not_by_a_clock_that_was_set) {
+  const std::string nobody = SilentReceiver().url();
+  const std::string id = add("ann", session_of("ann"), nobody).id;
+  const auto fails_again = [&] {
+    const int64_t before = webhooks_.get(id, "ann").failures;
+    return eventually([&] { return webhooks_.get(id, "ann").failures >= before + 2; });
+  };
+  ASSERT_TRUE(fails_again());
+  clock_.set_forward = std::chrono::hours(100);
+  EXPECT_TRUE(fails_again());
+  clock_.set_forward = std::chrono::hours(-100);
+  EXPECT_TRUE(fails_again());
+  clock_.passed = std::chrono::hours(71);
+  EXPECT_TRUE(fails_again());
+  clock_.passed = std::chrono::hours(73);
+  EXPECT_TRUE(eventually([&] { return webhooks_.get(id, "ann").state == storage::WebhookState::kDisabled; }));
 }
 
 TEST_F(Dispatcher, deleted_webhooks_are_forgotten) {
