@@ -151,7 +151,8 @@ class Array {
     std::vector<storage::BlobRef> blobs;         ///< by shard; empty for memory arrays that are not spilled
     std::optional<storage::PendingBlobs> spilled;  ///< memory arrays: what keeps `blobs`, which no row names
     uint64_t last_use = 0;
-    bool deleted = false;
+    bool leaving = false;   ///< it is being deleted: whoever found it reads it, and nothing new begins with it
+    bool deleted = false;   ///< its row is
     int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile
     std::map<std::string, int64_t> jobs_of_session;  ///< of these, by session
     bool replacing = false;                          ///< a new version is being written: no job may take the array now
@@ -159,6 +160,7 @@ class Array {
     bool announced = false;             ///< found by its id while it is pending: ready is shown once it is safe
     std::optional<PendingParts> parts;  ///< while it is put together
 
+    [[nodiscard]] bool is_going() const { return leaving || deleted; }
     [[nodiscard]] bool is_promised() const { return state == storage::ArrayState::kPending && !promised_by.empty(); }
     /// This version of a memory array ends: its blobs, to be destroyed (which removes their files) without the lock.
     [[nodiscard]] std::optional<storage::PendingBlobs> forget_spilled();

@@ -1,4 +1,8 @@
-// Deleting arrays, one or many: taken out of sight first, then out of the rows, then out of memory.
+// Deleting arrays, one or many. The protocol:
+//   1. Nothing new begins with them (State::leaving); whoever reads them goes on, and finds them as before.
+//   2. In one transaction: their rows go, and the rows of what comes in their place are there.
+//   3. On storage's writer thread, once that is durable and before their files go: nobody finds them (State::deleted).
+//   4. They leave memory.
 #include <fmt/core.h>
 
 #include "service/arrays/array_store.h"
@@ -9,7 +13,7 @@ namespace meshd::arrays {
 void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check) {
   auto state = array->state().lock();
   const std::string& id = array->info().id;
-  if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (state->is_going()) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state->reserved_by.empty())
     throw core::Error("array_in_use", fmt::format("array '{}' is reserved by job {}", id, state->reserved_by));
   if (state->is_promised()) {
@@ -25,7 +29,7 @@ void ArrayStore::begin_removal(const ArrayRef& array, const VersionCheck& check)
                                                   id, state->job_count));
   }
   if (check) check(state->version);
-  state->deleted = true;
+  state->leaving = true;
 }
 
 void ArrayStore::begin_removals(const std::vector<ArrayRef>& arrays, const VersionCheck& check) {
@@ -40,7 +44,11 @@ void ArrayStore::begin_removals(const std::vector<ArrayRef>& arrays, const Versi
 }
 
 void ArrayStore::undo_removals(const std::vector<ArrayRef>& arrays) {
-  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { state.deleted = false; });
+  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { state.leaving = false; });
+}
+
+void ArrayStore::note_removals(const std::vector<ArrayRef>& arrays) {
+  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { state.deleted = true; });
 }
 
 void ArrayStore::require_removable(const std::vector<ArrayRef>& arrays) {
@@ -77,12 +85,12 @@ void ArrayStore::remove(const ArrayRef& array, const std::optional<storage::Idem
 void ArrayStore::remove_all(const std::vector<ArrayRef>& arrays, const std::optional<storage::IdempotencyRow>& key) {
   begin_removals(arrays, {});
   try {
-    store_.catalog().write(
+    store_.catalog().write_then(
         [&](storage::Transaction& transaction) {
           delete_rows(arrays, transaction);
           transaction.claim_key(key);
         },
-        storage::Space::kFrees);
+        [&] { note_removals(arrays); }, storage::Space::kFrees);
   } catch (...) {
     undo_removals(arrays);
     throw;

@@ -55,7 +55,7 @@ struct First {
 };
 
 [[noreturn]] void throw_unusable(const std::string& id, const Array::State& state, bool reading) {
-  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (state.is_going()) throw core::Error("not_found", "there is no array '" + id + "'");
   switch (state.state) {
     case ArrayState::kDonated:
       if (reading)
@@ -337,6 +337,14 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     rows.back().state = ArrayState::kReady;
     firsts.push_back(std::move(first));
   }
+  std::vector<std::string> ids;
+  for (const First& first : firsts) ids.push_back(first.array->info().id);
+  table_.with([&](Table& table) { table.coming.insert(ids.begin(), ids.end()); });
+  out.coming = std::shared_ptr<void>(nullptr, [this, ids](void*) {
+    table_.with([&](Table& table) {
+      for (const std::string& id : ids) table.coming.erase(id);
+    });
+  });
   std::vector<std::optional<storage::IdempotencyRow>> keys;
   for (const First& first : firsts)
     keys.push_back(
@@ -401,11 +409,13 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays, con
   }
   begin_removals(replaced, check);
   try {
-    store_.catalog().write([&](storage::Transaction& transaction) {
-      delete_rows(replaced, transaction);
-      prepared.rows(transaction);
-      if (also) also(transaction);
-    });
+    store_.catalog().write_then(
+        [&](storage::Transaction& transaction) {
+          delete_rows(replaced, transaction);
+          prepared.rows(transaction);
+          if (also) also(transaction);
+        },
+        [&] { note_removals(replaced); });
   } catch (...) {
     undo_removals(replaced);
     throw;
@@ -459,6 +469,8 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row, int64_t removals) {
     for (const storage::ShardRow& shard : shards) state.blobs.push_back(shard.blob);
   });
   return table_.with([&](Table& table) -> ArrayRef {
+    // One object for an array, which has its charge.
+    if (table.coming.contains(row.id) && !table.by_id.contains(row.id)) return nullptr;
     if (row.state == ArrayState::kDonated) return array;  // for good: memory need not know it
     if (table.removals != removals && !table.by_id.contains(row.id)) return nullptr;
     const auto [found, fresh] = table.by_id.try_emplace(row.id, array);
@@ -480,6 +492,7 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });
     if (row) array = load_row(*row, removals);
     is_known = !row || array != nullptr;
+    if (!is_known) std::this_thread::sleep_for(kLook);
   }
   if (array != nullptr) follow_row(array);
   if (array != nullptr && pending_.is_over(*array)) expire_pending();
@@ -756,7 +769,7 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
   for (size_t i = 0; i < donated.size(); ++i) {
     try {
       auto state = donated[i]->state().lock();
-      if (state->deleted || (state->state != ArrayState::kReady && !state->is_promised()))
+      if (state->is_going() || (state->state != ArrayState::kReady && !state->is_promised()))
         throw_unusable(donated[i]->info().id, *state, false);
       if (!state->reserved_by.empty()) {
         throw core::Error(

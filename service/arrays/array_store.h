@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -138,7 +139,8 @@ class ArrayStore {
     storage::PendingBlobs blobs;
     std::function<void(storage::Transaction&)> rows;
     std::function<void()> visible;
-    bool has_keys = false;  ///< `rows` stores idempotency keys, too: they are waited for
+    std::shared_ptr<void> coming;  ///< from before the rows: whoever finds one of these waits for the array in memory
+    bool has_keys = false;         ///< `rows` stores idempotency keys, too: they are waited for
 
     void committed() {
       blobs.keep();
@@ -304,14 +306,17 @@ class ArrayStore {
   };
   struct Table {
     std::map<std::string, ArrayRef, std::less<>> by_id;
+    std::set<std::string, std::less<>> coming;  ///< whose rows may be there a moment before they are in by_id
     int64_t removals = 0;  ///< arrays that have left: a row that was read before may be out of date
     uint64_t clock = 0;
   };
-  /// An array is being deleted: nobody finds it, and nobody else deletes it. Throws as remove(), and what `check`
+  /// An array is being deleted: nobody else deletes it, and no job takes it. Throws as remove(), and what `check`
   /// throws; then nothing has happened.
   static void begin_removal(const ArrayRef& array, const VersionCheck& check);
   static void begin_removals(const std::vector<ArrayRef>& arrays, const VersionCheck& check);
   static void undo_removals(const std::vector<ArrayRef>& arrays);
+  /// Their rows are gone: nobody finds them. On storage's writer thread.
+  static void note_removals(const std::vector<ArrayRef>& arrays);
   static void delete_rows(const std::vector<ArrayRef>& arrays, storage::Transaction& transaction);
   /// Its row is deleted for good.
   void end_removal(const ArrayRef& array);
@@ -319,8 +324,8 @@ class ArrayStore {
   /// The same mesh, one object for all arrays that are on it.
   mesh::MeshRef shared_mesh(const std::string& id, mesh::MeshRef mesh);
   ArrayRef find_addressed(std::string_view name, std::string_view principal);
-  /// The array of a row that was read after `removals` was. Null: an array has left since, and the row is to be read
-  /// again.
+  /// The array of a row that was read after `removals` was. Null: an array has left since, or this one is about to be
+  /// in memory, and the row is to be read again.
   ArrayRef load_row(const storage::ArrayRow& row, int64_t removals);
   /// The array if it is in memory, and the number of those that have left.
   std::pair<ArrayRef, int64_t> find_loaded(std::string_view id);

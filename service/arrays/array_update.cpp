@@ -29,7 +29,7 @@ struct Next {
 // Throws unless the next version may be made now.
 void require_updatable(const Next& next, const Array::State& state, const std::string& session) {
   const std::string& id = next.array->info().id;
-  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (state.is_going()) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state.reserved_by.empty())
     throw core::Error("array_in_use", fmt::format("array '{}' is donated to job {}", id, state.reserved_by));
   if (state.state != ArrayState::kReady || state.version != next.before) {

@@ -27,7 +27,7 @@ constexpr int64_t kMostCopied = int64_t{32} << 20;
 
 // Throws unless a new version may be made now, beside the checks of require_usable.
 void require_free(const std::string& id, const Array::State& state, int64_t version) {
-  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (state.is_going()) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state.reserved_by.empty())
     throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state.reserved_by);
   if (state.job_count > 0) {
@@ -161,13 +161,13 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
 
 void ArrayStore::keep_for_job(const std::vector<ArrayRef>& arrays, const std::string& session) {
   for (size_t i = 0; i < arrays.size(); ++i) {
-    const bool is_deleted = arrays[i]->state().with([&](Array::State& state) {
-      if (state.deleted) return true;
+    const bool is_going = arrays[i]->state().with([&](Array::State& state) {
+      if (state.is_going()) return true;
       ++state.job_count;
       if (!session.empty()) ++state.jobs_of_session[session];
       return false;
     });
-    if (!is_deleted) continue;
+    if (!is_going) continue;
     job_has_read({arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(i)}, session);
     throw core::Error("not_found", "there is no array '" + arrays[i]->info().id + "'");
   }

@@ -39,7 +39,7 @@ void each_run(const sharding::Layout& layout, const tensor::Dims& actual, int64_
 
 // Throws where the array takes no parts.
 PendingParts& parts_of(const Array& array, Array::State& state) {
-  if (state.deleted) throw core::Error("not_found", "there is no array '" + array.info().id + "'");
+  if (state.is_going()) throw core::Error("not_found", "there is no array '" + array.info().id + "'");
   if (!state.parts || state.parts->is_being_completed)
     throw core::Error("conflict", "array '" + array.info().id + "' is complete; its shards do not change");
   return *state.parts;

@@ -26,6 +26,9 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
   const std::string taker = to->info().id;
   require_usable(from);
   reserve({from}, taker);
+  // Both have the charge until the old one is donated, which whoever sees its row may find first.
+  auto charge = from->state().with([](const Array::State& state) { return state.charge; });
+  to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
   ShardBuffers held;
   try {
     NewShards same;
@@ -44,16 +47,10 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
     moved.emplace_back(to, std::move(same));
     Prepared prepared = prepare(std::move(moved));
     const auto consumed = consume_rows({from}, taker);
-    store_.catalog().write_then(
-        [&](storage::Transaction& transaction) {
-          consumed(transaction);  // its name is free from here on
-          prepared.rows(transaction);
-        },
-        // Before anybody can find the old array donated, and release what it was charged.
-        [&] {
-          auto charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
-          to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
-        });
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      consumed(transaction);  // its name is free from here on
+      prepared.rows(transaction);
+    });
     prepared.committed();
   } catch (...) {
     if (!held.empty()) give_back(from, std::move(held));

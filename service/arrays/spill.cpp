@@ -107,7 +107,7 @@ void ArrayStore::spill(const ArrayRef& array) {
   ShardBuffers shards;
   int64_t version = 0;
   array->state().with([&](const Array::State& state) {
-    const bool is_ours = state.state == ArrayState::kReady && state.reserved_by.empty() && !state.deleted;
+    const bool is_ours = state.state == ArrayState::kReady && state.reserved_by.empty() && !state.is_going();
     if (is_ours) shards = state.shards.get();
     version = state.version;
   });

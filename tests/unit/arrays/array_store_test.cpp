@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -17,7 +19,9 @@
 #include "service/arrays/regions/region.h"
 #include "service/arrays/regions/row_major.h"
 #include "service/arrays/reshard.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fault_plan.h"
+#include "tests/support/held_writer.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_file_system.h"
 
@@ -918,6 +922,82 @@ TEST_F(FailedWrites, kept_blobs_are_not_reported_and_a_moved_owner_abandons_once
     EXPECT_EQ((*store_)->collect_garbage(), 0);
   }
   EXPECT_EQ((*store_)->collect_garbage(), 1);
+}
+
+// Between a commit and the memory that follows it. What is written while the writer is held is one commit.
+
+class Moments : public Arrays {
+ protected:
+  ~Moments() override { join(); }
+  void write(std::function<void()> write) {
+    writers_.emplace_back(std::move(write));
+    const auto count = static_cast<int64_t>(writers_.size());
+    ASSERT_TRUE(eventually([&] { return catalog_.counters().queued == count; }));
+  }
+  /// `look` runs behind the commit, before memory has followed what is written after this.
+  void write_and_look(const std::function<void()>& look) {
+    write([this, look] { catalog_.write_then([](storage::Transaction&) {}, look); });
+  }
+  void join() {
+    for (std::thread& each : writers_) each.join();
+    writers_.clear();
+  }
+
+  storage::Catalog& catalog_ = (*store_)->catalog();
+
+ private:
+  std::vector<std::thread> writers_;
+};
+
+TEST_F(Moments, array_is_read_until_what_takes_its_place_is_safe) {
+  const ArrayRef old = published(1);
+  const std::string id = old->info().id;
+  {
+    const HeldWriter held(catalog_);
+    write([&] {
+      const ArrayRef next = begin({});
+      std::vector<std::pair<ArrayRef, arrays::NewShards>> one;
+      one.emplace_back(next, counting(next, 2));
+      arrays_->publish(std::move(one), {old});
+    });
+    EXPECT_EQ(arrays_->find(id, "ann"), old);
+    EXPECT_EQ(values(arrays_->shards(old)), count_from(1));
+    EXPECT_EQ(why_not([&] { arrays_->reserve({old}, "job_1"); }), "not_found: there is no array '" + id + "'");
+  }
+  join();
+  EXPECT_EQ(why_not([&] { arrays_->find(id, "ann"); }), "not_found: there is no array '" + id + "'");
+}
+
+TEST_F(Moments, array_that_is_found_before_it_is_in_memory_is_the_one_that_will_be) {
+  const ArrayRef made = begin({});
+  std::future<ArrayRef> found;
+  {
+    const HeldWriter held(catalog_);
+    write_and_look([&] {
+      found = std::async(std::launch::async, [&] { return arrays_->find(made->info().id, "ann"); });
+      static_cast<void>(found.wait_for(std::chrono::milliseconds(200)));  // another object would be found by then
+    });
+    write([&] { arrays_->publish(made, counting(made, 1)); });
+  }
+  join();
+  EXPECT_EQ(found.get(), made);
+  arrays_->remove(made);
+  EXPECT_EQ(arrays_->totals_of("ann").arrays, 0);
+}
+
+TEST_F(Moments, moved_array_is_charged_whoever_finds_the_old_one_donated_first) {
+  const ArrayRef from = published(1);
+  ArrayRef to;
+  {
+    const HeldWriter held(catalog_);
+    write_and_look([&] { static_cast<void>(arrays_->find(from->info().id, "ann")); });
+    write([&] { to = arrays_->move(from); });
+  }
+  join();
+  EXPECT_EQ(from->state().with([](const arrays::Array::State& state) { return state.state; }),
+            storage::ArrayState::kDonated);
+  EXPECT_EQ(arrays_->totals_of("ann").arrays, 1);
+  EXPECT_EQ(arrays_->totals_of("ann").bytes, 32);
 }
 
 // Donation.

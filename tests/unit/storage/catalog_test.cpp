@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/support/fault_plan.h"
+#include "tests/support/held_writer.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_vfs.h"
 
@@ -15,25 +16,6 @@ namespace meshd::testing {
 namespace {
 
 using namespace storage;
-
-// Holds the writer inside a transaction until it is destroyed.
-class HeldWriter {
- public:
-  explicit HeldWriter(Catalog& catalog) {
-    std::promise<void> entered;
-    catalog.write_async(
-        [&entered, gate = gate_.get_future().share()](Transaction&) {
-          entered.set_value();
-          gate.wait();
-        },
-        [](const std::exception_ptr&) {});
-    entered.get_future().wait();
-  }
-  ~HeldWriter() { gate_.set_value(); }
-
- private:
-  std::promise<void> gate_;
-};
 
 TEST(StorageCatalog, waiting_transactions_share_one_commit_and_one_sync) {
   const TempFolder folder;
