@@ -221,7 +221,7 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec given, const core::WaiterRef
   }
   auto model = std::make_shared<Model>(shared_spec, services_);
   claim_name(spec);
-  bool is_bound = false;
+  std::unique_ptr<const BoundArrays> kept;
   try {
     warm(model, waiter);  // finds what is wrong with it before anything is stored
     catalog_.write([&](storage::Transaction& transaction) {
@@ -230,16 +230,15 @@ std::pair<ModelRef, bool> ModelStore::put(ModelSpec given, const core::WaiterRef
       if (!transaction.has_program_content(spec.program_id))
         throw core::Error("not_found", "there is no program '" + spec.program_id + "'");
       spec.version = transaction.last_model_version(spec.principal, spec.name) + 1;
-      arrays_.keep_for_job(bound, "");
-      is_bound = true;
+      kept = std::make_unique<const BoundArrays>(arrays_, bound);
       transaction.insert_model(
           {spec.principal, spec.name, spec.version, spec.program_id, spec.document, true, spec.created});
     });
   } catch (...) {
-    if (is_bound) arrays_.job_has_read(bound, "");  // the commit may have failed behind all of that
     end_claim(spec);
     throw;
   }
+  model->keep(std::move(kept));
   model->set_status({ModelState::kReady, ""});
   insert(model);
   end_claim(spec);
@@ -264,12 +263,10 @@ ModelStore::Versions ModelStore::versions_to_change(std::string_view name, std::
 void ModelStore::remove(std::string_view name, std::optional<int64_t> version, std::string_view principal) {
   for (const auto& [number, model] : versions_to_change(name, version, principal)) {
     if (version && *version != number) continue;
-    bool was_there = false;
-    catalog_.write([&, n = number](storage::Transaction& t) { was_there = t.delete_model(principal, name, n); },
+    catalog_.write([&, n = number](storage::Transaction& t) { t.delete_model(principal, name, n); },
                    storage::Space::kFrees);
     model->set_status({ModelState::kUnavailable, "it was deleted"});
     drop(model);
-    if (was_there) arrays_.job_has_read(bound_arrays(model->spec()), "");
   }
 }
 
@@ -307,11 +304,12 @@ ModelSpec ModelStore::spec_of_row(const storage::ModelRow& row, bool is_shared) 
 void ModelStore::recover(const Decoder& decoder) {
   for (const storage::ModelRow& row : catalog_.read([](storage::Reader& reader) { return reader.models(); })) {
     std::optional<ModelSpec> spec;
+    std::unique_ptr<const BoundArrays> kept;
     Model::Status status{row.is_loaded ? ModelState::kLoading : ModelState::kUnavailable,
                          row.is_loaded ? "" : "unloaded"};
     try {
       ModelSpec decoded = decoder.spec(row);
-      arrays_.keep_for_job(bound_arrays(decoded), "");
+      kept = std::make_unique<const BoundArrays>(arrays_, bound_arrays(decoded));
       spec = std::move(decoded);
     } catch (const core::Error& error) {
       status = {ModelState::kUnavailable, error.detail()};
@@ -322,6 +320,7 @@ void ModelStore::recover(const Decoder& decoder) {
     spec->version = row.version;
     spec->created = row.created;
     const auto model = std::make_shared<Model>(std::make_shared<const ModelSpec>(std::move(*spec)), services_);
+    model->keep(std::move(kept));
     model->set_status(status);
     insert(model);
     if (status.state != ModelState::kLoading) continue;

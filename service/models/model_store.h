@@ -32,12 +32,31 @@ enum class ModelState : uint8_t {
 /// As the repository index of the protocol says it: LOADING, READY, UNAVAILABLE.
 std::string_view to_string(ModelState state);
 
-/// A version of a model. Any thread.
+/// The arrays that a version binds, which are neither replaced nor deleted for as long as this lives.
+class BoundArrays {
+ public:
+  /// On storage's writer thread, or at start. Throws as ArrayStore::keep_for_job.
+  BoundArrays(arrays::ArrayStore& arrays, std::vector<arrays::ArrayRef> bound)
+      : arrays_(arrays), bound_(std::move(bound)) {
+    arrays_.keep_for_job(bound_, "");
+  }
+  ~BoundArrays() { arrays_.job_has_read(bound_, ""); }
+  BoundArrays(const BoundArrays&) = delete;
+  BoundArrays& operator=(const BoundArrays&) = delete;
+
+ private:
+  arrays::ArrayStore& arrays_;
+  const std::vector<arrays::ArrayRef> bound_;
+};
+
+/// A version of a model: who waits for its answer holds it. Any thread.
 class Model {
  public:
   Model(std::shared_ptr<const ModelSpec> spec, const BatchServices& services)
       : spec_(std::move(spec)), batcher_(std::make_shared<Batcher>(spec_, services)) {}
 
+  /// Before anybody else has it.
+  void keep(std::unique_ptr<const BoundArrays> bound) { bound_ = std::move(bound); }
   [[nodiscard]] const ModelSpec& spec() const { return *spec_; }
   [[nodiscard]] Batcher& batcher() const { return *batcher_; }
   struct Status {
@@ -60,6 +79,7 @@ class Model {
  private:
   const std::shared_ptr<const ModelSpec> spec_;
   const std::shared_ptr<Batcher> batcher_;
+  std::unique_ptr<const BoundArrays> bound_;  ///< until the last request that waits has its answer
   mutable core::Locked<Status> status_;
 };
 using ModelRef = std::shared_ptr<Model>;
@@ -91,7 +111,8 @@ class ModelStore {
     std::string next;
   };
   Page list(std::string_view principal, const storage::PageRequest& page) const;
-  /// One version, or all. Requests that wait are still answered. Throws not_found; forbidden for another's shared one.
+  /// One version, or all. Requests that wait are still answered, and hold its arrays until then. Throws not_found;
+  /// forbidden for another's shared one.
   void remove(std::string_view name, std::optional<int64_t> version, std::string_view principal);
   /// All versions take requests, or none does; stays so over a restart. Throws as remove(), and what loading throws.
   void load(std::string_view name, std::string_view principal, const core::WaiterRef& waiter);

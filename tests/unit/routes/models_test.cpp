@@ -187,7 +187,11 @@ TEST_F(Models, arrays_that_a_model_binds_stay_as_they_are) {
   EXPECT_EQ(infer("m", {1, 2}, {1, 2}).json().at("outputs")[0].at("data"), Json::parse("[11.0, 22.0]"));
   EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).problem(), "409 array_in_use");
   EXPECT_EQ(server_.ask("PUT", "/v1/arrays/" + array + "/data", "[1, 2]").problem(), "409 array_in_use");
-  EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").status, 204);
+  {
+    const models::ModelRef of_a_request = server_.models().find_ready("m", {}, "ann");
+    EXPECT_EQ(server_.ask("DELETE", "/v1/models/m").status, 204);
+    EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).problem(), "409 array_in_use") << "it is still to be read";
+  }
   EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array).status, 204);
   EXPECT_EQ(put("m", model(make("?durability=memory"))).problem(), "422 invalid_request");
 }
