@@ -1,5 +1,6 @@
 #include "service/hosts/own_disk.h"
 
+#include <new>
 #include <utility>
 
 #include "storage/blobs/rank_blobs.h"
@@ -12,6 +13,8 @@ core::Error error_of_disk(const std::exception_ptr& exception) {
     std::rethrow_exception(exception);
   } catch (const core::Error& error) {
     return error;
+  } catch (const std::bad_alloc&) {
+    return core::Error("memory_full", "a rank has no memory to use its disk").with_retry_after(1);
   } catch (const std::exception& other) {
     return core::Error("storage_failed", "a rank cannot use its disk").with_internal(other.what());
   }

@@ -71,6 +71,7 @@ void Residents::lost(int rank, uint64_t entry) {
   const auto named = there.by_number.find(entry);
   if (named == there.by_number.end()) return;
   erase(there, there.entries.find(named->second));
+  there.drops.push_back(entry);  // runs that were told of it before find there why
 }
 
 void Residents::lend(int rank, int64_t bytes) {

@@ -319,8 +319,9 @@ void Worker::has_come(uint64_t number, const EntryRef& entry, const std::optiona
   {
     const std::lock_guard held(mutex_);
     entry->is_there = true;
+    entry->error = error;
     waiting.swap(entry->waiting);
-    if (error) entries_.erase(number);
+    if (error) entry->buffer = nullptr;
   }
   if (error) messages_->send(0, Control::kLost, encode(Number{number}));
   for (const auto& run : waiting) {
@@ -339,6 +340,7 @@ tensor::BufferRef Worker::find_shard(const std::shared_ptr<WorkerRun>& run, cons
     if (found == entries_.end()) throw core::Error("memory_exceeded", "a rank has no memory for this run");
     const EntryRef entry = found->second;
     if (how.how == How::kTaken) entries_.erase(found);
+    if (entry->error) throw core::Error(*entry->error);
     if (!entry->is_there) {
       run->will_come();
       entry->waiting.push_back(run);

@@ -63,6 +63,7 @@ class Worker {
   struct Entry {
     tensor::BufferRef buffer;
     bool is_there = false;
+    std::optional<core::Error> error;  ///< why it has not come, until rank 0, which may name it still, drops it
     std::vector<std::shared_ptr<WorkerRun>> waiting;
   };
   using EntryRef = std::shared_ptr<Entry>;

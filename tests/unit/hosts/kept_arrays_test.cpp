@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
+#include <new>
 
 #include "service/hosts/own_disk.h"
 #include "tests/support/eventually.h"
@@ -333,6 +335,14 @@ TEST_F(LeftResults, damaged_file_of_a_rank_ends_the_run_and_nothing_else) {
     ASSERT_TRUE(failed.error.has_value());
     EXPECT_EQ(failed.error->code().word(), "storage_failed");
   }
+  // Some of these are told that the shard is there when it could not be read already.
+  std::vector<std::shared_ptr<Pending>> together;
+  for (int i = 0; i < 50; ++i) together.push_back(start(*ranks.coordinator, request_for(left, "arr_0.v1", zero.blobs)));
+  for (const auto& pending : together) {
+    const auto failed = pending->wait();
+    ASSERT_TRUE(failed.error.has_value());
+    EXPECT_EQ(failed.error->code().word(), "storage_failed") << failed.error->detail();
+  }
   EXPECT_TRUE(run(ranks, request_of(program_)).ok());
 }
 
@@ -360,6 +370,30 @@ TEST_F(LeftResults, folders_of_a_rank_are_durable_before_its_first_shard) {
   const std::string own = data + "/ranks/1";
   // Each has the next in it; the last holds the mesh first, and blobs/ once that is made.
   EXPECT_EQ(synced.paths, (std::vector<std::string>{folder_.path(), data, data + "/ranks", own, own + "/blobs", own}));
+}
+
+/// Memory is out at the named operation.
+class NoMemory final : public SystemWatcher {
+ public:
+  [[nodiscard]] bool fails(const std::string& operation) override {
+    if (operation == at) throw std::bad_alloc();
+    return false;
+  }
+  std::string at;
+};
+
+TEST_F(LeftResults, disk_of_a_rank_without_memory_has_not_failed) {
+  NoMemory no_memory;
+  WatchedFileSystem files(no_memory);
+  std::promise<DiskAnswer> answer;
+  {
+    OwnDisk disk(files, folder_.path(), 1, "mesh_1", [](const std::string& reason) { ADD_FAILURE() << reason; });
+    no_memory.at = "list";
+    disk.serve(DiskRequest(), {}, [&](DiskAnswer out) { answer.set_value(std::move(out)); });
+  }
+  const DiskAnswer got = answer.get_future().get();
+  ASSERT_TRUE(got.error.has_value());
+  EXPECT_EQ(got.error->code().word(), "memory_full");
 }
 
 TEST_F(LeftResults, folder_of_another_mesh_is_refused) {

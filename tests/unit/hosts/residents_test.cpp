@@ -73,6 +73,7 @@ TEST(Residents, entry_that_a_rank_has_lost_is_sent_again) {
   ranks.lost(1, entry);
   EXPECT_EQ(ranks.find(1, shard("arr_a.v1", 8)), 0U);
   EXPECT_EQ(ranks.held(1).bytes, 0);
+  EXPECT_EQ(ranks.take_drops(1), std::vector{entry});
   EXPECT_NE(ranks.add(1, shard("arr_a.v1", 8)), 0U);
 }
 
