@@ -401,11 +401,15 @@ CREATE TABLE zarr_groups(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// 19 -> 20. A principal's oldest idempotency keys are found.
+constexpr const char* kKeysOfPrincipals = R"sql(
+CREATE INDEX idempotency_of_principal ON idempotency(principal, created);
+)sql";
+
 constexpr const char* kMigrations[] = {
-    kFirst,         kQueues,       kCallbacks,       kProgramNames, kProgramsOfJobs, kJobNames,
-    kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy,     kResultArrays,   kCancelRequests,
-    kArrayNames,    kUploads,      kStreamedEffects, kStoredJobs,   kModels,         kWebhooks,
-    kZarr};
+    kFirst,           kQueues,          kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames,        kUnusedColumns,
+    kFinishedJobs,    kDeletedSessions, kHaltedBy,  kResultArrays, kCancelRequests, kArrayNames,      kUploads,
+    kStreamedEffects, kStoredJobs,      kModels,    kWebhooks,     kZarr,           kKeysOfPrincipals};
 
 }  // namespace
 

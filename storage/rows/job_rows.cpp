@@ -32,6 +32,13 @@ int64_t read_number(std::string_view text) {
   throw core::Error("invalid_query", "cursor is not one that this list gave");
 }
 
+// Deletes the oldest keys, ?2 at most, but for those of jobs that are not over. Callers keep the text for good.
+std::string drop_keys(const std::string& which) {
+  return "DELETE FROM idempotency WHERE rowid IN (SELECT k.rowid FROM idempotency k WHERE " + which +
+         " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.principal = k.principal AND j.id = k.made "
+         "AND j.state IN ('queued', 'running')) ORDER BY k.created LIMIT ?2)";
+}
+
 constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
 
 // What a list of jobs is found by. Each kind has an index in its order, so that a page costs its rows, however many
@@ -330,13 +337,23 @@ void Transaction::set_machine_rates(const MachineRatesRow& row) {
 }
 
 int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
-  connection_
-      ->statement(
-          "DELETE FROM idempotency WHERE rowid IN (SELECT k.rowid FROM idempotency k WHERE k.created < ?1 "
-          "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.principal = k.principal AND j.id = k.made "
-          "AND j.state IN ('queued', 'running')) ORDER BY k.created LIMIT ?2)")
-      .bind(time, limit)
-      .run();
+  static const std::string sql = drop_keys("k.created < ?1");
+  connection_->statement(sql.c_str()).bind(time, limit).run();
+  return connection_->changes();
+}
+
+std::vector<KeyCount> Reader::principals_with_more_keys(int64_t count) {
+  Statement rows = connection_->statement(
+      "SELECT principal, count(*) FROM idempotency GROUP BY principal HAVING count(*) > ?1 ORDER BY principal");
+  rows.bind(count);
+  std::vector<KeyCount> out;
+  while (rows.step()) out.push_back({rows.text(0), rows.integer(1)});
+  return out;
+}
+
+int64_t Transaction::drop_oldest_keys(std::string_view principal, int64_t limit) {
+  static const std::string sql = drop_keys("k.principal = ?1");
+  connection_->statement(sql.c_str()).bind(principal, limit).run();
   return connection_->changes();
 }
 

@@ -58,6 +58,12 @@ struct StoredArrays {
   int64_t bytes = 0;
 };
 
+/// The idempotency keys of a principal.
+struct KeyCount {
+  std::string principal;
+  int64_t count = 0;
+};
+
 struct JobFilter {
   std::string session;  ///< empty: any
   std::optional<JobState> state;
@@ -189,6 +195,8 @@ class Reader {
   [[nodiscard]] std::optional<MachineRatesRow> machine_rates();
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,
                                                           std::string_view key);
+  /// Principals with more than `count` idempotency keys.
+  [[nodiscard]] std::vector<KeyCount> principals_with_more_keys(int64_t count);
 
  protected:
   friend class RecoveryRows;

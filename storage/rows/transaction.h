@@ -149,6 +149,8 @@ class Transaction : public Reader {
   void set_machine_rates(const MachineRatesRow& row);
   /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
+  /// The same for the oldest of a principal, whatever their age is.
+  int64_t drop_oldest_keys(std::string_view principal, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.
   [[nodiscard]] const std::vector<std::string>& dropped_blobs() const { return dropped_blobs_; }

@@ -339,7 +339,7 @@ struct App::Parts {
             kRetainEvery,
             [this, kept = retention_of(given)] {
               const auto now = retention_time.now();
-              if (now) jobs::expire_idempotency_keys(store.catalog(), *now);
+              jobs::expire_idempotency_keys(store.catalog(), now);
               jobs::expire_jobs(store.catalog(), kept, now);
             },
             [this](const std::string& reason) {

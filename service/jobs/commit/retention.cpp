@@ -1,5 +1,6 @@
 #include "service/jobs/commit/retention.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,17 @@ namespace {
 /// Of one transaction: others wait for it.
 constexpr int64_t kBatch = 1000;
 constexpr int64_t kBatchBytes = 1 << 20;
+
+// Has `drop(transaction, limit)` drop up to `count` rows, until there are none left; how many it has dropped.
+template <typename Drop>
+int64_t in_batches(storage::Catalog& catalog, int64_t count, const Drop& drop) {
+  int64_t all = 0;
+  for (int64_t gone = kBatch; gone == kBatch && all < count; all += gone) {
+    catalog.write([&](storage::Transaction& transaction) { gone = drop(transaction, std::min(kBatch, count - all)); },
+                  storage::Space::kFrees);
+  }
+  return all;
+}
 
 // The end of what is not kept, in the order of finished jobs: the newest of these, or the moment behind it.
 std::optional<storage::FinishedJob> newest_to_expire(storage::Reader& reader, const std::string& principal,
@@ -65,15 +77,19 @@ std::optional<core::WallTime> RetentionTime::now() {
   return seen.wall;
 }
 
-int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
+int64_t expire_idempotency_keys(storage::Catalog& catalog, std::optional<core::WallTime> now, int64_t most) {
   int64_t all = 0;
-  int64_t gone = 0;
-  do {
-    catalog.write(
-        [&](storage::Transaction& transaction) { gone = transaction.expire_idempotency(now - kKeyLife, kBatch); },
-        storage::Space::kFrees);
-    all += gone;
-  } while (gone == kBatch);
+  if (now) {
+    all += in_batches(catalog, INT64_MAX, [&](storage::Transaction& transaction, int64_t limit) {
+      return transaction.expire_idempotency(*now - kKeyLife, limit);
+    });
+  }
+  for (const storage::KeyCount& each :
+       catalog.read([&](storage::Reader& reader) { return reader.principals_with_more_keys(most); })) {
+    all += in_batches(catalog, each.count - most, [&](storage::Transaction& transaction, int64_t limit) {
+      return transaction.drop_oldest_keys(each.principal, limit);
+    });
+  }
   return all;
 }
 

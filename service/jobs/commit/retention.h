@@ -50,8 +50,12 @@ class RetentionTime {
 /// over stay until they are.
 inline constexpr std::chrono::hours kKeyLife{24};
 
-/// Removes idempotency records older than that; returns how many. Throws what Catalog::write throws. Any thread.
-int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now);
+/// Of the keys of one principal as many are kept: the newest.
+inline constexpr int64_t kMostKeys = 1'000'000;
+
+/// Removes idempotency records that are older, or too many; returns how many. `now`: nothing where none may get too old
+/// (RetentionTime). Throws what Catalog::write throws. Any thread.
+int64_t expire_idempotency_keys(storage::Catalog& catalog, std::optional<core::WallTime> now, int64_t most = kMostKeys);
 
 /// Which finished jobs are kept. A job that an Idempotency-Key still returns is kept in any case.
 struct JobRetention {

@@ -27,6 +27,25 @@ TEST(Retention, keys_of_finished_jobs_go_after_a_day) {
       store->catalog().read([](storage::Reader& r) { return r.idempotency("ann", "run", "of a job that waits"); }));
 }
 
+TEST(Retention, of_too_many_keys_of_a_principal_the_oldest_go) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  OpenStore store(folder.path());
+  store->catalog().write([](storage::Transaction& t) {
+    t.insert_job(job_row("job_queued"));
+    t.insert_idempotency({"ann", "run", "of a job that waits", "f", "job_queued", at(0)});
+    for (int i = 1; i <= 2500; ++i) t.insert_idempotency({"ann", "run", std::to_string(i), "f", "job_gone", at(i)});
+    for (int i = 1; i <= 3; ++i) t.insert_idempotency({"bob", "run", std::to_string(i), "f", "job_gone", at(i)});
+  });
+  EXPECT_EQ(jobs::expire_idempotency_keys(store->catalog(), std::nullopt, 2501), 0);
+  EXPECT_EQ(jobs::expire_idempotency_keys(store->catalog(), std::nullopt, 3), 2498);
+  const auto has = [&](const char* who, const char* key) {
+    return store->catalog().read([&](storage::Reader& r) { return r.idempotency(who, "run", key).has_value(); });
+  };
+  EXPECT_FALSE(has("ann", "2498"));
+  EXPECT_TRUE(has("ann", "2499") && has("ann", "2500") && has("ann", "of a job that waits"));
+  EXPECT_TRUE(has("bob", "1") && has("bob", "3"));
+}
+
 /// Two clocks that a test sets.
 class TwoClocks final : public core::Clock {
  public:
