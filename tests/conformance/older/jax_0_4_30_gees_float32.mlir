@@ -1,7 +1,12 @@
-module @jit__lambda_ attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<5x5xf32> {mhlo.layout_mode = "default"}) -> (tensor<5x5xf32> {jax.result_info = "[0]", mhlo.layout_mode = "default"}, tensor<5x5xf32> {jax.result_info = "[1]", mhlo.layout_mode = "default"}) {
+module @jit_schur_without_phases attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<5x5xf32> {mhlo.layout_mode = "default"}) -> (tensor<5xf32> {jax.result_info = "[0]", mhlo.layout_mode = "default"}, tensor<5x5xf32> {jax.result_info = "[1]", mhlo.layout_mode = "default"}, tensor<5x5xf32> {jax.result_info = "[2]", mhlo.layout_mode = "default"}) {
     %0:2 = call @_schur(%arg0) : (tensor<5x5xf32>) -> (tensor<5x5xf32>, tensor<5x5xf32>)
-    return %0#0, %0#1 : tensor<5x5xf32>, tensor<5x5xf32>
+    %1 = call @diagonal(%0#0) : (tensor<5x5xf32>) -> tensor<5xf32>
+    %2 = stablehlo.abs %0#0 : tensor<5x5xf32>
+    %3 = stablehlo.dot_general %0#1, %0#0, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+    %4 = stablehlo.transpose %0#1, dims = [1, 0] : (tensor<5x5xf32>) -> tensor<5x5xf32>
+    %5 = stablehlo.dot_general %3, %4, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+    return %1, %2, %5 : tensor<5xf32>, tensor<5x5xf32>, tensor<5x5xf32>
   }
   func.func private @_schur(%arg0: tensor<5x5xf32> {mhlo.layout_mode = "default"}) -> (tensor<5x5xf32> {mhlo.layout_mode = "default"}, tensor<5x5xf32> {mhlo.layout_mode = "default"}) {
     %c = stablehlo.constant dense<5> : tensor<i64>
@@ -25,5 +30,30 @@ module @jit__lambda_ attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replica
     %9 = stablehlo.broadcast_in_dim %7, dims = [0, 1] : (tensor<1x1xi1>) -> tensor<5x5xi1>
     %10 = stablehlo.select %9, %0#3, %8 : tensor<5x5xi1>, tensor<5x5xf32>
     return %6, %10 : tensor<5x5xf32>, tensor<5x5xf32>
+  }
+  func.func private @diagonal(%arg0: tensor<5x5xf32> {mhlo.layout_mode = "default"}) -> (tensor<5xf32> {mhlo.layout_mode = "default"}) {
+    %0 = stablehlo.iota dim = 0 : tensor<5xi64>
+    %1 = stablehlo.iota dim = 0 : tensor<5xi64>
+    %c = stablehlo.constant dense<0> : tensor<i64>
+    %2 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i64>) -> tensor<5xi64>
+    %3 = stablehlo.compare  LT, %0, %2,  SIGNED : (tensor<5xi64>, tensor<5xi64>) -> tensor<5xi1>
+    %c_0 = stablehlo.constant dense<5> : tensor<i64>
+    %4 = stablehlo.broadcast_in_dim %c_0, dims = [] : (tensor<i64>) -> tensor<5xi64>
+    %5 = stablehlo.add %0, %4 : tensor<5xi64>
+    %6 = stablehlo.select %3, %5, %0 : tensor<5xi1>, tensor<5xi64>
+    %c_1 = stablehlo.constant dense<0> : tensor<i64>
+    %7 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<5xi64>
+    %8 = stablehlo.compare  LT, %1, %7,  SIGNED : (tensor<5xi64>, tensor<5xi64>) -> tensor<5xi1>
+    %c_2 = stablehlo.constant dense<5> : tensor<i64>
+    %9 = stablehlo.broadcast_in_dim %c_2, dims = [] : (tensor<i64>) -> tensor<5xi64>
+    %10 = stablehlo.add %1, %9 : tensor<5xi64>
+    %11 = stablehlo.select %8, %10, %1 : tensor<5xi1>, tensor<5xi64>
+    %12 = stablehlo.convert %6 : (tensor<5xi64>) -> tensor<5xi32>
+    %13 = stablehlo.convert %11 : (tensor<5xi64>) -> tensor<5xi32>
+    %14 = stablehlo.broadcast_in_dim %12, dims = [0] : (tensor<5xi32>) -> tensor<5x1xi32>
+    %15 = stablehlo.broadcast_in_dim %13, dims = [0] : (tensor<5xi32>) -> tensor<5x1xi32>
+    %16 = stablehlo.concatenate %14, %15, dim = 1 : (tensor<5x1xi32>, tensor<5x1xi32>) -> tensor<5x2xi32>
+    %17 = "stablehlo.gather"(%arg0, %16) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 1>}> : (tensor<5x5xf32>, tensor<5x2xi32>) -> tensor<5xf32>
+    return %17 : tensor<5xf32>
   }
 }
