@@ -144,11 +144,11 @@ TEST_F(Maintenance, copy_has_no_file_that_no_row_names) {
   OpenStore store(data_);
   const CommittedBlob unnamed = put_blob(store->blobs(), "arr_2.v1.s0", "not in a row yet");
   store->backup_to(copy_);
+  for (const char* ending : {"-wal", "-shm"}) EXPECT_FALSE(std::filesystem::exists(copy_ + "/meshd.db" + ending));
   const CheckReport report = check(*files_, copy_);
   EXPECT_EQ(report.problem_count, 0);
   EXPECT_EQ(report.shards, 1);
   EXPECT_EQ(report.orphans, 0);
-  for (const char* ending : {"-wal", "-shm"}) EXPECT_FALSE(std::filesystem::exists(copy_ + "/meshd.db" + ending));
 }
 
 TEST_F(Maintenance, damaged_backup_is_not_restored) {
