@@ -1,5 +1,7 @@
 // Runs as forms with files, results as files, and documents that come again.
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "api/codecs/base64.h"
 #include "api/codecs/files/npy.h"
@@ -207,6 +209,30 @@ TEST_F(Runs, values_of_a_document_that_comes_again_are_not_what_a_run_left_there
                         {{"dtype", "float32"}, {"shape", {2, 3}}, {"data", {{2, 2, 2}, {2, 2, 2}}}}});
   body["donate"] = {0};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(first_result(server_.ask("POST", "/v1/run", body.dump())), kElevens);
+}
+
+TEST_F(Runs, array_that_a_job_donates_while_it_is_read_is_there_or_donated) {
+  for (int round = 0; round < 50; ++round) {
+    const std::string id =
+        server_
+            .ask("POST", "/v1/arrays?dtype=float32&shape=2,3", raw(kOnes), {"Content-Type: application/octet-stream"})
+            .json()["id"];
+    std::atomic<bool> is_over{false};
+    std::jthread reads([&] {
+      while (!is_over) {
+        const int status = server_.ask("GET", "/v1/arrays/" + id + "/data").status;
+        EXPECT_TRUE(status == 200 || status == 410 || status == 409) << status;
+      }
+    });
+    std::jthread collects([&] {
+      while (!is_over) server_.blob_count();
+    });
+    json body =
+        document({{{"array", id}}, {{"dtype", "float32"}, {"shape", {2, 3}}, {"data", {{9, 9, 9}, {9, 9, 9}}}}});
+    body["donate"] = {0};
+    EXPECT_EQ(server_.ask("POST", "/v1/run", body.dump()).status, 200);
+    is_over = true;
+  }
 }
 
 TEST_F(Runs, deleted_program_is_gone_for_documents_that_came_before) {
