@@ -6,10 +6,31 @@
 
 #include "service/ir/op_builder.h"
 #include "service/ir/region_utils.h"
+#include "service/ir/walk.h"
 #include "service/ops/op_def.h"
 #include "service/program/transform/specialise.h"
 
 namespace meshd::numpy {
+
+namespace {
+
+// Makes the values that `function`, whose body was written in `written_in`, has of its own and numbers from 0: a table
+// of all those of the program would double with each function that is traced and inserted.
+void take_own_values(ir::Function& function, const ir::Function& written_in) {
+  std::unordered_map<ir::ValueId, ir::ValueId> names;
+  const auto take = [&](ir::ValueId id) { names[id] = function.add_value(ir::Type(written_in.type_of(id))); };
+  for (const ir::ValueId id : function.body.arguments) take(id);
+  ir::walk(function.body, [&](const ir::Op& op) {
+    for (const ir::ValueId id : op.results) take(id);
+    for (const ir::Region& region : op.regions) {
+      for (const ir::ValueId id : region.arguments) take(id);
+    }
+  });
+  for (ir::ValueId& id : function.body.arguments) id = names[id];
+  for (ir::Op& op : function.body.ops) ir::rename_values(op, names);
+}
+
+}  // namespace
 
 TracedFunction trace_function(Tracer& t, const std::vector<WeakType>& types, const std::vector<tensor::Dims>& dims,
                               std::string_view what, const std::function<Value(const std::vector<Array>&)>& body) {
@@ -40,14 +61,14 @@ TracedFunction trace_function(Tracer& t, const std::vector<WeakType>& types, con
   const ir::Region* const bodies[] = {&main.body};
   out.captured = ir::used_values_defined_above(bodies);
   std::erase_if(out.captured, [&](ir::ValueId id) { return std::find(fresh.begin(), fresh.end(), id) != fresh.end(); });
-  main.values = here.values;
   for (const auto* list : {&fresh, &out.captured}) {
     for (const ir::ValueId id : *list) {
       main.body.arguments.push_back(id);
-      main.arguments.emplace_back().type = main.type_of(id);
+      main.arguments.emplace_back().type = here.type_of(id);
     }
   }
-  for (const ir::ValueId id : results) main.results.emplace_back().type = main.type_of(id);
+  for (const ir::ValueId id : results) main.results.emplace_back().type = here.type_of(id);
+  take_own_values(main, here);
   out.module = program::specialise(module);
   return out;
 }

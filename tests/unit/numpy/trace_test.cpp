@@ -130,6 +130,14 @@ TEST(TraceTest, the_cost_of_a_text_is_bounded) {
   EXPECT_NE(refusal(nested, x), "");
 }
 
+TEST(TraceTest, functions_that_are_transformed_one_after_the_other_share_no_values) {
+  for (const char* step : {"vmap(lambda r: r + 1)(x)", "grad(lambda v: (v * v).sum())(x)"}) {
+    const std::string text = std::string("def f(x):\n    for i in range(16): x = ") + step + "\n    return x";
+    const Traced traced = trace(*read(text), {{f32({3})}, {}}, nullptr);
+    EXPECT_LT(traced.module.main().values.size(), 5000) << step;
+  }
+}
+
 TEST(TraceTest, break_and_continue_outside_of_loops_are_refused_at_their_place) {
   const Inputs x{{f32({2})}, {}};
   EXPECT_EQ(refusal("def f(x):\n    break\n    return x", x),
