@@ -78,9 +78,11 @@ Value value_of(Tracer& t, const Input& input, const std::vector<ir::ValueId>& ar
   }
   if (const auto* held = std::get_if<Input::Static>(&input.value)) {
     return std::visit(
-        [](const auto& value) -> Value {
+        [&t](const auto& value) -> Value {
           if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
             return None{};
+          } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+            return t.made_text(value);
           } else {
             return value;
           }

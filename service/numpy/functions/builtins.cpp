@@ -200,7 +200,8 @@ std::vector<FunctionRow> builtin_functions() {
       {"builtins.str", "x=''",
        [](Tracer& t, const Arguments& a) -> Value {
          if (const auto* integer = a["x"].as<int64_t>()) return std::to_string(*integer);
-         return t.to_text(a["x"], "str");
+         t.to_text(a["x"], "str");
+         return a["x"];
        }},
       {"builtins.tuple", "items=()",
        [](Tracer& t, const Arguments& a) { return tuple_of(t.items_of(a["items"], "tuple")); }},
@@ -272,6 +273,7 @@ std::vector<FunctionRow> builtin_functions() {
          made->name = "partial";
          made->call = [function = a["function"], given = a.all("given"), named = *a["named"].as<DictRef>()](
                           Tracer& t, CallArguments more) {
+           t.count_steps(static_cast<int64_t>(given.size() + named->items.size() * (1 + more.keywords.size() / 16)));
            CallArguments all{given, {}};
            all.positional.insert(all.positional.end(), more.positional.begin(), more.positional.end());
            for (const auto& item : named->items) {

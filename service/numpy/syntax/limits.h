@@ -24,6 +24,7 @@ inline constexpr int64_t kMostUnrolledSteps = 64;
 /// Elements that a static list or tuple may have.
 inline constexpr size_t kMaxStaticElements = 100'000;
 inline constexpr size_t kMaxStringBytes = 64 << 10;
+inline constexpr size_t kMaxKeyBytes = 256;
 /// Bytes of all constants of a program.
 inline constexpr int64_t kMaxConstantBytes = int64_t{16} << 20;
 

@@ -199,6 +199,7 @@ class Parser {
   }
 
   void simple(Block& out) {
+    ++statements_;
     Statement made_statement;
     made_statement.place = now().place;
     if (take_if("return")) {
@@ -337,6 +338,7 @@ class Parser {
   }
 
   void conditional(Block& out, int depth) {
+    ++statements_;
     Statement made_statement;
     made_statement.kind = StatementKind::kIf;
     made_statement.place = take().place;
@@ -353,6 +355,7 @@ class Parser {
   }
 
   void loop(Block& out, int depth) {
+    const int64_t before = statements_++;
     Statement made_statement;
     made_statement.place = now().place;
     if (take_if("while")) {
@@ -367,6 +370,7 @@ class Parser {
     }
     made_statement.body = suite("a loop", depth);
     if (now().is("else")) fail("unsupported_type", now().place, "'else' of a loop is not supported");
+    made_statement.size = statements_ - before;
     out.push_back(std::move(made_statement));
   }
 
@@ -758,6 +762,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int nested_ = 0;
+  int64_t statements_ = 0;
 };
 
 }  // namespace

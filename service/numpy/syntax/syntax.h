@@ -87,6 +87,7 @@ struct Statement {
   Block body;
   Block otherwise;
   FunctionRef function;
+  int64_t size = 1;  ///< of a loop: how many statements it has, all that is in its body included
 };
 
 enum class ParameterKind : uint8_t { kPositionalOnly, kPositional, kArguments, kKeywordOnly, kKeywords };

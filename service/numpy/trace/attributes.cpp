@@ -85,11 +85,12 @@ Value array_attribute(Tracer& t, const Array& array, const std::string& name) {
 }
 
 // Methods of texts: those that choose by a name, as in mode.lower() == "same".
-Value text_method(Tracer& tracer, const std::string& text, const std::string& name) {
+Value text_method(Tracer& tracer, const Value& held, const std::string& name) {
   const std::vector<std::string> known = {"lower", "upper", "strip", "startswith", "endswith"};
   if (std::find(known.begin(), known.end(), name) == known.end())
-    tracer.refuse(describe(Value(text)) + " has no attribute '" + name + "'" + core::did_you_mean(name, known));
-  return function_of(name, [text, name](Tracer& t, CallArguments arguments) -> Value {
+    tracer.refuse(describe(held) + " has no attribute '" + name + "'" + core::did_you_mean(name, known));
+  return function_of(name, [held, name](Tracer& t, CallArguments arguments) -> Value {
+    const std::string& text = *held.as<std::string>();
     const bool asks = name == "startswith" || name == "endswith";
     if (arguments.positional.size() != (asks ? 1U : 0U))
       t.refuse("'" + name + "' of a text takes " + (asks ? "one text" : "nothing"));
@@ -101,13 +102,13 @@ Value text_method(Tracer& tracer, const std::string& text, const std::string& na
     if (name == "strip") {
       const size_t first = out.find_first_not_of(" \t\r\n");
       if (first == std::string::npos) return std::string();
-      return out.substr(first, out.find_last_not_of(" \t\r\n") - first + 1);
+      return t.made_text(out.substr(first, out.find_last_not_of(" \t\r\n") - first + 1));
     }
     for (char& c : out) {
       if (name == "lower") c = core::to_lower(c);
       if (name == "upper" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
     }
-    return out;
+    return t.made_text(std::move(out));
   });
 }
 
@@ -167,6 +168,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         int64_t at = arguments.positional.empty() ? -1 : t.to_int(arguments.positional[0], "an index of a list");
         if (at < -size || at >= size) t.refuse(fmt::format("index {} is outside of the list", at));
         if (at < 0) at += size;
+        t.count_steps((size - at) / 16);  // those that move
         Value out = held->items[static_cast<size_t>(at)];
         held->extent.nodes -= node_count(out);
         held->items.erase(held->items.begin() + at);
@@ -188,6 +190,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         const auto size = static_cast<int64_t>(held->items.size());
         int64_t at = is_insert ? t.to_int(arguments.positional[0], "an index of a list") : size;
         at = std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+        t.count_steps((size - at) / 16);
         hold(held->extent, given);
         held->items.insert(held->items.begin() + at, given);
       }
@@ -204,10 +207,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
       return function_of(name, [held = *dict, name](Tracer& t, CallArguments arguments) -> Value {
         if (name == "get") {
           if (arguments.positional.empty()) t.refuse("'get' takes a key");
-          const std::string key = t.dict_key(arguments.positional[0]);
-          for (const auto& item : held->items) {
-            if (item.first == key) return item.second;
-          }
+          if (const Value* const found = t.find_item(held, t.dict_key(arguments.positional[0]))) return *found;
           return arguments.positional.size() > 1 ? arguments.positional[1] : Value();
         }
         t.count_steps(held->extent.nodes);
@@ -221,7 +221,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
       });
     }
   }
-  if (const auto* text = value.as<std::string>()) return text_method(*this, *text, name);
+  if (value.is<std::string>()) return text_method(*this, value, name);
   refuse(describe(value) + " has no attribute '" + name + "'");
 }
 
@@ -238,11 +238,9 @@ Value Tracer::subscript(const Value& value, const Value& index) {
 Value Tracer::container_subscript(const Value& value, const Value& index) {
   if (const auto* dict = value.as<DictRef>()) {
     const std::string key = dict_key(index);
+    if (const Value* const found = find_item(*dict, key)) return *found;
     std::vector<std::string> known;
-    for (const auto& item : (*dict)->items) {
-      if (item.first == key) return item.second;
-      known.push_back(item.first);
-    }
+    for (const auto& item : (*dict)->items) known.push_back(item.first);
     refuse("the dict has no key '" + key + "'" + core::did_you_mean(key, known));
   }
   if (const Sequence* sequence = value.sequence(); sequence != nullptr && index.is<int64_t>()) {
@@ -267,7 +265,7 @@ Value Tracer::container_subscript(const Value& value, const Value& index) {
     if (value.is<std::string>()) {
       std::string text;
       for (const Value& each : out) text += *each.as<std::string>();
-      return text;
+      return made_text(std::move(text));
     }
     return value.sequence() != nullptr && !value.sequence()->is_tuple ? list_of(std::move(out), region_depth())
                                                                       : tuple_of(std::move(out));

@@ -13,6 +13,7 @@ namespace meshd::numpy {
 
 std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<FunctionParameter>& parameters,
                         const std::vector<Value>& defaults, CallArguments arguments) {
+  t.count_steps(static_cast<int64_t>(parameters.size() * (4 + arguments.keywords.size()) / 16));
   std::vector<Value> out = defaults;
   std::vector<bool> given(parameters.size(), false);
   size_t next = 0;

@@ -33,7 +33,10 @@ void Tracer::begin() {
 
 Value Tracer::call(const Value& callee, CallArguments arguments) {
   const Deeper deeper(*this);
-  step();
+  int64_t nodes = 0;
+  for (const Value& value : arguments.positional) nodes += node_count(value);
+  for (const auto& [name, value] : arguments.keywords) nodes += node_count(value);
+  step(1 + nodes / 8);
   if (const auto* function = callee.as<CallableRef>()) {
     const CallableRef held = *function;
     return held->call(*this, std::move(arguments));
@@ -48,6 +51,7 @@ Value Tracer::call(const Value& callee, CallArguments arguments) {
 }
 
 CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& scope) {
+  step(static_cast<int64_t>(function->parameters.size() / 4));
   std::vector<Value> defaults;
   for (const FunctionParameter& parameter : function->parameters)
     defaults.push_back(parameter.otherwise == nullptr ? Value(Undefined{}) : evaluate(*parameter.otherwise, scope));
@@ -75,6 +79,7 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
 
 void Tracer::log(const std::string& text, const std::vector<Array>& values) {
   const auto index = static_cast<int64_t>(logged_.size());
+  step(static_cast<int64_t>(text.size() / 16));
   logged_.push_back(text);
   std::vector<ir::ValueId> operands{token_};
   for (const Array& value : values) operands.push_back(value.id);

@@ -94,6 +94,7 @@ std::vector<Value> Tracer::joined(std::vector<Branch>& branches, const Array& in
   std::vector<Leaf> leaves;
   std::vector<Value> joint;
   for (size_t k = 0; k < out.size(); ++k) {
+    for (const Branch& branch : branches) step(node_count(branch.results[k]) / 8);
     for (const Branch& branch : branches) {
       if (branch.results[k].is<Undefined>()) out[k] = branch.results[k];
     }
@@ -241,6 +242,7 @@ std::optional<std::vector<Value>> Tracer::try_loop(
 std::vector<Value> Tracer::loop(std::vector<Value> carried, const std::vector<std::string>& names,
                                 const std::function<Value(const std::vector<Value>&)>& test,
                                 const std::function<std::vector<Value>(const std::vector<Value>&)>& body) {
+  for (const Value& value : carried) step(node_count(value));
   std::vector<WeakType> types;
   for (const Value& leaf : all_leaves(carried)) types.push_back(is_data(leaf) ? type_of(leaf) : WeakType{});
   const Place place = this->place();

@@ -17,6 +17,24 @@ void Tracer::step(int64_t count) {
         kMaxTraceSteps));
 }
 
+Value Tracer::made_text(std::string text) {
+  if (text.size() > kMaxStringBytes) refuse("the text is longer than is kept");
+  step(static_cast<int64_t>(text.size() / 16));
+  return text;
+}
+
+Value* Tracer::find_item(const DictRef& dict, std::string_view key) {
+  step(static_cast<int64_t>(dict->items.size() / 16));
+  const auto found =
+      std::find_if(dict->items.begin(), dict->items.end(), [&](const auto& item) { return item.first == key; });
+  return found == dict->items.end() ? nullptr : &found->second;
+}
+
+Tracer::Names Tracer::names_of(const ScopeRef& scope) {
+  step(static_cast<int64_t>(scope->names.size() / 2));
+  return scope->names;
+}
+
 Value* Tracer::find_name(std::string_view name, const ScopeRef& scope) {
   for (Scope* at = scope.get(); at != nullptr; at = at->parent.get()) {
     const auto found = at->names.find(name);
@@ -58,9 +76,9 @@ Value Tracer::evaluate(const Expression& expression, const ScopeRef& scope) {
     case ExpressionKind::kNumber:
       return std::visit([](const auto& number) { return Value(number); }, expression.number);
     case ExpressionKind::kString:
-      return expression.text;
+      return made_text(expression.text);
     case ExpressionKind::kFormat:
-      return evaluate_format(expression, scope, nullptr);
+      return made_text(evaluate_format(expression, scope, nullptr));
     case ExpressionKind::kConstant:
       if (expression.text == "None") return None{};
       if (expression.text == "...") return Ellipsis{};
@@ -148,12 +166,10 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
   auto made = std::make_shared<Dict>();
   made->region = region_depth();
   const auto put = [&](const std::string& key, Value value) {
-    step(static_cast<int64_t>(made->items.size() / 16));  // those that are compared
-    const auto found =
-        std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
-    if (found != made->items.end()) {
-      found->second = std::move(value);
+    if (Value* const found = find_item(made, key)) {
+      *found = std::move(value);
     } else {
+      check_key(key);
       made->items.emplace_back(key, std::move(value));
     }
   };
@@ -172,6 +188,7 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
     set_place(expression.place);
     const auto* dict = others.as<DictRef>();
     if (dict == nullptr) refuse("'**' takes a dict, got " + describe(others));
+    step((*dict)->extent.nodes);
     for (const auto& [key, value] : (*dict)->items) put(key, value);
   }
   hold_items(*made);
@@ -274,6 +291,7 @@ std::string Tracer::evaluate_format(const Expression& expression, const ScopeRef
              (format.empty() ? "" : " with ':" + format + "'") + "; log(f\"...\") takes arrays");
     }
     out += expression.names[2 * i + 2];
+    if (out.size() > kMaxStringBytes) refuse("the text is longer than is kept");
   }
   return out;
 }
@@ -288,7 +306,7 @@ Value Tracer::evaluate_call(const Expression& expression, const ScopeRef& scope)
     const std::string& name = expression.names[i];
     if (i == 0 && name.empty() && given.kind == ExpressionKind::kFormat && takes_fields) {
       std::vector<Value> values;
-      arguments.positional.emplace_back(evaluate_format(given, scope, &values));
+      arguments.positional.push_back(made_text(evaluate_format(given, scope, &values)));
       arguments.positional.insert(arguments.positional.end(), values.begin(), values.end());
       continue;
     }
@@ -299,6 +317,7 @@ Value Tracer::evaluate_call(const Expression& expression, const ScopeRef& scope)
     } else if (name == "**") {
       const auto* dict = value.as<DictRef>();
       if (dict == nullptr) refuse("'**' takes a dict, got " + describe(value));
+      step((*dict)->extent.nodes);
       for (const auto& item : (*dict)->items) arguments.keywords.push_back(item);
     } else if (name.empty()) {
       arguments.positional.push_back(std::move(value));

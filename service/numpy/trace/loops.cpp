@@ -74,6 +74,7 @@ void Tracer::leave_loop(const Statement& statement, const std::vector<std::strin
 }
 
 Flow Tracer::run_while(const Statement& statement, const ScopeRef& scope) {
+  step(statement.size / 16);  // what is copied
   const PlainLoop plain = plain_loop(statement);
   const auto leave = [&] { scope->names.erase(plain.broken); };
   if (!plain.broken.empty()) scope->names[plain.broken] = false;
@@ -107,7 +108,7 @@ void Tracer::run_traced_while(const Statement& statement, const std::string& bro
   const std::vector<std::string> names = carried_names(statement, scope);
   std::vector<Value> values;
   for (const std::string& name : names) values.push_back(scope->names[name]);
-  const auto before = scope->names;
+  const Names before = names_of(scope);
   std::vector<Value> made = loop(
       values, names,
       [&](const std::vector<Value>& now) {
@@ -160,6 +161,7 @@ Flow Tracer::run_unless_broken(const Statement& statement, const std::string& br
 Flow Tracer::run_for(const Statement& statement, const ScopeRef& scope) {
   const Value over = evaluate(*statement.value, scope);
   set_place(statement.place);
+  step(statement.size / 16);  // what is copied
   const PlainLoop plain = plain_loop(statement);
   if (!plain.broken.empty()) scope->names[plain.broken] = false;
   Flow flow = run_over(plain.loop, plain.broken, over, scope);
@@ -189,7 +191,7 @@ Flow Tracer::run_over(const Statement& statement, const std::string& broken, con
   }
   // The first step is traced by itself: it gives names and their types what the steps behind it have.
   if (run_unrolled(statement, broken, {Value(start)}, scope, flow)) return flow;
-  const auto before = scope->names;
+  const Names before = names_of(scope);
   const State at = state();
   try {
     const Value last = run_counted_for(statement, broken, start + step, range, scope);
@@ -212,7 +214,7 @@ Value Tracer::run_counted_for(const Statement& statement, const std::string& bro
   const std::vector<std::string> names = carried_names(statement, scope);
   std::vector<Value> values;
   for (const std::string& name : names) values.push_back(scope->names[name]);
-  const auto before = scope->names;
+  const Names before = names_of(scope);
   EarlyEnd end;
   end.broken = static_cast<size_t>(std::find(names.begin(), names.end(), broken) - names.begin());
   std::vector<Value> made = counted_loop(

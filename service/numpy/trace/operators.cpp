@@ -190,8 +190,7 @@ std::optional<Value> Tracer::container_binary(std::string_view op, const Value& 
   const auto* text = a.as<std::string>();
   if (text != nullptr && b.is<std::string>() && op == "+") {
     if (text->size() + b.as<std::string>()->size() > kMaxStringBytes) refuse("the text is longer than is kept");
-    step(static_cast<int64_t>(text->size() / 16));
-    return *text + *b.as<std::string>();
+    return made_text(*text + *b.as<std::string>());
   }
   const Sequence* x = a.sequence();
   const Sequence* y = b.sequence();
@@ -244,11 +243,11 @@ Value Tracer::comparison(std::string_view op, const Value& a, const Value& b) {
   if (op == "in" || op == "not in") {
     bool found = false;
     if (const auto* dict = b.as<DictRef>()) {
-      const std::string key = dict_key(a);
-      found = std::any_of((*dict)->items.begin(), (*dict)->items.end(),
-                          [&](const auto& item) { return item.first == key; });
+      found = find_item(*dict, dict_key(a)) != nullptr;
     } else if (const auto* text = b.as<std::string>()) {
-      found = text->find(to_text(a, "what is sought in a text")) != std::string::npos;
+      const std::string part = to_text(a, "what is sought in a text");
+      step(static_cast<int64_t>(text->size() * (part.size() + 1) / 1024));
+      found = text->find(part) != std::string::npos;
     } else {
       if (b.array() != nullptr) refuse("'in' of an array depends on data; use jnp.any(x == value) or jnp.isin");
       for (const Value& item : items_of(b, "in")) found = found || is_equal(a, item);
@@ -306,6 +305,7 @@ std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
     return keys;
   }
   if (const auto* text = value.as<std::string>()) {
+    step(static_cast<int64_t>(text->size()));
     std::vector<Value> out;
     for (const char c : *text) out.emplace_back(std::string(1, c));
     return out;

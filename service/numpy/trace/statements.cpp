@@ -170,15 +170,14 @@ void Tracer::assign_item(const Expression& target, const Value& value, const Sco
   if (const auto* dict = holder.as<DictRef>()) {
     check_region((*dict)->region);
     const std::string key = dict_key(index);
-    for (auto& item : (*dict)->items) {
-      if (item.first == key) {
-        check_held((*dict)->extent, false);
-        if (is_container) hold((*dict)->extent, value);
-        item.second = value;
-        return;
-      }
+    if (Value* const found = find_item(*dict, key)) {
+      check_held((*dict)->extent, false);
+      if (is_container) hold((*dict)->extent, value);
+      *found = value;
+      return;
     }
     check_held((*dict)->extent, true);
+    check_key(key);
     hold((*dict)->extent, value);
     (*dict)->items.emplace_back(key, value);
     return;
@@ -227,7 +226,7 @@ Flow Tracer::run_rest(const ScopeRef& scope) {
 }
 
 Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const ScopeRef& scope) {
-  const std::map<std::string, Value, std::less<>> before = scope->names;
+  const Names before = names_of(scope);
   const Place place = this->place();
   if (contains(statement.body, StatementKind::kReturn) || contains(statement.otherwise, StatementKind::kReturn)) {
     const auto side = [&](const Block& block) {

@@ -76,6 +76,10 @@ class Tracer : public ArrayBuilder {
 
   /// Counts work on static values, as much as so many expressions. Refuses a program that does too much.
   void count_steps(int64_t count) { step(count); }
+  /// A text that the program makes. Refuses one that is longer than is kept.
+  Value made_text(std::string text);
+  /// The value of a key; null: the dict has none. Counts the keys that are compared.
+  Value* find_item(const DictRef& dict, std::string_view key);
 
   // --- static arguments of functions
 
@@ -175,7 +179,11 @@ class Tracer : public ArrayBuilder {
   [[nodiscard]] State state() const { return {rest_, calls_, token_, logged_.size(), depth_}; }
   void restore(State state);
 
+  using Names = std::map<std::string, Value, std::less<>>;
+
   void step(int64_t count = 1);
+  /// A scope's names as they are now, to go back to. Counts them.
+  Names names_of(const ScopeRef& scope);
   Flow run_statement(const Statement& statement, const ScopeRef& scope);
   Flow run_if(const Statement& statement, const ScopeRef& scope);
   Flow run_traced_if(const Statement& statement, const Array& test, const ScopeRef& scope);

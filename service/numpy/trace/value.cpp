@@ -29,6 +29,10 @@ Value made(Sequence sequence) {
   return std::make_shared<Sequence>(std::move(sequence));
 }
 
+[[noreturn]] void fail_size(const std::string& detail) {
+  throw core::Error("invalid_program", detail, {{"/program/text", detail, 0, 0}});
+}
+
 }  // namespace
 
 void hold(Extent& extent, const Value& item) {
@@ -37,17 +41,23 @@ void hold(Extent& extent, const Value& item) {
   extent.depth = std::max(extent.depth, inner == nullptr ? 1 : inner->depth + 1);
   if (inner != nullptr) extent_of(item)->held = true;
   if (extent.nodes <= static_cast<int64_t>(kMaxStaticElements) && extent.depth <= kMaxSyntaxDepth) return;
-  const std::string detail = fmt::format(
+  fail_size(fmt::format(
       "lists, tuples and dicts have at most {} elements, with all that is in them, and are nested {} deep at most",
-      kMaxStaticElements, kMaxSyntaxDepth);
-  throw core::Error("invalid_program", detail, {{"/program/text", detail, 0, 0}});
+      kMaxStaticElements, kMaxSyntaxDepth));
+}
+
+void check_key(const std::string& key) {
+  if (key.size() > kMaxKeyBytes) fail_size(fmt::format("the keys of a dict have at most {} bytes", kMaxKeyBytes));
 }
 
 void hold_items(Sequence& sequence) {
   for (const Value& item : sequence.items) hold(sequence.extent, item);
 }
 void hold_items(Dict& dict) {
-  for (const auto& item : dict.items) hold(dict.extent, item.second);
+  for (const auto& [key, item] : dict.items) {
+    check_key(key);
+    hold(dict.extent, item);
+  }
 }
 
 int64_t node_count(const Value& value) {
@@ -77,7 +87,7 @@ std::string describe(const Value& value) {
     std::string operator()(int64_t i) const { return fmt::format("the int {}", i); }
     std::string operator()(double) const { return "a float"; }
     std::string operator()(const std::complex<double>&) const { return "a complex number"; }
-    std::string operator()(const std::string& text) const { return "the text '" + text.substr(0, 40) + "'"; }
+    std::string operator()(const TextRef& text) const { return "the text '" + text->substr(0, 40) + "'"; }
     std::string operator()(tensor::DType dtype) const { return "the dtype " + std::string(tensor::name(dtype)); }
     std::string operator()(const Array& array) const {
       const bool is_vowel = tensor::name(array.dtype())[0] == 'i';

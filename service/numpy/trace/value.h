@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -103,15 +104,24 @@ struct Undefined {
   std::string why;
 };
 
-/// A value of Python. Copies of lists and dicts are the same list, as in Python.
+/// A text, which never changes.
+using TextRef = std::shared_ptr<const std::string>;
+
+/// A value of Python. Copies of texts, lists and dicts are the same one, as in Python.
 struct Value
-    : std::variant<None, bool, int64_t, double, std::complex<double>, std::string, tensor::DType, Array, SequenceRef,
+    : std::variant<None, bool, int64_t, double, std::complex<double>, TextRef, tensor::DType, Array, SequenceRef,
                    DictRef, SliceRef, RangeRef, Ellipsis, SpecRef, Namespace, CallableRef, AtRef, Undefined> {
   using variant::variant;
+  Value(std::string text) : variant(std::make_shared<const std::string>(std::move(text))) {}
 
   template <typename T>
   [[nodiscard]] const T* as() const {
-    return std::get_if<T>(static_cast<const variant*>(this));
+    if constexpr (std::is_same_v<T, std::string>) {
+      const auto* text = as<TextRef>();
+      return text == nullptr ? nullptr : text->get();
+    } else {
+      return std::get_if<T>(static_cast<const variant*>(this));
+    }
   }
   template <typename T>
   [[nodiscard]] bool is() const {
@@ -148,6 +158,8 @@ Value tuple_of_sizes(const std::vector<int64_t>& sizes);
 /// Counts an item that a container gets, and marks it as held where it is one. Throws invalid_program where the
 /// container is then larger or deeper than values may be.
 void hold(Extent& extent, const Value& item);
+/// Throws invalid_program where a key of a dict is longer than is kept.
+void check_key(const std::string& key);
 /// The same for all items of a container that was just made.
 void hold_items(Sequence& sequence);
 void hold_items(Dict& dict);

@@ -130,6 +130,59 @@ TEST(TraceTest, the_cost_of_a_text_is_bounded) {
   EXPECT_NE(refusal(nested, x), "");
 }
 
+TEST(TraceTest, what_a_text_makes_of_texts_is_bounded) {
+  const Inputs x{{f32({2})}, {}};
+  const std::string long_text = "def f(x):\n    s = 'a'\n    for i in range(16): s = s + s\n";
+  const auto repeated = [&](const std::string& statement) {
+    return refusal(long_text +
+                       "    for a in range(60):\n        for b in range(60):\n            for c in range(60):\n"
+                       "                " +
+                       statement + "\n    return x",
+                   x);
+  };
+  EXPECT_NE(refusal("def f(x):\n    s = 'a'\n    for i in range(40): s = f'{s}{s}'\n    return x", x)
+                .find("longer than is kept"),
+            std::string::npos);
+  for (const char* statement :
+       {"s.upper()", "s[1:]", "list(s)", "f'{s}'", "s[1:] in s", "log(s)", "s + ''", "str(s)[1:]"})
+    EXPECT_NE(repeated(statement).find("steps to trace"), std::string::npos) << statement;
+  EXPECT_NE(refusal(long_text + "    return {s: x}", x).find("at most 256 bytes"), std::string::npos);
+  EXPECT_NE(refusal(long_text + "    d = {}\n    d[s] = x\n    return d", x).find("at most 256 bytes"),
+            std::string::npos);
+  // Copies of a text are one text.
+  EXPECT_EQ(refusal(long_text + "    l = [s] * 90000\n    return x", x), "");
+}
+
+TEST(TraceTest, work_on_long_containers_is_counted) {
+  const Inputs x{{f32({2})}, {}};
+  const auto says_steps = [&](const std::string& before, const std::string& statement, int loops = 2) {
+    std::string text = "def f(x):\n" + before;
+    for (int i = 0; i < loops; ++i)
+      text += std::string(4 + static_cast<size_t>(i), ' ') + "for i" + std::to_string(i) + " in range(60):\n";
+    text += std::string(12, ' ') + statement + "\n    return x";
+    EXPECT_NE(refusal(text, x).find("steps to trace"), std::string::npos) << statement.substr(0, 80);
+  };
+  const std::string list = "    l = [0] * 50000\n";
+  says_steps(list, "l.insert(0, l.pop(0))");
+  says_steps(list, "jnp.ndim(l)");
+  says_steps(list + "    p = functools.partial(lambda *a: 0, *l)\n", "p()");
+  const std::string dict =
+      "    d = {}\n    for i in range(50):\n        for j in range(40): d[f'{i} {j}'] = 0\n"
+      "    p = functools.partial(lambda **k: 0, **d)\n";
+  says_steps(dict, "d['49 39']", 3);
+  says_steps(dict, "'none' in d", 3);
+  says_steps(dict, "p(**d)");
+  std::string parameters = "p0=0";
+  for (int i = 1; i < 20000; ++i) parameters += ", p" + std::to_string(i) + "=0";
+  says_steps("    def g(" + parameters + "): return 0\n", "g()");
+  std::string names = "    n0";
+  for (int i = 1; i < 20000; ++i) names += " = n" + std::to_string(i);
+  says_steps(names + " = 0\n", "if x.sum() > 0: pass");
+  std::string loop = "for i in range(0):\n";
+  for (int i = 0; i < 12000; ++i) loop += std::string(13, ' ') + "x\n";
+  says_steps("", loop);
+}
+
 TEST(TraceTest, functions_that_are_transformed_one_after_the_other_share_no_values) {
   for (const char* step : {"vmap(lambda r: r + 1)(x)", "grad(lambda v: (v * v).sum())(x)"}) {
     const std::string text = std::string("def f(x):\n    for i in range(16): x = ") + step + "\n    return x";
