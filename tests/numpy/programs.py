@@ -1598,6 +1598,68 @@ case("insert without a place that is known", "def f(x, i): return jnp.insert(x, 
 case("the type of arrays", "def f(x): return jnp.ndarray((2,))", V, refused="invalid_program", says="jnp.array makes an array")
 case("keys that are numbers", "def f(x):\n    parts = {0: x, 1: x * 2}\n    return parts.get(1) - parts[0] if 1 in parts and 2 not in parts else x", X)
 
+# --- complex numbers in what asks of NaN and infinities; indices outside of integers; narrow integers
+
+D2 = {"dtype": "complex64", "shape": [2], "data": [[1.0, 2.0], [-3.0, 0.5]]}
+I16 = {"dtype": "int16", "shape": [2, 2], "data": [[300, -7], [32767, 5]]}
+WIDE = {"dtype": "bool", "shape": [2, 3], "data": [[True, False, True], [True, True, False]]}
+each("""
+jnp.isfinite(lax.complex(x, y))
+jnp.isinf(lax.complex(x, y))
+jnp.nansum(lax.complex(x, y)[:2])
+jnp.isclose(lax.complex(x, y), lax.complex(x, y))
+jnp.isclose(lax.complex(x, y), lax.complex(x, y), equal_nan=True)
+jnp.take_along_axis(lax.complex(x, x), jnp.array([1, 7, -3, -9]), axis=0)
+""", N, [1.0, 2.0, 3.0, "-Infinity", 0.5, "NaN"])
+each("""
+jnp.nanvar(x)
+jnp.nanstd(x, ddof=1)
+""", D2)
+each("""
+jnp.take_along_axis(x, jnp.array([[0, 2], [-1, -3]]), axis=1)
+jnp.nan_to_num(x)
+jnp.cumulative_sum(x, axis=1)
+jnp.cumulative_sum(x, axis=-1, include_initial=True)
+jnp.cumulative_prod(x[:0], axis=0, include_initial=True)
+x.at[0].divide(2)
+x.at[0].power(2)
+""", I16)
+case("take_along_axis of unsigned integers and bools outside", "def f(x): return jnp.take_along_axis(x, jnp.array([1, 9]), axis=0), jnp.take_along_axis(x > 100, jnp.array([0, 9]), axis=0)", U8)
+case("fmod by 0", "jnp.fmod(x, y)", [7, -7, 5], [2, 0, -3])
+case("convolve of integers", "jnp.convolve(x, y)", [1, 2, 3], U8)
+case("digitize in falling bins", "(jnp.digitize(x, y), jnp.digitize(x, y, right=True), jnp.digitize(x, y[::-1]), jnp.digitize(x, y[:1]))", [0.5, 2.0, 9.0, 3.0], [3.0, 2.0, 1.0])
+each("""
+jnp.nanmedian(x)
+jnp.nanquantile(x, 0.25)
+""", BF)
+each("""
+jnp.sum(x, where=y)
+jnp.sum(x, where=y, keepdims=True)
+jnp.any(x, axis=0, where=y, keepdims=True)
+""", [1.0, 2.0, 3.0], WIDE)
+each("""
+random.randint(x, (5,), -3, 3, dtype=jnp.int8)
+random.randint(x, (5,), 0, 200, dtype=jnp.uint8)
+random.randint(x, (5,), -500, 256, dtype=jnp.uint8)
+random.randint(x, (5,), 0, 1000, dtype=jnp.int16)
+random.randint(x, (2, 2), 0, 70000, dtype=jnp.uint16)
+""", KEY)
+
+# --- second derivatives where a function of two pieces has them, and slopes at bounds
+
+each("""
+jax.hessian(lambda v: nn.softplus(v).sum())(x)
+jax.hessian(lambda v: nn.log_sigmoid(x * v).sum())(0.0)
+jax.hessian(lambda v: jnp.logaddexp(v, v[::-1]).sum())(x)
+jax.grad(lambda v: nn.relu6(v).sum())(x)
+jax.grad(lambda v: nn.hard_tanh(v).sum())(x)
+jax.grad(lambda v: nn.hard_sigmoid(v).sum())(x)
+(jnp.logaddexp(x, 0.0), jnp.logaddexp(x, -jnp.inf), jnp.logaddexp(x, jnp.inf))
+(nn.relu6(x), nn.hard_tanh(x), nn.hard_sigmoid(x))
+""", [0.0, 6.0, -3.0, 3.0, -1.0, 1.0, 0.5])
+case("activations of integers", "(nn.relu6(x), nn.hard_tanh(x), nn.hard_sigmoid(x))", [7, 0, -3])
+case("functions that are transformed one after the other", "def f(x):\n    for i in range(24):\n        x = vmap(lambda r: jnp.sin(r) + i)(x)\n    return jax.grad(lambda v: (v * v).sum())(x)", X)
+
 
 def text_of(source, arguments, options):
     """The program of a case."""

@@ -46,7 +46,8 @@ constexpr LibraryRow kStatistics[] = {
  a = jnp.asarray(a) * 1.0
  centered = jnp.where(jnp.isnan(a), 0, a - jnp.nanmean(a, axis=axis, keepdims=True))
  count = jnp.sum(jnp.logical_not(jnp.isnan(a)), axis=axis, keepdims=keepdims) - ddof
- result = jnp.sum(centered * centered, axis=axis, keepdims=keepdims) / count
+ squares = jnp.real(centered * jnp.conj(centered)) if jnp.iscomplexobj(a) else centered * centered
+ result = jnp.sum(squares, axis=axis, keepdims=keepdims) / count
  return jnp.where(count > 0, result, jnp.nan))"},
     {"jnp.nanstd", "a, axis=None, ddof=0, keepdims=False", R"(
  return jnp.sqrt(jnp.nanvar(a, axis=axis, ddof=ddof, keepdims=keepdims)))"},
@@ -70,13 +71,14 @@ constexpr LibraryRow kStatistics[] = {
  x = jnp.asarray(x)
  axis = 0 if axis is None else axis
  if include_initial:
-  x = jnp.concatenate([jnp.zeros_like(lax.slice_in_dim(x, 0, 1, axis=axis)), x], axis=axis)
- return jnp.cumsum(x, axis=axis))"},
+  x = jnp.concatenate([jnp.zeros_like(x, shape=[1 if d == axis % x.ndim else n for d, n in enumerate(x.shape)]), x], axis=axis)
+ narrow = jnp.issubdtype(x.dtype, jnp.integer) and x.dtype.itemsize < 4
+ return jnp.cumsum(x, axis=axis, dtype=(jnp.uint32 if jnp.iinfo(x.dtype).min == 0 else jnp.int32) if narrow else None))"},
     {"jnp.cumulative_prod", "x, axis=None, include_initial=False", R"(
  x = jnp.asarray(x)
  axis = 0 if axis is None else axis
  if include_initial:
-  x = jnp.concatenate([jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=axis)), x], axis=axis)
+  x = jnp.concatenate([jnp.ones_like(x, shape=[1 if d == axis % x.ndim else n for d, n in enumerate(x.shape)]), x], axis=axis)
  return jnp.cumprod(x, axis=axis))"},
     {"jnp.nanquantile", "a, q, axis=None, keepdims=False", R"(
  a = jnp.asarray(a) * 1.0
@@ -91,7 +93,7 @@ constexpr LibraryRow kStatistics[] = {
  def pick(at):
   at = jnp.clip(at, 0, a.shape[0] - 1).astype(jnp.int32)
   return jnp.take_along_axis(a, at.reshape((-1,) + a.shape[1:]), axis=0).reshape(at.shape)
- out = jnp.where(last < 0, jnp.nan, pick(low) * (1 - share) + pick(high) * share)
+ out = jnp.where(last < 0, jnp.nan, pick(low) * (1 - share) + pick(high) * share).astype(a.dtype)
  if not keepdims:
   return out
  if axis is None:
@@ -117,6 +119,7 @@ constexpr LibraryRow kStatistics[] = {
 constexpr LibraryRow kSignals[] = {
     {"jnp.convolve", "a, v, mode='full'", R"(
  assert a.ndim == 1 and v.ndim == 1, 'convolve takes arrays of one dimension'
+ a, v = a * 1.0, v * 1.0
  assert mode in ('full', 'same', 'valid'), 'mode is one of full, same and valid'
  if a.shape[0] < v.shape[0]:
   a, v = v, a

@@ -89,12 +89,14 @@ Array sign_of(Tracer& t, const Array& x) {
   return t.op("stablehlo.sign", {x});
 }
 
-// log(exp(a) + exp(b)); equal infinities give themselves.
+// log(exp(a) + exp(b)); equal infinities give themselves. By selects: the derivatives of a maximum and of a magnitude
+// say nothing of the second one where a and b are equal, as softplus(0) has them.
 Array logaddexp(Tracer& t, const Array& a, const Array& b) {
-  const Array largest = t.maximum(a, b);
+  const Array is_first = t.compare("GE", a, b);
+  const Array largest = t.select(is_first, a, b);
   const Array delta = t.subtract(a, b);
-  const Array far = t.add(largest, t.op("stablehlo.log_plus_one",
-                                        {t.op("stablehlo.exponential", {t.negate(t.op("stablehlo.abs", {delta}))})}));
+  const Array below = t.subtract(t.select(is_first, b, a), largest);
+  const Array far = t.add(largest, t.op("stablehlo.log_plus_one", {t.op("stablehlo.exponential", {below})}));
   return t.select(t.compare("NE", delta, delta), t.add(a, b), far);
 }
 
@@ -104,9 +106,19 @@ Array sinc(Tracer& t, const Array& x) {
   return where_equal(t, x, 0, t.with_number(x, int64_t{1}), t.divide(t.op("stablehlo.sine", {safe}), safe));
 }
 
+Array is_finite(Tracer& t, const Array& x) {
+  if (is_complex(x)) return t.logical_and(is_finite(t, t.real(x)), is_finite(t, t.imag(x)));
+  return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
+}
+
 Array is_infinite(Tracer& t, const Array& x, double sign) {
   if (!is_float(x)) return t.full({DType::kBool, x.dims()}, false);
   return t.compare("EQ", x, t.with_number(x, sign * std::numeric_limits<double>::infinity()));
+}
+
+Array is_infinite_either_way(Tracer& t, const Array& x) {
+  if (is_complex(x)) return t.logical_or(is_infinite_either_way(t, t.real(x)), is_infinite_either_way(t, t.imag(x)));
+  return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1));
 }
 
 Array square_sum_root(Tracer& t, const Array& a, const Array& b) {
@@ -143,8 +155,9 @@ Value near(Tracer& t, const Arguments& a) {
   const std::vector<Array> both = t.inexact_arrays({a["a"], a["b"]});
   const Array& x = both[0];
   const Array& y = both[1];
-  const Array bound = t.add(t.typed(a["atol"], x.type), t.multiply(t.typed(a["rtol"], x.type), abs_of(t, y)));
-  const Array finite = t.logical_and(t.op("stablehlo.is_finite", {x}), t.op("stablehlo.is_finite", {y}));
+  const Array size = abs_of(t, y);
+  const Array bound = t.add(t.typed(a["atol"], size.type), t.multiply(t.typed(a["rtol"], size.type), size));
+  const Array finite = t.logical_and(is_finite(t, x), is_finite(t, y));
   Array out =
       t.logical_or(t.compare("EQ", x, y), t.logical_and(finite, t.compare("LE", abs_of(t, t.subtract(x, y)), bound)));
   if (t.to_bool(a["equal_nan"], "equal_nan"))
@@ -210,7 +223,6 @@ constexpr NamedOp kInexactBinaryOps[] = {
 };
 // f(x, y) on promoted and broadcast operands.
 constexpr NamedOp kBinaryOps[] = {
-    {.path = "jnp.fmod", .writes = "stablehlo.remainder"},
     {.path = "lax.div", .writes = "stablehlo.divide"},
     {.path = "lax.rem", .writes = "stablehlo.remainder"},
     {.path = "lax.shift_right_logical", .writes = "stablehlo.shift_right_logical"},
@@ -292,6 +304,13 @@ std::vector<FunctionRow> arithmetic() {
                 [](Tracer& t, const Value& x, const Value& y) {
                   return tuple_of({floor_divide(t, x, y), remainder(t, x, y)});
                 }),
+      binary_row("jnp.fmod",
+                 [](Tracer& t, const Array& x, const Array& y) {
+                   // Of a division by an integer 0 nothing remains.
+                   const Array divisor =
+                       tensor::is_integer(y.dtype()) ? where_equal(t, y, 0, t.with_number(y, int64_t{1}), y) : y;
+                   return t.op("stablehlo.remainder", {x, divisor});
+                 }),
       array_row("jnp.negative", [](Tracer& t, const Array& x) { return *t.unary("-", Value(x)).array(); }),
       array_row("jnp.positive", [](Tracer& t, const Array& x) { return *t.unary("+", Value(x)).array(); }),
       array_row("jnp.abs", abs_of),
@@ -369,12 +388,8 @@ std::vector<FunctionRow> comparisons() {
        [](Tracer& t, const Arguments& a) -> Value { return t.logical_not(bool_of(t, a["x"])); }},
       array_row("jnp.bitwise_not", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
       array_row("jnp.isnan", [](Tracer& t, const Array& x) { return t.compare("NE", x, x); }),
-      array_row("jnp.isfinite",
-                [](Tracer& t, const Array& x) {
-                  return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
-                }),
-      array_row("jnp.isinf",
-                [](Tracer& t, const Array& x) { return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1)); }),
+      array_row("jnp.isfinite", is_finite),
+      array_row("jnp.isinf", is_infinite_either_way),
       array_row("jnp.isposinf", [](Tracer& t, const Array& x) { return is_infinite(t, x, 1); }),
       array_row("jnp.isneginf", [](Tracer& t, const Array& x) { return is_infinite(t, x, -1); }),
       array_row("jnp.signbit",
@@ -393,8 +408,9 @@ std::vector<FunctionRow> comparisons() {
        }},
       {"jnp.nan_to_num", "x, nan=0.0",
        [](Tracer& t, const Arguments& a) -> Value {
-         const Array x = t.inexact(a["x"]);
+         const Array x = t.array(a["x"]);
          if (is_complex(x)) t.unsupported("nan_to_num of complex numbers");
+         if (!is_float(x)) return x;
          if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64)
            t.unsupported("nan_to_num of " + std::string(tensor::name(x.dtype())));
          const double most =

@@ -19,6 +19,15 @@ FunctionRow activation_row(std::string path, Activation run) {
 Array number(Tracer& t, const Array& x, double value) { return t.with_number(x, value); }
 Array is_positive(Tracer& t, const Array& x) { return t.compare("GT", x, number(t, x, 0)); }
 
+// x between two numbers; closed, it has x's slope at the bounds themselves, else none. Not a maximum and a minimum,
+// whose derivatives are a half there.
+Array bounded(Tracer& t, const Array& x, int64_t least, int64_t most, bool is_closed) {
+  const Array low = t.full_like(x, least);
+  const Array high = t.full_like(x, most);
+  return t.select(t.compare(is_closed ? "LT" : "LE", x, low), low,
+                  t.select(t.compare(is_closed ? "GT" : "GE", x, high), high, x));
+}
+
 Array sigmoid(Tracer& t, const Array& x) { return t.op("stablehlo.logistic", {x}); }
 
 // log(1 + exp(x)) without overflow.
@@ -97,11 +106,7 @@ std::vector<FunctionRow> nn_functions() {
          const Array zero = t.full_like(x, int64_t{0});
          return t.select(t.compare("LE", x, zero), zero, x);
        }},
-      {"nn.relu6", "x",
-       [](Tracer& t, const Arguments& a) -> Value {
-         const Array x = t.array(a["x"]);
-         return t.minimum(t.maximum(x, t.full_like(x, int64_t{0})), t.full_like(x, int64_t{6}));
-       }},
+      activation_row("nn.relu6", [](Tracer& t, const Array& x) { return bounded(t, x, 0, 6, false); }),
       activation_row("nn.sigmoid", sigmoid),
       activation_row("nn.log_sigmoid", [](Tracer& t, const Array& x) { return t.negate(softplus(t, t.negate(x))); }),
       activation_row("nn.softplus", softplus),
@@ -112,14 +117,11 @@ std::vector<FunctionRow> nn_functions() {
       activation_row("nn.soft_sign",
                      [](Tracer& t, const Array& x) { return t.divide(x, t.add(abs_of(t, x), number(t, x, 1))); }),
       activation_row("nn.tanh", [](Tracer& t, const Array& x) { return t.op("stablehlo.tanh", {x}); }),
-      activation_row(
-          "nn.hard_tanh",
-          [](Tracer& t, const Array& x) { return t.minimum(t.maximum(x, number(t, x, -1)), number(t, x, 1)); }),
+      {"nn.hard_tanh", "x",
+       [](Tracer& t, const Arguments& a) -> Value { return bounded(t, t.array(a["x"]), -1, 1, true); }},
       activation_row("nn.hard_sigmoid",
                      [](Tracer& t, const Array& x) {
-                       const Array shifted =
-                           t.minimum(t.maximum(t.add(x, number(t, x, 3)), number(t, x, 0)), number(t, x, 6));
-                       return t.divide(shifted, number(t, x, 6));
+                       return t.divide(bounded(t, t.add(x, number(t, x, 3)), 0, 6, false), number(t, x, 6));
                      }),
       {"nn.leaky_relu", "x, negative_slope=0.01",
        [](Tracer& t, const Arguments& a) -> Value {

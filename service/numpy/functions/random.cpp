@@ -162,6 +162,17 @@ Array randint(Tracer& t, const Key& key, const tensor::Dims& dims, const Value& 
   return t.add(from, t.convert(offset, dtype));
 }
 
+// Integers of less than 32 bits are drawn as int32, between what their type has.
+Array narrow_randint(Tracer& t, const Key& key, const tensor::Dims& dims, const Value& low, const Value& high,
+                     DType dtype) {
+  const int64_t most = *t.highest(dtype).as<int64_t>();
+  const auto within = [&](const Value& bound, int64_t end) {
+    const Array x = t.convert(t.array(bound), DType::kInt32);
+    return t.maximum(t.minimum(x, t.full_like(x, end)), t.full_like(x, *t.lowest(dtype).as<int64_t>()));
+  };
+  return t.convert(randint(t, key, dims, within(low, most), within(high, most + 1), DType::kInt32), dtype);
+}
+
 Array shuffled(Tracer& t, Key key, Array x, int64_t axis) {
   const int64_t size = tensor::element_count(x.type);
   const auto rounds = static_cast<int>(
@@ -266,8 +277,11 @@ std::vector<FunctionRow> random_functions() {
       shaped_row("random.normal", normal),
       {"random.randint", "key, shape, minval, maxval, dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
-         return randint(t, random_key(t, a["key"]), shape_argument(t, a["shape"]), a["minval"], a["maxval"],
-                        t.to_dtype_or_none(a["dtype"]).value_or(DType::kInt32));
+         const DType dtype = t.to_dtype_or_none(a["dtype"]).value_or(DType::kInt32);
+         const bool is_narrow =
+             tensor::is_integer(dtype) && tensor::row(dtype).bits >= 8 && tensor::row(dtype).bits < 32;
+         return (is_narrow ? narrow_randint : randint)(t, random_key(t, a["key"]), shape_argument(t, a["shape"]),
+                                                       a["minval"], a["maxval"], dtype);
        }},
       {"random.bernoulli", "key, p=0.5, shape=None",
        [](Tracer& t, const Arguments& a) -> Value {

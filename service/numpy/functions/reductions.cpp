@@ -46,7 +46,7 @@ Value sum_or_prod(Tracer& t, const Arguments& a, bool is_sum) {
   const Array in = masked(t, t.convert(x, types.computed), a["where"], identity);
   Array out =
       is_sum ? t.reduce("stablehlo.add", in, axes, identity) : t.reduce("stablehlo.multiply", in, axes, identity);
-  out = keep_dims(t, out, x.dims(), axes, t.to_bool(a["keepdims"], "keepdims"));
+  out = keep_dims(t, out, in.dims(), axes, t.to_bool(a["keepdims"], "keepdims"));
   out = t.convert(out, types.result, x.weak && types.result == x.dtype());
   return with_initial(t, out, a["initial"],
                       [&](const Array& p, const Array& q) { return is_sum ? t.add(p, q) : t.multiply(p, q); });
@@ -71,7 +71,7 @@ Value all_or_any(Tracer& t, const Arguments& a, bool is_all) {
   const std::vector<int64_t> axes = t.to_axes(a["axis"], x.rank());
   const Array in = masked(t, x, a["where"], is_all);
   const Array out = is_all ? t.reduce("stablehlo.and", in, axes, true) : t.reduce("stablehlo.or", in, axes, false);
-  return keep_dims(t, out, x.dims(), axes, t.to_bool(a["keepdims"], "keepdims"));
+  return keep_dims(t, out, in.dims(), axes, t.to_bool(a["keepdims"], "keepdims"));
 }
 
 // Integers are averaged as float32.
@@ -297,7 +297,7 @@ std::vector<FunctionRow> reduction_functions() {
       {"jnp.nansum", "a, axis=None, keepdims=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["a"]);
-         const Array clean = tensor::is_float(x.dtype())
+         const Array clean = tensor::is_float(x.dtype()) || tensor::is_complex(x.dtype())
                                  ? t.select(t.compare("NE", x, x), t.full_like(x, int64_t{0}), x)
                                  : t.convert(x, promoted_integer(x.dtype()));
          return sum_of(t, clean, t.to_axes(a["axis"], x.rank()), t.to_bool(a["keepdims"], "keepdims"));

@@ -28,7 +28,15 @@ Value select(Tracer& t, const Arguments& a) {
   return out;
 }
 
-// Indices outside give NaN (the smallest or largest integer) where nothing else is asked for.
+// `out` where `inside` holds. An index outside gives NaN, the smallest of signed integers, the largest of others.
+Array filled_outside(Tracer& t, const Array& inside, const Array& out) {
+  const DType dtype = out.dtype();
+  if (tensor::is_float(dtype) || tensor::is_complex(dtype))
+    return t.select(inside, out, t.full_like(out, std::numeric_limits<double>::quiet_NaN()));
+  if (tensor::is_signed_integer(dtype)) return t.select(inside, out, t.full_like(out, t.lowest(dtype)));
+  return t.select(inside, out, t.logical_not(t.full_like(out, int64_t{0})));
+}
+
 Value take(Tracer& t, const Arguments& a) {
   Array x = t.array(a["a"]);
   if (a["axis"].is_none()) x = t.reshape(x, {tensor::element_count(x.type)});
@@ -53,13 +61,7 @@ Value take(Tracer& t, const Arguments& a) {
   const Array inside = t.logical_and(t.compare("GE", index, zero), t.compare("LE", index, last));
   std::vector<int64_t> into;
   for (int64_t i = 0; i < index.rank(); ++i) into.push_back(axis + i);
-  const DType dtype = x.dtype();
-  const Value outside = tensor::is_float(dtype) || tensor::is_complex(dtype)
-                            ? Value(std::numeric_limits<double>::quiet_NaN())
-                        : dtype == DType::kBool            ? Value(true)
-                        : tensor::is_signed_integer(dtype) ? t.lowest(dtype)
-                                                           : t.highest(dtype);
-  return t.select(t.broadcast_in_dim(inside, out.dims(), into), out, t.full_like(out, outside));
+  return filled_outside(t, t.broadcast_in_dim(inside, out.dims(), into), out);
 }
 
 // The index of every element along the other dimensions, and `indices` along `axis`.
@@ -85,11 +87,10 @@ Value take_along_axis(Tracer& t, const Arguments& a) {
   // Outside of the array: as take.
   const Array at = *index[static_cast<size_t>(axis)].array();
   const Array out = index_array(t, x, tuple_of(index));
-  if (!tensor::is_float(x.dtype())) return out;
   const int64_t size = x.dims()[static_cast<size_t>(axis)];
   const Array inside =
       t.logical_and(t.compare("GE", at, t.full_like(at, -size)), t.compare("LT", at, t.full_like(at, size)));
-  return t.select(inside, out, t.full_like(out, std::numeric_limits<double>::quiet_NaN()));
+  return filled_outside(t, inside, out);
 }
 
 Value sort(Tracer& t, const Arguments& a) {
@@ -148,8 +149,17 @@ Array search_sorted(Tracer& t, const Value& a, const Value& v, const std::string
                   int64_t{0});
 }
 
+// Bins may rise or fall, which is data.
 Value digitize(Tracer& t, const Arguments& a) {
-  return search_sorted(t, a["bins"], a["x"], t.to_bool(a["right"], "right") ? "left" : "right");
+  const std::string side = t.to_bool(a["right"], "right") ? "left" : "right";
+  const Array bins = t.array(a["bins"]);
+  if (bins.rank() != 1) t.refuse("digitize takes bins of one dimension");
+  const int64_t count = bins.dims()[0];
+  const Value rising = search_sorted(t, bins, a["x"], side);
+  if (count < 2) return rising;
+  const auto bin = [&](int64_t at) { return t.reshape(t.slice_dim(bins, 0, at, at + 1), {}); };
+  const Value falling = search_sorted(t, t.reverse(bins, {0}), a["x"], side);
+  return where(t, t.compare("GE", bin(count - 1), bin(0)), rising, t.binary("-", count, falling));
 }
 
 Value interp(Tracer& t, const Arguments& a) {

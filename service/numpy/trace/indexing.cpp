@@ -468,7 +468,7 @@ Array update_array(Tracer& t, const Array& x, const Value& index, std::string_vi
   if (method == "divide" || method == "power") {
     const Array ones = t.full(x.type, int64_t{1});
     const Array factors = update_array(t, ones, index, "multiply", value);
-    return t.convert(*t.binary(method == "divide" ? "/" : "**", Value(x), Value(factors)).array(), x.dtype());
+    return *t.binary(method == "divide" ? "/" : "**", Value(x), Value(factors)).array();
   }
   const std::vector<Array> both = t.promoted_arrays({Value(x), value});
   const Indices indices = read_indices(t, x, index);
