@@ -102,8 +102,11 @@ void store_turned(Planes<const T> from, int64_t rows, int64_t pitch, int64_t lan
 
 template <class T>
 LongFft<T>::LongFft(int64_t length) {
-  rows_ = rows_of<T>(length);
+  const int64_t prime = largest_prime_factor(length);
+  const bool is_direct = prime > kMaxShort && length / prime < kFftLanes<T>;
+  rows_ = is_direct ? length / prime : rows_of<T>(length);
   columns_ = length / rows_;
+  if (is_direct) direct_ = direct_table<T>(columns_);
   column_pitch_ = whole_vectors<T>(columns_);
   row_pitch_ = whole_vectors<T>(rows_);
   // Of a matrix that the caches do not hold, several cache lines of a row are read at a time.
@@ -167,6 +170,14 @@ void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* s
     loops.twiddle_transpose(read_only(result), rows_, lanes, near, near_pitch, far, far_pitch_,
                             {turned.re + first * row_pitch_, turned.im + first * row_pitch_}, row_pitch_);
   }
+  if (!direct_.empty()) {
+    for (int64_t row = 0; row < rows_; ++row) {
+      const ComplexView<T> there = to.at(row);
+      loops.direct({turned.re + row, turned.im + row, row_pitch_}, direct_.data(), columns_, scale,
+                   {there.re, there.im, to.step * rows_});
+    }
+    return;
+  }
   for (int64_t first = 0; first < row_pitch_; first += row_lanes_) {
     core::pass(checkpoint);
     const int64_t lanes = std::min(row_lanes_, row_pitch_ - first);
@@ -220,7 +231,7 @@ template <class T>
 LineFft<T>::LineFft(int64_t length, bool is_strided) : length_(length) {
   const bool is_long = length > (is_strided ? kMaxShortStrided : kMaxShort);
   int64_t transformed = length;
-  if (!has_small_factors(length)) {
+  if (largest_prime_factor(length) > kFftMaxRadix) {
     chirp_ = make_chirp<T>(length, padded_length(2 * length - 1, is_long ? kFftLanes<T> * kFftLanes<T> : 1));
     transformed = chirp_->padded;
   }

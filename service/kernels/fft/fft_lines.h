@@ -20,7 +20,7 @@ View swapped(View view) {
 }
 
 /// A length whose factors are small, split into rows x columns: the columns are transformed together, twiddled and
-/// transposed, then the rows (four-step algorithm).
+/// transposed, then the rows (four-step algorithm), together or each by its definition.
 template <class T>
 class LongFft {
  public:
@@ -45,6 +45,7 @@ class LongFft {
   int64_t far_pitch_ = 0;
   std::vector<T> near_[2];
   std::vector<T> far_[2];
+  std::vector<T> direct_;          ///< of rows with a large prime factor, too few of them to fill a vector
   FftLine64<T> square_ = nullptr;  ///< of the length that fits into registers
 };
 

@@ -1,5 +1,6 @@
 #include "service/kernels/fft/fft_stages.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -22,31 +23,60 @@ struct Vectors {
   typedef T Loose __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
 };
 
-/// A transform of odd length by sums and differences of the elements that mirror each other.
-template <class T, class V>
+/// Terms of a sum that are added along one chain: the rounding errors of longer ones add up.
+constexpr int kChainTerms = 16;
+
+/// A transform of odd length, of at most kMost, by sums and differences of the elements that mirror each other.
+template <int kMost, class T, class V>
 [[gnu::always_inline]] inline void transform_odd(int radix, const T* roots, Complex<V>* a) {
   const int half = (radix - 1) / 2;
-  Complex<V> out[kFftMaxRadix];
+  Complex<V> out[kMost];
   out[0] = a[0];
   for (int j = 1; j <= half; ++j) {
     add_sub(a[j], a[radix - j], a[j], a[radix - j]);
     out[0] = {out[0].re + a[j].re, out[0].im + a[j].im};
   }
-  for (int k = 1; k <= half; ++k) {
-    Complex<V> even = a[0];
-    Complex<V> odd{};
-    for (int j = 1, turns = k; j <= half; ++j, turns = turns + k >= radix ? turns + k - radix : turns + k) {
-      const T cosine = roots[2 * turns];
-      const T sine = roots[2 * turns + 1];
-      even = {even.re + a[j].re * cosine, even.im + a[j].im * cosine};
-      if (j == 1) {
-        odd = {a[radix - j].re * sine, a[radix - j].im * sine};
-      } else {
-        odd = {odd.re + a[radix - j].re * sine, odd.im + a[radix - j].im * sine};
+  // Two results at a time: an element is loaded once for both, and neither waits for its own sums.
+  for (int first = 1; first <= half; first += 2) {
+    const int results[2] = {first, first < half ? first + 1 : first};
+    Complex<V> even[2];
+    Complex<V> odd[2];
+    for (int begin = 1; begin <= half; begin += kChainTerms) {
+      const int end = begin + kChainTerms <= half ? begin + kChainTerms : half + 1;
+      const Complex<V>& cosines = a[begin];
+      const Complex<V>& sines = a[radix - begin];
+      Complex<V> more_even[2];
+      Complex<V> more_odd[2];
+      int turns[2];
+      for (int i = 0; i < 2; ++i) {
+        turns[i] = begin * results[i] % radix;
+        const T cosine = roots[2 * turns[i]];
+        const T sine = roots[2 * turns[i] + 1];
+        if (begin == 1) {
+          more_even[i] = {a[0].re + cosines.re * cosine, a[0].im + cosines.im * cosine};
+        } else {
+          more_even[i] = {cosines.re * cosine, cosines.im * cosine};
+        }
+        more_odd[i] = {sines.re * sine, sines.im * sine};
+      }
+      for (int j = begin + 1; j < end; ++j) {
+        for (int i = 0; i < 2; ++i) {
+          turns[i] += turns[i] + results[i] >= radix ? results[i] - radix : results[i];
+          const T cosine = roots[2 * turns[i]];
+          const T sine = roots[2 * turns[i] + 1];
+          more_even[i] = {more_even[i].re + a[j].re * cosine, more_even[i].im + a[j].im * cosine};
+          more_odd[i] = {more_odd[i].re + a[radix - j].re * sine, more_odd[i].im + a[radix - j].im * sine};
+        }
+      }
+      for (int i = 0; i < 2; ++i) {
+        even[i] = begin == 1 ? more_even[i] : Complex<V>{even[i].re + more_even[i].re, even[i].im + more_even[i].im};
+        odd[i] = begin == 1 ? more_odd[i] : Complex<V>{odd[i].re + more_odd[i].re, odd[i].im + more_odd[i].im};
       }
     }
-    out[k] = {even.re + odd.im, even.im - odd.re};
-    out[radix - k] = {even.re - odd.im, even.im + odd.re};
+    for (int i = 0; i < 2; ++i) {
+      out[results[i]] = {even[i].re + odd[i].im, even[i].im - odd[i].re};
+      out[radix - results[i]] = {even[i].re - odd[i].im, even[i].im + odd[i].re};
+    }
   }
   for (int k = 0; k < radix; ++k) a[k] = out[k];
 }
@@ -66,7 +96,8 @@ template <int kRadix, bool kLast, int64_t kBytes, class T>
     T* const to_re = to.re + p * radix * lanes;
     T* const to_im = to.im + p * radix * lanes;
     for (int64_t q = 0; q < lanes; q += Vectors<T, kBytes>::kCount) {
-      Complex<V> a[kRadix == 0 ? kFftMaxRadix : kRadix];
+      constexpr int kMost = kRadix == 0 ? kFftMaxRadix : kRadix;
+      Complex<V> a[kMost];
       for (int j = 0; j < radix; ++j) {
         a[j] = {*reinterpret_cast<const V*>(from_re + q + j * step),
                 *reinterpret_cast<const V*>(from_im + q + j * step)};
@@ -74,7 +105,7 @@ template <int kRadix, bool kLast, int64_t kBytes, class T>
       if constexpr (kRadix != 0 && kRadix % 2 == 0) {
         transform_even<kRadix, T>(a);
       } else {
-        transform_odd<T>(radix, roots, a);
+        transform_odd<kMost, T>(radix, roots, a);
       }
       *reinterpret_cast<V*>(to_re + q) = a[0].re;
       *reinterpret_cast<V*>(to_im + q) = a[0].im;
@@ -336,6 +367,71 @@ template <int64_t kBytes, class T>
   }
 }
 
+/// Places of groups that hold half of a line of at most kFftMaxRadix.
+template <class T>
+constexpr int64_t kHalfPitch = (kFftMaxRadix / 2 + kFftLanes<T> - 1) / kFftLanes<T>* kFftLanes<T>;
+
+template <int64_t kBytes, class T>
+[[gnu::always_inline]] inline void direct_line(ComplexView<const T> from, const T* table, int64_t length, T scale,
+                                               ComplexView<T> to) {
+  using V = typename Vectors<T, kBytes>::Type;
+  using Loose = typename Vectors<T, kBytes>::Loose;
+  constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
+  constexpr int kVectors = kFftGroupBytes / kBytes;
+  const int64_t half = length / 2;
+  const int64_t pitch = (half + kFftLanes<T> - 1) / kFftLanes<T> * kFftLanes<T>;
+  const Complex<T> first = {from.re[0], from.im[0]};
+  Complex<T> total = first;
+  // Sums and differences of the elements that mirror each other.
+  Complex<T> even[kFftMaxRadix / 2];
+  Complex<T> odd[kFftMaxRadix / 2];
+  for (int64_t j = 0; j < half; ++j) {
+    const ComplexView<const T> x = from.at(j + 1);
+    const ComplexView<const T> y = from.at(length - 1 - j);
+    add_sub<T>({*x.re, *x.im}, {*y.re, *y.im}, even[j], odd[j]);
+    total = {total.re + even[j].re, total.im + even[j].im};
+  }
+  alignas(kFftGroupBytes) T made[4][kHalfPitch<T>];
+  for (int64_t k = 0; k < pitch; k += kFftLanes<T>) {
+    V sums[kVectors][4];
+    for (int64_t begin = 0; begin < half; begin += kChainTerms) {
+      V chains[kVectors][4] = {};
+      for (int64_t j = begin; j < std::min(half, begin + kChainTerms); ++j) {
+        for (int v = 0; v < kVectors; ++v) {
+          const T* const cosines = table + 2 * j * pitch + k + v * kCount;
+          const V cosine = *reinterpret_cast<const Loose*>(cosines);
+          const V sine = *reinterpret_cast<const Loose*>(cosines + pitch);
+          chains[v][0] += even[j].re * cosine;
+          chains[v][1] += even[j].im * cosine;
+          chains[v][2] += odd[j].re * sine;
+          chains[v][3] += odd[j].im * sine;
+        }
+      }
+      for (int v = 0; v < kVectors; ++v) {
+        for (int part = 0; part < 4; ++part) {
+          sums[v][part] = begin == 0 ? chains[v][part] : sums[v][part] + chains[v][part];
+        }
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      *reinterpret_cast<V*>(made[0] + k + v * kCount) = sums[v][0] + first.re;
+      *reinterpret_cast<V*>(made[1] + k + v * kCount) = sums[v][1] + first.im;
+      *reinterpret_cast<V*>(made[2] + k + v * kCount) = sums[v][2];
+      *reinterpret_cast<V*>(made[3] + k + v * kCount) = sums[v][3];
+    }
+  }
+  *to.re = total.re * scale;
+  *to.im = total.im * scale;
+  for (int64_t k = 0; k < half; ++k) {
+    const ComplexView<T> x = to.at(k + 1);
+    const ComplexView<T> y = to.at(length - 1 - k);
+    *x.re = (made[0][k] + made[3][k]) * scale;
+    *x.im = (made[1][k] - made[2][k]) * scale;
+    *y.re = (made[0][k] - made[3][k]) * scale;
+    *y.im = (made[1][k] + made[2][k]) * scale;
+  }
+}
+
 /// One set of loops for each instruction level.
 template <class T>
 struct Base {
@@ -360,6 +456,9 @@ struct Base {
   }
   static void multiply_rows(Planes<const T> from, Planes<const T> factor, int64_t rows, int64_t lanes, Planes<T> to) {
     multiply_rows_lanes<16>(from, factor, rows, lanes, to);
+  }
+  static void direct(ComplexView<const T> from, const T* table, int64_t length, T scale, ComplexView<T> to) {
+    direct_line<16>(from, table, length, scale, to);
   }
 };
 
@@ -391,6 +490,10 @@ struct V3 {
   [[gnu::target("arch=x86-64-v3")]] static void multiply_rows(Planes<const T> from, Planes<const T> factor,
                                                               int64_t rows, int64_t lanes, Planes<T> to) {
     multiply_rows_lanes<32>(from, factor, rows, lanes, to);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void direct(ComplexView<const T> from, const T* table, int64_t length,
+                                                       T scale, ComplexView<T> to) {
+    direct_line<32>(from, table, length, scale, to);
   }
 };
 
@@ -428,13 +531,18 @@ struct V4 {
                                                                                       Planes<T> to) {
     multiply_rows_lanes<64>(from, factor, rows, lanes, to);
   }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void direct(ComplexView<const T> from,
+                                                                               const T* table, int64_t length, T scale,
+                                                                               ComplexView<T> to) {
+    direct_line<64>(from, table, length, scale, to);
+  }
 };
 #endif
 
 template <class T, template <class> class Level>
 constexpr FftLoops<T> loops_of() {
-  return {Level<T>::transform,         Level<T>::load,     Level<T>::store,
-          Level<T>::twiddle_transpose, Level<T>::multiply, Level<T>::multiply_rows};
+  return {Level<T>::transform, Level<T>::load,          Level<T>::store, Level<T>::twiddle_transpose,
+          Level<T>::multiply,  Level<T>::multiply_rows, Level<T>::direct};
 }
 
 template <class T>
@@ -483,12 +591,12 @@ UnitRoot unit_root(int64_t k, int64_t n) {
   return {cosine, mirrored ? sine : -sine};
 }
 
-bool has_small_factors(int64_t length) {
-  if (length < 1) return false;
-  for (int64_t factor = 2; factor <= kFftMaxRadix; ++factor) {
-    while (length % factor == 0) length /= factor;
+int64_t largest_prime_factor(int64_t length) {
+  int64_t largest = 1;
+  for (int64_t factor = 2; factor * factor <= length; ++factor) {
+    for (; length % factor == 0; length /= factor) largest = factor;
   }
-  return length == 1;
+  return std::max(largest, length);
 }
 
 template <class T>
@@ -523,6 +631,21 @@ FftPasses<T> make_passes(int64_t length) {
 }
 
 template <class T>
+std::vector<T> direct_table(int64_t length) {
+  const int64_t half = length / 2;
+  const int64_t pitch = (half + kFftLanes<T> - 1) / kFftLanes<T> * kFftLanes<T>;
+  std::vector<T> out(static_cast<size_t>(2 * half * pitch));
+  for (int64_t j = 0; j < half; ++j) {
+    for (int64_t k = 0; k < half; ++k) {
+      const UnitRoot root = unit_root((j + 1) * (k + 1), length);
+      out[static_cast<size_t>(2 * j * pitch + k)] = static_cast<T>(root.re);
+      out[static_cast<size_t>((2 * j + 1) * pitch + k)] = static_cast<T>(-root.im);
+    }
+  }
+  return out;
+}
+
+template <class T>
 const FftLoops<T>& fft_loops() {
   static const FftLoops<T> kLoops = choose_loops<T>();
   return kLoops;
@@ -530,6 +653,8 @@ const FftLoops<T>& fft_loops() {
 
 template FftPasses<float> make_passes<float>(int64_t);
 template FftPasses<double> make_passes<double>(int64_t);
+template std::vector<float> direct_table<float>(int64_t);
+template std::vector<double> direct_table<double>(int64_t);
 template const FftLoops<float>& fft_loops<float>();
 template const FftLoops<double>& fft_loops<double>();
 

@@ -14,8 +14,9 @@ inline constexpr int64_t kFftGroupBytes = 64;
 template <class T>
 inline constexpr int64_t kFftLanes = kFftGroupBytes / static_cast<int64_t>(sizeof(T));
 
-/// Largest prime that a pass takes; lengths with larger ones go by Bluestein.
-inline constexpr int64_t kFftMaxRadix = 31;
+/// Largest prime that a pass takes; lengths with larger ones go by Bluestein. Up to here its convolution is no faster,
+/// and its errors are up to twice as large.
+inline constexpr int64_t kFftMaxRadix = 97;
 
 /// e^(-2 pi i k/n), to the last bit or nearly.
 struct UnitRoot {
@@ -37,7 +38,7 @@ template <class T>
 struct ComplexView {
   T* re = nullptr;
   T* im = nullptr;
-  int64_t step = 1;  ///< 1 or 2
+  int64_t step = 1;  ///< 1 or 2, where nothing else is said
 
   [[nodiscard]] ComplexView at(int64_t element) const { return {re + element * step, im + element * step, step}; }
 };
@@ -56,10 +57,14 @@ struct FftPasses {
   std::vector<T> table;
 };
 
-/// True when a length has small prime factors only.
-bool has_small_factors(int64_t length);
+int64_t largest_prime_factor(int64_t length);
 template <class T>
 FftPasses<T> make_passes(int64_t length);
+
+/// Cosines, then sines, of 2 pi jk/length, for j in [1, length/2]: a row of k in [1, length/2], whole groups of
+/// kFftGroupBytes.
+template <class T>
+std::vector<T> direct_table(int64_t length);
 
 /// The loops, for this processor. Planes are aligned to 64 bytes; `lanes` is a multiple of kFftLanes<T>.
 template <class T>
@@ -83,6 +88,9 @@ struct FftLoops {
   /// to[i * lanes + q] = from[i * lanes + q] * factor[i].
   void (*multiply_rows)(Planes<const T> from, Planes<const T> factor, int64_t rows, int64_t lanes,
                         Planes<T> to) = nullptr;
+  /// One line of an odd length of at most kFftMaxRadix, times `scale`, by its definition; `table` is direct_table() of
+  /// the length. Views of any step.
+  void (*direct)(ComplexView<const T> from, const T* table, int64_t length, T scale, ComplexView<T> to) = nullptr;
 };
 template <class T>
 const FftLoops<T>& fft_loops();

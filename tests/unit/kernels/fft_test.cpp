@@ -176,6 +176,19 @@ TEST(Fft, lengths_with_large_prime_factors) {
   for (const int64_t length : {37, 41, 74, 82, 111, 257, 509, 1009, 1369, 2018}) expect_right({length}, 2);
 }
 
+TEST(Fft, lengths_with_primes_of_up_to_97_are_as_exact_as_others) {
+  // Errors as of other lengths; those of a convolution are up to twice as large.
+  for (const std::vector<int64_t>& lengths : std::vector<std::vector<int64_t>>{{61}, {97}, {194}, {970}, {97, 6}}) {
+    for (const FftKind kind : kKinds) {
+      constexpr double kLimit = 1.3;
+      EXPECT_LT(error_of<float>(kind, lengths, 8), kLimit * std::numeric_limits<float>::epsilon())
+          << static_cast<int>(kind) << " " << lengths[0];
+      EXPECT_LT(error_of<double>(kind, lengths, 8), kLimit * std::numeric_limits<double>::epsilon())
+          << static_cast<int>(kind) << " " << lengths[0];
+    }
+  }
+}
+
 TEST(Fft, several_dimensions) {
   for (const std::vector<int64_t>& lengths : std::vector<std::vector<int64_t>>{
            {1, 1}, {2, 3}, {20, 24}, {37, 5}, {5, 37}, {64, 33}, {3, 4, 5}, {17, 1, 2}, {8, 41, 10}, {1, 6, 128}}) {
