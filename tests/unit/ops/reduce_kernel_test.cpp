@@ -1,9 +1,11 @@
 // The reduce row: bodies of all kinds over the reduction of the fused kernel.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 #include "service/core/error.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "tests/support/parsed_instance.h"
 
@@ -82,6 +84,25 @@ TEST(reduce, long_float_sum_does_not_saturate) {
                            "stablehlo.reduce");
   const Array ones = f32({kCount}, std::vector<float>(static_cast<size_t>(kCount), 1));
   EXPECT_EQ(sum.instance.run({ones, f32({}, {0})})[0].values<float>(), (std::vector<float>{kCount}));
+}
+
+TEST(reduce, complex_products_round_one_of_two_products) {
+  // (1 + 2^-30 + i) (1 - 2^-30 + i) is -2^-60 + 2i: rounded by itself, 1 - 2^-60 would be 1.
+  const ParsedInstance product(
+      sum_text("40x2xcomplex<f64>", "40xcomplex<f64>", "1", "multiply", "(1.0,0.0)", "complex<f64>"),
+      "stablehlo.reduce");
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) values.insert(values.end(), {1 + std::ldexp(1, -30), 1, 1 - std::ldexp(1, -30), 1});
+  const std::vector<double> results =
+      product.instance
+          .run({Array::of(DType::kComplex128, {40, 2}, values),
+                Array::of<double>(DType::kComplex128, {}, std::vector<double>{1, 0})})[0]
+          .values<double>();
+  const bool fuses = kernels::cpu_level() != kernels::CpuLevel::kBase;
+  for (size_t i = 0; i < results.size(); i += 2) {
+    EXPECT_EQ(results[i], fuses ? -std::ldexp(1, -60) : 0);
+    EXPECT_EQ(results[i + 1], 2);
+  }
 }
 
 TEST(reduce, two_operands_with_one_body) {
