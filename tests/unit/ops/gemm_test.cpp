@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <random>
 #include <thread>
@@ -268,6 +269,42 @@ TEST(dot_general, complex_product_matches_the_definition) {
       }
     }
   }
+}
+
+template <class T>
+double mean_error_of_complex_product(DType dtype, int64_t m, int64_t k, int64_t n) {
+  std::mt19937 random(10);
+  std::normal_distribution<double> normal;
+  const auto matrix = [&](int64_t rows, int64_t columns) {
+    std::vector<T> values(static_cast<size_t>(2 * rows * columns));
+    for (T& value : values) value = static_cast<T>(normal(random));
+    return values;
+  };
+  const std::vector<T> a = matrix(m, k);
+  const std::vector<T> b = matrix(k, n);
+  const std::vector<T> got = dot_general({{}, {}, {1}, {0}})
+                                 .run({Array::of<T>(dtype, {m, k}, a), Array::of<T>(dtype, {k, n}, b)})[0]
+                                 .template values<T>();
+  using Wide = std::complex<long double>;
+  const auto at = [](const std::vector<T>& of, int64_t i) {
+    return Wide(of[static_cast<size_t>(2 * i)], of[static_cast<size_t>(2 * i + 1)]);
+  };
+  long double largest = 0;
+  long double errors = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      Wide sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += at(a, i * k + p) * at(b, p * n + j);
+      largest = std::max(largest, std::abs(sum));
+      errors += std::abs(at(got, i * n + j) - sum);
+    }
+  }
+  return static_cast<double>(errors / largest / static_cast<long double>(m * n)) / std::numeric_limits<T>::epsilon();
+}
+
+TEST(dot_general, long_complex_sums_are_no_chain) {
+  EXPECT_LT(mean_error_of_complex_product<float>(DType::kComplex64, 40, 2000, 30), 0.8);
+  EXPECT_LT(mean_error_of_complex_product<double>(DType::kComplex128, 40, 2000, 30), 0.8);
 }
 
 TEST(dot_general, garbage_in_the_result_is_not_read) {
