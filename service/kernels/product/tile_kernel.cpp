@@ -20,25 +20,19 @@ struct Narrow {
   using Vector [[gnu::vector_size(16), gnu::aligned(4), gnu::may_alias]] = float;
 };
 
-// Each loop but the one over the terms is unrolled, so that sums are registers.
+// The sums of `depth` terms, from where a and b are on, to where they end. Each loop but the one over the terms is
+// unrolled, so that sums are registers.
 template <class Width, int kRows, int kVectors, TileRows kOrder>
-[[gnu::always_inline]] inline void multiply_tile(const TileCall& call) {
+[[gnu::always_inline]] inline void sum_terms(typename Width::Vector (&sums)[kRows][kVectors], int64_t depth,
+                                             const float*& a, int64_t a_pitch, const float*& b, int64_t b_pitch) {
   using Vector = typename Width::Vector;
   constexpr int kLanes = sizeof(Vector) / sizeof(float);
-  Vector sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sums[i][v] = Vector{};
-    // Read or written when the sums are made.
-    __builtin_prefetch(call.c + i * call.c_pitch, 1);
-    __builtin_prefetch(call.c + i * call.c_pitch + kLanes * kVectors - 1, 1);
   }
-  const float* a = call.a;
-  const float* b = call.b;
-  const int64_t a_pitch = call.a_pitch;
-  const int64_t b_pitch = call.b_pitch;
-  for (int64_t left = call.depth; left > 0; --left) {
+  for (int64_t left = depth; left > 0; --left) {
     Vector row[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const Vector*>(b + v * kLanes);
@@ -52,6 +46,38 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
     }
     a += kOrder == TileRows::kColumns ? a_pitch : 1;
     b += b_pitch;
+  }
+}
+
+template <class Width, int kRows, int kVectors, TileRows kOrder>
+[[gnu::always_inline]] inline void multiply_tile(const TileCall& call) {
+  using Vector = typename Width::Vector;
+  constexpr int kLanes = sizeof(Vector) / sizeof(float);
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    // Read or written when the sums are made.
+    __builtin_prefetch(call.c + i * call.c_pitch, 1);
+    __builtin_prefetch(call.c + i * call.c_pitch + kLanes * kVectors - 1, 1);
+  }
+  const float* a = call.a;
+  const float* b = call.b;
+  const bool is_halved = call.depth > kTileChain;
+  const int64_t second = is_halved ? call.depth / 2 : 0;
+  Vector sums[kRows][kVectors];
+  sum_terms<Width, kRows, kVectors, kOrder>(sums, call.depth - second, a, call.a_pitch, b, call.b_pitch);
+  if (is_halved) {
+    Vector first[kRows][kVectors];  // in memory
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) first[i][v] = sums[i][v];
+    }
+    sum_terms<Width, kRows, kVectors, kOrder>(sums, second, a, call.a_pitch, b, call.b_pitch);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = first[i][v] + sums[i][v];
+    }
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {

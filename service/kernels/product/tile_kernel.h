@@ -12,6 +12,8 @@ namespace meshd::kernels {
 
 /// Most terms of a sum that a tile adds before they go to c: both operands' parts fit the caches.
 inline constexpr int64_t kTileDepth = 384;
+/// Of more terms than these the two halves are added apart: rounding errors of long chains add up.
+inline constexpr int64_t kTileChain = kTileDepth / 2;
 /// Rows of a that lie as rows are this many elements apart, so that they do not share cache sets.
 inline constexpr int64_t kTilePitch = kTileDepth + 16;
 inline constexpr int64_t kMostTileRows = 14;

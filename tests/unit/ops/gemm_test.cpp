@@ -432,7 +432,7 @@ TEST(gemm, sums_of_packed_products_have_the_order_of_their_terms_in_any_layout_a
     ++packed;
     const std::vector<float> c = run_gemm(spec, a, b, 0, 0);
 
-    // The definition: parts of at most 384 terms, as long as each other, in order.
+    // The definition: parts of at most 384 terms, as long as each other, in order; of more than 192 their halves.
     const int64_t parts = (k + 383) / 384;
     const int64_t depth = (k + parts - 1) / parts;
     const bool fuses = kernels::cpu_level() != kernels::CpuLevel::kBase;
@@ -442,12 +442,18 @@ TEST(gemm, sums_of_packed_products_have_the_order_of_their_terms_in_any_layout_a
       for (int64_t j = 0; j < n; ++j) {
         float sum = 0;
         for (int64_t term = 0; term < k; term += depth) {
-          float part = 0;
-          for (int64_t p = term; p < std::min(k, term + depth); ++p) {
-            const float x = a.values[static_cast<size_t>(i * k + p)];
-            const float y = b.values[static_cast<size_t>(p * n + j)];
-            part = fuses ? std::fma(x, y, part) : part + x * y;
-          }
+          const auto chain = [&](int64_t begin, int64_t end) {
+            float out = 0;
+            for (int64_t p = begin; p < end; ++p) {
+              const float x = a.values[static_cast<size_t>(i * k + p)];
+              const float y = b.values[static_cast<size_t>(p * n + j)];
+              out = fuses ? std::fma(x, y, out) : out + x * y;
+            }
+            return out;
+          };
+          const int64_t end = std::min(k, term + depth);
+          const int64_t middle = end - (end - term) / 2;
+          const float part = end - term > 192 ? chain(term, middle) + chain(middle, end) : chain(term, end);
           sum = term == 0 ? part : sum + part;
         }
         const float got = c[static_cast<size_t>(i * n + j)];
