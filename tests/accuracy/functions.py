@@ -21,7 +21,7 @@ PART = {"complex64": np.float32, "complex128": np.float64}
 TYPES = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 # Where XLA is closer, with the reason.
 KNOWN = {
-    "bessel_i0e": "JAX writes it as a chain of products and sums, which XLA computes with one rounding for two",
+    "bessel_i0e": "JAX writes it as a chain of products and sums, which XLA's compiler rounds once for two; here each op has its own rounding",
 }
 
 
