@@ -29,6 +29,9 @@ constexpr size_t kInput = 256 * 1024;
 constexpr int kGzipWriteWindow = 15 + 16;  // zlib: gzip
 constexpr int kDeflateWriteWindow = 15;    // zlib: its own format
 constexpr int kGzipLevel = 1, kZstdLevel = 1;
+// Of what is coded while it is sent: the coder, and what is on its way to it and from it.
+constexpr int64_t kZlibBytes = int64_t{768} << 10;
+constexpr int64_t kZstdBytes = int64_t{2} << 20;
 
 enum class Coding { kNone, kGzip, kDeflate, kZstd };
 
@@ -243,7 +246,7 @@ void note_vary(Response& response) {
 
 }  // namespace
 
-void encode_content(const Request& request, Response& response, bool keep_pieces) {
+void encode_content(const Request& request, Response& response, bool keep_pieces, core::MemoryReservation& memory) {
   if (response.headers.has("Content-Encoding") || response.status == 204 || response.status == 206 ||
       response.status == 304)
     return;
@@ -261,14 +264,19 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
     std::string coded = encode(coding, bytes);
     if (!pays(bytes.size(), coded.size())) return;
     response.body = std::move(coded);
-  } else if (auto* pieces = std::get_if<MemoryPieces>(&response.body); pieces != nullptr && !keep_pieces) {
+  } else if (keep_pieces) {
+    return;
+  } else if (const int64_t coder = coding == Coding::kZstd ? kZstdBytes : kZlibBytes; !memory.try_grow(coder)) {
+    return;  // it is sent as it is: who reads it slowly would keep a coder for long
+  } else if (auto* pieces = std::get_if<MemoryPieces>(&response.body); pieces != nullptr) {
     const std::string sample = sample_of(*pieces);
-    if (!pays(sample.size(), encode(coding, std::as_bytes(std::span(sample))).size())) return;
+    if (!pays(sample.size(), encode(coding, std::as_bytes(std::span(sample))).size())) return memory.shrink(coder);
     response.body = coded_source(coding, runs_of(std::move(*pieces)));
     response.headers.remove("Accept-Ranges");
-  } else if (auto* source = std::get_if<BodySource>(&response.body); source != nullptr && !keep_pieces) {
+  } else if (auto* source = std::get_if<BodySource>(&response.body); source != nullptr) {
     std::vector<std::byte> start = pull_sample(source->pull);
     const bool is_worthwhile = pays(start.size(), encode(coding, start).size());
+    if (!is_worthwhile) memory.shrink(coder);
     Runs runs = runs_of(std::move(start), std::move(source->pull));
     if (!is_worthwhile) {
       source->pull = plain_source(std::move(runs));
@@ -276,8 +284,6 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
     }
     response.body = coded_source(coding, std::move(runs));
     response.headers.remove("Accept-Ranges");
-  } else {
-    return;
   }
   const std::string_view name = coding == Coding::kGzip ? "gzip" : coding == Coding::kDeflate ? "deflate" : "zstd";
   response.headers.set("Content-Encoding", name);

@@ -84,7 +84,7 @@ Response ranged(const Request& request, std::string_view media_type, MemoryPiece
     return unsatisfiable(error, request, size);
   }
   if (range) {
-    MemoryPieces part{{}, std::move(pieces.keep)};
+    MemoryPieces part{{}, std::move(pieces.keep), pieces.made_bytes};
     int64_t skip = range->first;
     int64_t left = range->count;
     for (const auto& piece : pieces.pieces) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <zlib.h>
 #include <zstd.h>
@@ -66,7 +67,8 @@ class ZlibDecoder final : public ContentDecoder {
 
 class ZstdDecoder final : public ContentDecoder {
  public:
-  ZstdDecoder() : context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {
+  explicit ZstdDecoder(core::MemoryReservation memory)
+      : memory_(std::move(memory)), context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {
     if (!context_) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kZstdWindowLog);
   }
@@ -80,24 +82,35 @@ class ZstdDecoder final : public ContentDecoder {
       throw core::Error("malformed_body",
                         "the body is not zstd data (window at most 8 MiB) as its Content-Encoding says");
     }
+    hold_window();
     return {in.pos, out.pos};
   }
   [[nodiscard]] bool complete() const override { return left_ == 0; }
 
  private:
+  // The frame's head has said how large it is.
+  void hold_window() {
+    const int64_t more = static_cast<int64_t>(ZSTD_sizeof_DCtx(context_.get())) - memory_.bytes();
+    if (more <= 0 || memory_.try_grow_beyond(more)) return;
+    throw core::Error("memory_full", "other requests hold the memory that this one needs to decode its body")
+        .with_retry_after(1);
+  }
+
+  core::MemoryReservation memory_;
   std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context_;
   size_t left_ = 1;  ///< what the library still expects; 0 at the end of a frame
 };
 
 }  // namespace
 
-std::unique_ptr<ContentDecoder> make_content_decoder(std::string_view content_encoding) {
+std::unique_ptr<ContentDecoder> make_content_decoder(std::string_view content_encoding,
+                                                     core::MemoryReservation memory) {
   if (content_encoding.empty() || equal_ignoring_case(content_encoding, "identity")) return nullptr;
   if (equal_ignoring_case(content_encoding, "gzip") || equal_ignoring_case(content_encoding, "x-gzip")) {
     return std::make_unique<ZlibDecoder>(kGzipReadWindow);
   }
   if (equal_ignoring_case(content_encoding, "deflate")) return std::make_unique<ZlibDecoder>(kDeflateReadWindow);
-  if (equal_ignoring_case(content_encoding, "zstd")) return std::make_unique<ZstdDecoder>();
+  if (equal_ignoring_case(content_encoding, "zstd")) return std::make_unique<ZstdDecoder>(std::move(memory));
   throw core::Error("unsupported_media_type", "content encodings taken are gzip, deflate and zstd, one of them, got '" +
                                                   std::string(content_encoding) + "'");
 }

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "service/core/memory_ledger.h"
+
 namespace meshd::api {
 
 /// One body's decoder.
@@ -24,8 +26,10 @@ class ContentDecoder {
   [[nodiscard]] virtual bool complete() const = 0;
 };
 
-/// The decoder for a Content-Encoding value: "gzip", "x-gzip" or "zstd"; null for "" and "identity". Throws
+/// The decoder for a Content-Encoding value: "gzip", "x-gzip" or "zstd"; null for "" and "identity". `memory` grows by
+/// the window of zstd data once that is known; step() throws memory_full where there is none. Throws
 /// unsupported_media_type for any other or more than one.
-std::unique_ptr<ContentDecoder> make_content_decoder(std::string_view content_encoding);
+std::unique_ptr<ContentDecoder> make_content_decoder(std::string_view content_encoding,
+                                                     core::MemoryReservation memory = {});
 
 }  // namespace meshd::api

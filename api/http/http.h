@@ -129,6 +129,7 @@ struct Request {
 struct MemoryPieces {
   std::vector<std::span<const std::byte>> pieces;
   std::shared_ptr<const void> keep;
+  int64_t made_bytes = 0;  ///< of `keep`: made for this response, whose memory they are until it is sent
 };
 
 /// A response's body that is produced while it is sent. `pull` fills the span at most and returns how many bytes it put

@@ -80,6 +80,7 @@ void BodyPipeline::took(std::span<const std::byte> bytes) {
 
 void BodyPipeline::finish() {
   done_ = true;
+  decoder_.reset();  // its window is of no more use, and the handler may take long
   if (digest_) digest_->check();
 }
 

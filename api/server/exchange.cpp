@@ -285,7 +285,8 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   }
   std::unique_ptr<ContentDecoder> decoder;
   try {
-    decoder = make_content_decoder(request_.headers.joined("Content-Encoding"));
+    decoder = make_content_decoder(request_.headers.joined("Content-Encoding"),
+                                   {context_.options.memory, core::MemoryAccount::kRequests});
   } catch (const core::Error& error) {
     deny(error);
     refusal_->headers.add("Accept-Encoding", "gzip, deflate, zstd");
@@ -384,9 +385,13 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
 }
 
 void Exchange::hold_answer() {
-  const auto* text = std::get_if<std::string>(&response_.body);
-  if (text == nullptr) return;
-  const auto bytes = static_cast<int64_t>(text->capacity());
+  int64_t bytes = 0;
+  if (const auto* text = std::get_if<std::string>(&response_.body)) {
+    bytes = static_cast<int64_t>(text->capacity());
+  } else if (const auto* pieces = std::get_if<MemoryPieces>(&response_.body)) {
+    bytes = pieces->made_bytes;
+  }
+  if (bytes == 0) return;
   // What a request has changed is answered in any case, and so are probes; other reads may be repeated.
   const bool is_read = request_.method == "GET" || head_only_;
   if (!is_read || request_.route == nullptr || request_.route->access == Access::kOpen) {
@@ -420,7 +425,7 @@ void Exchange::shape_representation() {
   }
   const bool digest =
       wants_digest(request_.headers, "Want-Repr-Digest") || wants_digest(request_.headers, "Want-Content-Digest");
-  encode_content(request_, response_, digest);
+  encode_content(request_, response_, digest, answer_memory_);
   if (digest) apply_digests(request_, response_);
 }
 

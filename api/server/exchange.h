@@ -100,7 +100,7 @@ class Exchange {
   Response options_answer(std::string allow) const;
   Response make_answer();
   void finish_answer(bool can_keep, std::string& head);
-  /// Holds the memory of the response's text, or makes the response a problem.
+  /// Holds the memory of what was made for the response, or makes it a problem.
   void hold_answer();
   void write_head(std::optional<int64_t> size, std::string& out) const;
   /// Has the hook log the request, which is over.
@@ -120,7 +120,7 @@ class Exchange {
   std::optional<BodyPipeline> pipeline_;
   std::shared_ptr<MemoryBody> taken_body_;  ///< null: the body is read by the handler, or there is none
   Response response_;
-  core::MemoryReservation answer_memory_;  ///< of the response's text, until it is sent
+  core::MemoryReservation answer_memory_;  ///< of what was made for the response, until it is sent
   std::string cors_origin_;                ///< the allowed origin of the requesting page; empty: none
   std::string traceparent_;                ///< of the response; empty when the request is in no trace
   std::string client_span_;                ///< of the client's traceparent

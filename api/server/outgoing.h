@@ -41,8 +41,8 @@ class Outgoing {
 
   /// Bytes that the stream took, in all.
   [[nodiscard]] int64_t written() const { return written_; }
-  /// Of a body that is in memory whole.
-  [[nodiscard]] int64_t text_bytes() const { return static_cast<int64_t>(body_.size()); }
+  /// Of a body that was made for this response and is in memory whole.
+  [[nodiscard]] int64_t text_bytes() const { return static_cast<int64_t>(body_.size()) + pieces_.made_bytes; }
 
  private:
   [[nodiscard]] size_t gather(iovec* out, size_t most) const;

@@ -214,6 +214,58 @@ def downloads_that_nobody_reads(server):
     assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
 
 
+def slowly(server, head, body=b""):
+    """A client that has sent this and reads nothing."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(60)
+    client.connect(("127.0.0.1", server.port))
+    client.sendall(head.replace("\n", "\r\n").encode() + body)
+    return client
+
+
+def status_of(client):
+    return int(client.recv(12, socket.MSG_WAITALL)[-3:])
+
+
+def chunks_that_nobody_reads(server):
+    """A chunk of 32 MiB of an array that is not committed, for forty clients that read nothing."""
+    data, waiting, statuses = bytes(32 * MIB), [], []
+    document = {"zarr_format": 3, "node_type": "array", "shape": [len(data)], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}],
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [len(data)]}}, "chunk_key_encoding": {"name": "default"}}
+    node = "/v1/zarr/v3-pending/slow"
+    ok(server.ask("PUT", f"{node}/zarr.json", document), 201)
+    ok(server.ask("PUT", f"{node}/c/0", data, {"Content-Type": "application/octet-stream"}), 204)
+    try:
+        for _ in range(40):
+            waiting.append(slowly(server, f"GET {node}/c/0 HTTP/1.1\nHost: 127.0.0.1\n\n"))
+            statuses.append(status_of(waiting[-1]))
+        assert set(statuses) == {200, 503}, statuses
+    finally:
+        for client in waiting:
+            client.close()
+    until(lambda: server.ask("GET", f"{node}/c/0")[2] == data, "the memory is free again")
+    ok(server.ask("DELETE", f"{node}/zarr.json"), 204)
+
+
+def windows_of_uploads(server):
+    """Uploads of zstd data, each of which wants a window of 8 MiB and does not end."""
+    block = os.urandom(1 << 17)
+    frame = b"\x28\xb5\x2f\xfd\x00\x68" + ((len(block) << 3).to_bytes(3, "little") + block) * 64
+    head = ("POST /v1/arrays?dtype=uint8&shape=100000000 HTTP/1.1\nHost: 127.0.0.1\nContent-Type: application/octet-stream\n"
+            f"Content-Encoding: zstd\nContent-Length: {len(frame) + 100}\n\n")
+    waiting = []
+    try:
+        for _ in range(120):
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                waiting.append(slowly(server, head, frame))
+        until(lambda: held_by(server, "requests") > 64 * MIB, "windows are counted")
+    finally:
+        for client in waiting:
+            client.close()
+    until(lambda: held_by(server, "requests") == 0, "the memory is free again")
+
+
 def ended(server, job):
     """The document of a job that is over. Its results are a long text: while other jobs' texts hold the memory it is refused."""
     def found():
@@ -450,7 +502,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
-                           downloads_that_nobody_reads, results_as_text, results_that_nobody_reads, values_of_models,
+                           downloads_that_nobody_reads, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()

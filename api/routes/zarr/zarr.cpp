@@ -66,7 +66,8 @@ Response get_array(Request& request, Services& services, std::optional<int64_t> 
 
 Response send_zarr_document(const Request& request, std::string document, const std::string& etag) {
   auto text = std::make_shared<const std::string>(std::move(document));
-  return ranged(request, "application/json", {{std::as_bytes(std::span<const char>(*text))}, text}, etag);
+  return ranged(request, "application/json",
+                {{std::as_bytes(std::span<const char>(*text))}, text, static_cast<int64_t>(text->size())}, etag);
 }
 
 std::optional<Response> send_zarr_array(const Request& request, Services& services, const arrays::ArrayRef& array,
@@ -74,8 +75,8 @@ std::optional<Response> send_zarr_array(const Request& request, Services& servic
   const bool is_chunk = key.kind == Kind::kChunk;
   const int64_t shard = is_chunk ? shard_at(key, array->layout()).value_or(-1) : -1;
   if (key.kind == Kind::kNone || (is_chunk && shard < 0)) return std::nullopt;
-  const arrays::ArrayStore::Opened now =
-      version ? services.arrays.open_at(array, *version) : services.arrays.open(array);
+  const arrays::ArrayStore::Opened now = version ? services.arrays.open_at(array, *version)
+                                                 : services.arrays.open(array, arrays::ArrayStore::ReadBy::kClient);
   const std::string etag = array_etag(fmt::format("{}.{}", array->info().id, request.capture("path")), now.version);
   if (is_chunk) return send_chunk(request, services, *array, now.shards.only(shard), shard, etag);
   return send_zarr_document(request,

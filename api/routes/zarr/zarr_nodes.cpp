@@ -111,7 +111,8 @@ std::optional<Response> get_pending(Request& request, Services& services, const 
   std::vector<std::byte> plain(static_cast<size_t>(node->array->grid().chunk_bytes()));
   if (!node->array->read(chunk, plain)) throw none_there(request);
   const auto bytes = std::make_shared<const std::vector<std::byte>>(zarr::encode_chunk(encoding, plain));
-  return ranged(request, "application/octet-stream", {{std::span<const std::byte>(*bytes)}, bytes}, "");
+  return ranged(request, "application/octet-stream",
+                {{std::span<const std::byte>(*bytes)}, bytes, static_cast<int64_t>(bytes->size())}, "");
 }
 
 // The document of a committed group; empty where it has none of this key.

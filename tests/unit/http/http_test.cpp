@@ -1,9 +1,10 @@
-// Queries, headers, ranges and problem documents.
+// Queries, headers, ranges, content codings and problem documents.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "api/fields/content_encoder.h"
 #include "api/fields/ranges.h"
 #include "api/http/characters.h"
 #include "api/http/http.h"
@@ -116,6 +117,30 @@ TEST(Ranges, pieces_are_cut_at_the_range) {
       EXPECT_EQ(text.substr(first, last - first + 1), out);
     }
   }
+}
+
+TEST(ContentEncoder, what_is_coded_while_it_is_sent_holds_a_coder_or_stays_as_it_is) {
+  const std::string text(1 << 20, 'x');
+  Request request;
+  request.headers.add("Accept-Encoding", "zstd");
+  const auto answer = [&] {
+    return memory(200, "application/octet-stream", {{std::as_bytes(std::span<const char>(text))}, nullptr});
+  };
+  const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // answers: 4 MiB
+  const auto coded_with = [&](core::MemoryReservation& memory) {
+    Response response = answer();
+    encode_content(request, response, false, memory);
+    return response.headers.has("Content-Encoding");
+  };
+  std::vector<core::MemoryReservation> held;
+  for (int i = 0; i < 2; ++i) {
+    held.emplace_back(ledger, core::MemoryAccount::kAnswers);
+    EXPECT_TRUE(coded_with(held.back()));
+  }
+  core::MemoryReservation none(ledger, core::MemoryAccount::kAnswers);
+  EXPECT_FALSE(coded_with(none));
+  held.clear();
+  EXPECT_EQ(0, ledger->held_bytes());
 }
 
 TEST(Problem, document_has_all_members) {

@@ -6,6 +6,7 @@
 #include "api/http/rate_guard.h"
 #include "api/server/body_pipeline.h"
 #include "service/core/error.h"
+#include "service/core/memory_ledger.h"
 
 namespace meshd::api {
 namespace {
@@ -54,6 +55,34 @@ TEST(BodyPipeline, chunks_are_joined_however_they_are_cut) {
       EXPECT_EQ("GET /next", rest);
     }
   }
+}
+
+TEST(BodyPipeline, window_of_zstd_data_is_held_while_it_is_decoded) {
+  // A frame with a window of 8 MiB, of which one block of a byte has come, and no end.
+  const std::string begun("\x28\xb5\x2f\xfd\x00\x68\x08\x00\x00!", 10);
+  const std::string end("\x09\x00\x00!", 4);
+  const auto ledger = core::MemoryLedger::create(int64_t{20} << 20);  // requests: 16 MiB
+  const auto held = [&] { return ledger->held_bytes() >> 20; };
+  const auto body_with = [&] {
+    return BodyPipeline(head_of(Framing::kLength, 14),
+                        make_content_decoder("zstd", {ledger, core::MemoryAccount::kRequests}), 100);
+  };
+  BodyPipeline first = body_with();
+  EXPECT_EQ(0, held());
+  EXPECT_EQ("!", decode(first, begun, 3, 100));
+  EXPECT_EQ(8, held());
+  BodyPipeline second = body_with();
+  EXPECT_EQ("!", decode(second, begun, 100, 100)) << "one may go beyond the limit";
+  BodyPipeline third = body_with();
+  try {
+    decode(third, begun, 100, 100);
+    FAIL() << "a third window fits";
+  } catch (const core::Error& error) {
+    EXPECT_EQ("memory_full", error.code().word());
+  }
+  EXPECT_EQ("!", decode(first, end, 100, 100));
+  EXPECT_TRUE(first.done());
+  EXPECT_LT(held(), 10) << "nothing is left to decode";
 }
 
 TEST(BodyPipeline, length_ends_the_body) {
