@@ -32,6 +32,8 @@ DenseValue held_buffer(const TensorType& type, tensor::BufferPool& pool, core::M
   return tensor::new_dense(type, pool);
 }
 
+core::Error left() { return {"cancelled", "the client has left"}; }
+
 // Row-major bytes of a result.
 InferOutput output_of(jobs::JobValue& value, tensor::BufferPool& pool) {
   InferOutput out{value.type, {}, nullptr};
@@ -52,6 +54,12 @@ InferOutput output_of(jobs::JobValue& value, tensor::BufferPool& pool) {
 
 }  // namespace
 
+/// A run of calls, as its batcher's lock has it.
+struct Batcher::Running {
+  core::WaiterRef waiter;
+  size_t wanted = 0;  ///< calls whose clients are there
+};
+
 struct Batcher::Call {
   InferRequest request;
   int64_t rows = 1;
@@ -59,6 +67,8 @@ struct Batcher::Call {
   core::SteadyTime arrived, expires, taken;
   // Under the batcher's lock from here on.
   enum class State : uint8_t { kWaiting, kRunning, kDone } state = State::kWaiting;
+  bool has_left = false;             ///< its client
+  std::shared_ptr<Running> running;  ///< null: it does not run
   std::vector<InferOutput> outputs;
   std::optional<core::Error> error;
 };
@@ -202,23 +212,22 @@ void Batcher::look_again() {
 
 void Batcher::start(std::vector<std::vector<CallRef>> batches) {
   for (auto& batch : batches) {
-    services_.fibers.start([self = shared_from_this(), first = std::move(batch)](const core::WaiterRef& waiter) {
-      std::vector<CallRef> calls = first;
-      while (!calls.empty()) {
-        auto next = self->run_batch(calls, waiter);
-        calls.clear();
-        if (next.empty()) break;
-        calls = std::move(next.back());
-        next.pop_back();
-        self->start(std::move(next));
-      }
+    services_.fibers.start([self = shared_from_this(), calls = std::move(batch)](const core::WaiterRef& waiter) {
+      self->start(self->run_batch(calls, waiter));
     });
   }
+}
+
+core::WaiterRef Batcher::leave(Call& call) {
+  call.has_left = true;
+  return call.running != nullptr && --call.running->wanted == 0 ? call.running->waiter : nullptr;
 }
 
 void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
   for (;;) {
     core::SteadyTime until;
+    core::WaiterRef unwanted;
+    const bool has_left = waiter.is_abandoned();
     {
       const std::lock_guard held(mutex_);
       if (call->state == Call::State::kDone) return;
@@ -233,12 +242,12 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
                         std::chrono::duration_cast<std::chrono::microseconds>(call->expires - call->arrived).count()))
             .with_retry_after(1);
       }
-      if (waiter.is_abandoned()) {
-        if (waits) queue_.remove(call);
-        throw core::Error("cancelled", "the client has left");
-      }
+      if (has_left && waits) queue_.remove(call);
+      if (has_left) unwanted = leave(*call);
       until = waits ? call->expires : now + kLongWait;
     }
+    if (unwanted != nullptr) unwanted->abandon();
+    if (has_left) throw left();
     waiter.wait(until);
   }
 }
@@ -246,21 +255,40 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
 std::vector<std::vector<Batcher::CallRef>> Batcher::run_batch(const std::vector<CallRef>& calls,
                                                               const core::WaiterRef& waiter) {
   if (const auto error = try_run(calls, waiter)) {
-    if (calls.size() == 1) {
-      fail(calls.front(), *error);
-    } else {
+    if (calls.size() > 1) {
       // What is wrong with one of them, or with their number, does not end the others.
-      for (const CallRef& call : calls) {
-        if (const auto own = try_run({call}, waiter)) fail(call, *own);
-      }
+      run_alone(std::make_shared<const std::vector<CallRef>>(calls), 0);
+      return {};
     }
+    fail(calls.front(), *error);
   }
+  return free_instance();
+}
+
+void Batcher::run_alone(const std::shared_ptr<const std::vector<CallRef>>& calls, size_t next) {
+  services_.fibers.start([self = shared_from_this(), calls, next](const core::WaiterRef& waiter) {
+    const CallRef& call = (*calls)[next];
+    if (const auto error = self->try_run({call}, waiter)) self->fail(call, *error);
+    next + 1 < calls->size() ? self->run_alone(calls, next + 1) : self->start(self->free_instance());
+  });
+}
+
+std::vector<std::vector<Batcher::CallRef>> Batcher::free_instance() {
   const std::lock_guard held(mutex_);
   --running_;
   return take_batches();
 }
 
 std::optional<core::Error> Batcher::try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter) {
+  const auto running = std::make_shared<Running>(Running{waiter, 0});
+  {
+    const std::lock_guard held(mutex_);
+    for (const CallRef& call : calls) {
+      call->running = running;
+      running->wanted += call->has_left ? 0 : 1;
+    }
+    if (running->wanted == 0) return left();
+  }
   try {
     run_together(calls, waiter);
     return std::nullopt;

@@ -36,6 +36,7 @@ struct InferRequest {
   std::vector<tensor::DenseValue> inputs;
   std::optional<int64_t> priority;
   std::optional<std::chrono::microseconds> timeout;  ///< in the queue; longer ones than the model's do not count
+  core::MemoryReservation memory;                    ///< of the inputs, which a batch may use after the client has left
 };
 
 /// An output of a request: some rows of what a batch gave.
@@ -58,7 +59,8 @@ struct BatchServices {
   core::MemoryLedgerRef memory;  ///< batches count as requests
 };
 
-/// Any thread. Held by shared_ptr: what it has begun ends even if nobody else holds it.
+/// Any thread. Held by shared_ptr: what it has begun ends even if nobody else holds it. A run ends early when the
+/// clients of all its requests have left.
 class Batcher : public std::enable_shared_from_this<Batcher> {
  public:
   Batcher(std::shared_ptr<const ModelSpec> spec, const BatchServices& services);
@@ -74,6 +76,7 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
 
  private:
   struct Call;
+  struct Running;
   using CallRef = std::shared_ptr<Call>;
   using Queue = BatchQueue<CallRef>;
 
@@ -86,6 +89,12 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   void start(std::vector<std::vector<CallRef>> batches);
   /// Runs a batch and frees its instance. Returns the batches that may start then.
   std::vector<std::vector<CallRef>> run_batch(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
+  /// Runs the calls of a batch from the `next` one on by themselves, one after the other, and frees its instance. Each
+  /// has a fiber of its own: its run may end because its client has left.
+  void run_alone(const std::shared_ptr<const std::vector<CallRef>>& calls, size_t next);
+  std::vector<std::vector<CallRef>> free_instance();
+  /// The client of a call has left; what it waited for may end. Returns whose wait that is, if it does.
+  static core::WaiterRef leave(Call& call);
   /// What ended the run; nothing when it has given each call its outputs. The caller may wait again: it is in no catch
   /// block.
   std::optional<core::Error> try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);

@@ -195,6 +195,28 @@ def test_a_stop_ends_requests_that_wait():
         assert isinstance(got[0], dict) or got[0][0] == 503, got
 
 
+def test_a_batch_ends_when_its_clients_have_left():
+    with Meshd(BINARY) as server:
+        loop = "def f(x):\n  return lax.while_loop(lambda s: jnp.sum(s) > 0, lambda s: s * 1.0, x)"
+        document = {"program": {"format": "numpy", "text": loop}, "arguments": [X], "max_batch_size": 4,
+                    "batching": {"max_queue_delay_microseconds": 100_000, "timeout_microseconds": 30_000_000}}
+        ok(server.ask("PUT", "/v1/models/m", document), 201)
+
+        def leave():
+            body, head = binary_body([[1, 1, 1, 1]])
+            connection = http.client.HTTPConnection("127.0.0.1", server.port)
+            connection.request("POST", "/v2/models/m/infer", body, {"Inference-Header-Content-Length": str(head)})
+            return connection
+
+        begun = [leave() for _ in range(3)]  # one batch, which never ends
+        until(lambda: b"\nmeshd_jobs_running 1\n" in server.ask("GET", "/metrics")[2], "the batch runs")
+        for each in begun:
+            each.close()
+        got = Client(server).infer("m", [[0, 0, 0, 0]])
+        assert isinstance(got, dict), got
+        until(lambda: b"\nmeshd_jobs_running 0\n" in server.ask("GET", "/metrics")[2], "nothing runs")
+
+
 def test_sharded_parameters():
     with Meshd(BINARY, "--devices", "4") as server:
         mesh = ok(server.ask("POST", "/v1/meshes", {"axis_names": ["x"], "devices": [0, 1, 2, 3]}), 201)["id"]

@@ -39,6 +39,7 @@ Response infer(Request& request, Services& services) {
                                               services.pool, &request.memory);
   decoded.request.principal = request.principal;
   models::InferRequest wanted = std::move(decoded.request);
+  wanted.memory = std::move(request.memory);
   auto outputs =
       std::make_shared<std::vector<models::InferOutput>>(model->batcher().infer(std::move(wanted), request.waiter));
   const core::MemoryReservation held_text = hold_text(services, decoded, *outputs);
@@ -57,7 +58,7 @@ Response infer(Request& request, Services& services) {
     std::shared_ptr<std::vector<models::InferOutput>> outputs;
   };
   const auto kept = std::make_shared<const Kept>(Kept{std::move(encoded.head), std::move(outputs)});
-  MemoryPieces pieces{{std::as_bytes(std::span(kept->head))}, kept};
+  MemoryPieces pieces{{std::as_bytes(std::span(kept->head))}, kept, static_cast<int64_t>(kept->head.size())};
   pieces.pieces.insert(pieces.pieces.end(), encoded.pieces.begin(), encoded.pieces.end());
   return memory(200, "application/octet-stream", std::move(pieces)).with(kHeadLength, length);
 }
