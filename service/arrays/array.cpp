@@ -2,8 +2,7 @@
 
 namespace meshd::arrays {
 
-Array::Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout,
-             std::shared_ptr<std::atomic<int64_t>> loaded_bytes)
+Array::Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout, std::shared_ptr<LoadedBytes> loaded_bytes)
     : info_(std::move(info)), layout_(std::move(layout)), state_(std::in_place, std::move(loaded_bytes)) {}
 
 int64_t Array::shard_bytes() const {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "service/core/clock.h"
@@ -41,12 +42,45 @@ struct ArrayInfo {
 /// Layout::shard_dims; padding beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
+/// Bytes of shards in memory, of all arrays. Any thread.
+struct LoadedBytes {
+  std::atomic<int64_t> all{0};
+  std::atomic<int64_t> left{0};  ///< of these, those that no array has any more, and readers still hold
+};
+
+/// The readers of one array's shards in memory, who may take long. What they hold when the array has other shards, or
+/// none (it was deleted, has another version, or left memory), is counted for as long as this lives.
+class ShardReaders {
+ public:
+  ShardReaders(std::shared_ptr<LoadedBytes> total, int64_t bytes) : total_(std::move(total)), bytes_(bytes) {}
+  ~ShardReaders() { count(-left_); }
+  ShardReaders(const ShardReaders&) = delete;
+  ShardReaders& operator=(const ShardReaders&) = delete;
+
+  /// The array has these shards no more. Once.
+  void leave() {
+    left_ = bytes_;
+    count(left_);
+  }
+
+ private:
+  void count(int64_t bytes) const {
+    if (total_ == nullptr || bytes == 0) return;
+    total_->all += bytes;
+    total_->left += bytes;
+  }
+
+  std::shared_ptr<LoadedBytes> total_;
+  int64_t bytes_;
+  int64_t left_ = 0;
+};
+
 /// The shards of one array that are in memory, counted in a total of all arrays for as long as they are here: all, or
 /// some of an array whose others are on the disks of other ranks (null here). Behind the array's lock.
 class LoadedShards {
  public:
   /// Without a total nothing is counted.
-  explicit LoadedShards(std::shared_ptr<std::atomic<int64_t>> total) : total_(std::move(total)) {}
+  explicit LoadedShards(std::shared_ptr<LoadedBytes> total) : total_(std::move(total)) {}
   ~LoadedShards() { clear(); }
   LoadedShards(const LoadedShards&) = delete;
   LoadedShards& operator=(const LoadedShards&) = delete;
@@ -55,6 +89,7 @@ class LoadedShards {
     return *this;
   }
   void swap(ShardBuffers& shards) {
+    if (const auto readers = std::exchange(readers_, {}).lock()) readers->leave();
     shards_.swap(shards);
     const int64_t before = bytes_;
     bytes_ = 0;
@@ -66,9 +101,15 @@ class LoadedShards {
     }
     is_whole_ = count == shards_.size() && count > 0;
     if (count == 0) shards_.clear();
-    if (total_ != nullptr && bytes_ != before) *total_ += bytes_ - before;
+    if (total_ != nullptr && bytes_ != before) total_->all += bytes_ - before;
   }
   void clear() { *this = ShardBuffers(); }
+  /// Those of whoever reads them now. All shards are here.
+  [[nodiscard]] std::shared_ptr<ShardReaders> readers() {
+    auto out = readers_.lock();
+    if (out == nullptr) readers_ = out = std::make_shared<ShardReaders>(total_, bytes_);
+    return out;
+  }
 
   /// None is here.
   [[nodiscard]] bool empty() const { return shards_.empty(); }
@@ -78,10 +119,11 @@ class LoadedShards {
   [[nodiscard]] const ShardBuffers& get() const { return shards_; }
 
  private:
-  std::shared_ptr<std::atomic<int64_t>> total_;
+  std::shared_ptr<LoadedBytes> total_;
   int64_t bytes_ = 0;
   bool is_whole_ = false;
   ShardBuffers shards_;
+  std::weak_ptr<ShardReaders> readers_;
 };
 
 /// The shards of a new array, or of a new version: in memory, or in blobs that were written as the bytes came. A value
@@ -127,7 +169,7 @@ class Array {
  public:
   /// `loaded_bytes`: the total that its shards are counted in while they are in memory.
   Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout,
-        std::shared_ptr<std::atomic<int64_t>> loaded_bytes = nullptr);
+        std::shared_ptr<LoadedBytes> loaded_bytes = nullptr);
 
   [[nodiscard]] const ArrayInfo& info() const { return info_; }
   [[nodiscard]] const sharding::Layout& layout() const { return *layout_; }
@@ -138,7 +180,7 @@ class Array {
 
   /// What changes.
   struct State {
-    explicit State(std::shared_ptr<std::atomic<int64_t>> total) : shards(std::move(total)) {}
+    explicit State(std::shared_ptr<LoadedBytes> total) : shards(std::move(total)) {}
 
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;

@@ -33,6 +33,9 @@ using storage::Durability;
 constexpr std::chrono::seconds kLastStep{1};
 constexpr std::chrono::microseconds kLook{50};
 
+// Arrays that clients may read from memory whatever others hold.
+constexpr int64_t kAlwaysRead = int64_t{256} << 10;
+
 // Of the process's file descriptors, those that readers of large arrays may hold.
 constexpr int64_t kPartForReaders = 4;
 int64_t descriptor_limit() {
@@ -555,9 +558,9 @@ ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
   }
 }
 
-ArrayStore::Opened ArrayStore::open(const ArrayRef& array) {
+ArrayStore::Opened ArrayStore::open(const ArrayRef& array, ReadBy who) {
   for (;;) {
-    if (auto found = try_open(array)) return std::move(*found);
+    if (auto found = try_open(array, who)) return std::move(*found);
   }
 }
 
@@ -565,7 +568,7 @@ ArrayStore::Opened ArrayStore::open_at(const ArrayRef& array, int64_t version) {
   const std::string& id = array->info().id;
   if (version > array->version())
     throw core::Error("not_found", fmt::format("array '{}' has no version {}", id, version));
-  Opened now = open(array);
+  Opened now = open(array, ReadBy::kClient);
   if (now.version != version) {
     throw core::Error("deleted_or_donated",
                       fmt::format("array '{0}' is at version {1}; open it at v{1}/zarr", id, now.version));
@@ -585,19 +588,26 @@ std::shared_ptr<const storage::BlobReader> ArrayStore::open_blob(const storage::
 }
 
 // Nothing when the array got another version while the files of the old one were opened.
-std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
+std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array, ReadBy who) {
   std::vector<storage::BlobRef> blobs;
   int64_t version = 0;
+  const bool stays_on_disk = who == ReadBy::kClient && is_memory_held();
   if (array->shard_bytes() >= kStreamedBytes) {
     auto state = array->state().lock();
-    const bool is_on_disk = !state->deleted && state->state == ArrayState::kReady && !state->shards.is_whole();
+    const bool is_on_disk =
+        !state->deleted && state->state == ArrayState::kReady && (stays_on_disk || !state->shards.is_whole());
     // Beyond, row-major order would read a page for each run: a reader keeps no more pages than these.
     const bool is_read_by_pages = array->layout().shard_count <= static_cast<int64_t>(GatherReader::kMostPages);
     if (is_on_disk && is_read_by_pages) blobs = state->blobs;
     version = state->version;
   }
   if (blobs.empty()) {
+    if (stays_on_disk && array->shard_bytes() > kAlwaysRead) {
+      throw core::Error("memory_full", "clients that read slowly hold the memory that reading this array may take")
+          .with_retry_after(1);
+    }
     Snapshot now = snapshot(array);
+    if (who == ReadBy::kClient) now.shards = read_by_client(array, std::move(now.shards));
     return Opened{std::move(now.shards), now.version};
   }
   Opened out;
@@ -610,6 +620,26 @@ std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
     if (state->version != version) return std::nullopt;
     throw;
   }
+  return out;
+}
+
+ShardBuffers ArrayStore::read_by_client(const ArrayRef& array, ShardBuffers shards) {
+  struct Held {
+    ShardBuffers shards;
+    std::shared_ptr<ShardReaders> readers;
+  };
+  const auto held = std::make_shared<Held>();
+  held->readers = array->state().with(
+      [&](Array::State& state) { return state.shards.get() == shards ? state.shards.readers() : nullptr; });
+  if (held->readers == nullptr) {  // the array has left memory already
+    int64_t bytes = 0;
+    for (const tensor::BufferRef& shard : shards) bytes += shard->size();
+    held->readers = std::make_shared<ShardReaders>(loaded_bytes_, bytes);
+    held->readers->leave();
+  }
+  held->shards = std::move(shards);
+  ShardBuffers out;
+  for (const tensor::BufferRef& shard : held->shards) out.push_back({held, shard.get()});
   return out;
 }
 

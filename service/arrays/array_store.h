@@ -193,15 +193,17 @@ class ArrayStore {
   /// The name of a blob to be, of a shard of the array's next data that another rank writes.
   std::string new_blob_name(const Array& array, int64_t shard, int rank);
   /// As snapshot, for what is read once from front to back: kStreamedBytes and more that are not in memory stay on the
-  /// disk, and GatherReader reads them from there.
+  /// disk, and GatherReader reads them from there. A client may take long to read: what it holds of an array that
+  /// leaves memory meanwhile is counted, and where that is too much already this throws memory_full.
   struct Opened {
     ReadableShards shards;
     int64_t version = 1;
   };
-  Opened open(const ArrayRef& array);
+  enum class ReadBy : uint8_t { kServer, kClient };
+  Opened open(const ArrayRef& array, ReadBy who = ReadBy::kServer);
   /// A copy of an array, or of a region of it, in the pool's memory.
   tensor::DenseValue copy_dense(const ArrayRef& array, const std::optional<std::vector<Slice>>& slices);
-  /// The same of a version that the caller has named. Throws not_found for one that the array has not had yet,
+  /// As open() for a client, of a version that it has named. Throws not_found for one that the array has not had yet,
   /// deleted_or_donated for one that it had before.
   Opened open_at(const ArrayRef& array, int64_t version);
 
@@ -289,8 +291,8 @@ class ArrayStore {
   void on_new_version(std::function<void(const std::string& id)> call) { on_new_version_ = std::move(call); }
 
   [[nodiscard]] ArrayUsage usage() const;
-  /// Of the shards that are in memory: what usage() finds array by array.
-  [[nodiscard]] int64_t loaded_bytes() const { return *loaded_bytes_; }
+  /// Of the shards that are in memory: what usage() finds array by array, and what readers hold of arrays that are not.
+  [[nodiscard]] int64_t loaded_bytes() const { return loaded_bytes_->all; }
   /// Where uploads are charged until they have become arrays. Any thread.
   quotas::ArrayLedger& ledger() { return ledger_; }
   /// The principal's arrays that have data, or may get it.
@@ -335,7 +337,11 @@ class ArrayStore {
   /// Throws overloaded when readers hold as many files as they may.
   std::shared_ptr<const storage::BlobReader> open_blob(const storage::BlobRef& blob);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
-  std::optional<Opened> try_open(const ArrayRef& array);
+  /// The shards of a snapshot, which a client reads.
+  ShardBuffers read_by_client(const ArrayRef& array, ShardBuffers shards);
+  /// Clients hold so much of arrays that have left memory that no more reads begin there.
+  [[nodiscard]] bool is_memory_held() const { return loaded_bytes_->left > memory_.most_bytes / 2; }
+  std::optional<Opened> try_open(const ArrayRef& array, ReadBy who);
   /// Bytes of a new version, as long as it is beside the old one. Throws quota_exceeded.
   quotas::ArrayCharge charge_beside(const Array& array, int64_t bytes);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
@@ -350,7 +356,7 @@ class ArrayStore {
   void make_room(int64_t coming = 0);
   /// The part of it that waits for nothing. Returns the memory arrays that would have to be spilled.
   std::vector<ArrayRef> evict(int64_t coming);
-  [[nodiscard]] bool is_over_budget(int64_t coming) const { return *loaded_bytes_ + coming > memory_budget(); }
+  [[nodiscard]] bool is_over_budget(int64_t coming) const { return loaded_bytes_->all + coming > memory_budget(); }
   void find_evictable();
   std::vector<ArrayRef> evict_memory_arrays(int64_t coming);
   /// Writes a memory array to blobs and drops it from memory. Nothing where it is in use, or the disk is full.
@@ -364,7 +370,7 @@ class ArrayStore {
   std::shared_ptr<tensor::BufferPool> pool_;
   const core::Clock& clock_;
   const ArrayMemory memory_;
-  const std::shared_ptr<std::atomic<int64_t>> loaded_bytes_ = std::make_shared<std::atomic<int64_t>>(0);
+  const std::shared_ptr<LoadedBytes> loaded_bytes_ = std::make_shared<LoadedBytes>();
   std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
   const int64_t quota_bytes_;
   core::Locked<std::vector<Evictable>> evictable_;  ///< the last is the one used longest ago

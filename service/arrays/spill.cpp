@@ -82,7 +82,7 @@ std::vector<ArrayRef> ArrayStore::evict_memory_arrays(int64_t coming) {
     }
   });
   std::sort(candidates.begin(), candidates.end());
-  int64_t over = *loaded_bytes_ + coming - memory_budget();
+  int64_t over = loaded_bytes_->all + coming - memory_budget();
   std::vector<ArrayRef> to_spill;
   for (const auto& [last_use, array] : candidates) {
     if (over <= 0) break;

@@ -228,6 +228,22 @@ def status_of(client):
     return int(client.recv(12, socket.MSG_WAITALL)[-3:])
 
 
+def arrays_that_left_memory(server):
+    """One and a quarter gigabytes of arrays in memory that are deleted while clients read them, who read nothing."""
+    data, waiting, statuses = bytes(32 * MIB), [], []
+    try:
+        for _ in range(40):
+            made = server.ask("POST", f"/v1/arrays?dtype=uint8&shape={len(data)}&durability=memory", data, {"Content-Type": "application/octet-stream"})
+            path = f"/v1/arrays/{ok(made, 201)['id']}"
+            waiting.append(slowly(server, f"GET {path}/data HTTP/1.1\nHost: 127.0.0.1\n\n"))
+            statuses.append(status_of(waiting[-1]))
+            ok(server.ask("DELETE", path), 204)
+        assert set(statuses) == {200, 503}, statuses
+    finally:
+        for client in waiting:
+            client.close()
+
+
 def chunks_that_nobody_reads(server):
     """A chunk of 32 MiB of an array that is not committed, for forty clients that read nothing."""
     data, waiting, statuses = bytes(32 * MIB), [], []
@@ -502,7 +518,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
-                           downloads_that_nobody_reads, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
+                           downloads_that_nobody_reads, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()

@@ -338,7 +338,7 @@ std::vector<FileEntry> opened(const NamedArrays& arrays, Services& services, std
       throw core::Error("invalid_query",
                         "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
     }
-    arrays::ArrayStore::Opened now = services.arrays.open(array);
+    arrays::ArrayStore::Opened now = services.arrays.open(array, arrays::ArrayStore::ReadBy::kClient);
     const arrays::ArrayInfo& info = array->info();
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
     auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),

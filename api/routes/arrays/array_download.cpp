@@ -85,7 +85,7 @@ std::string name_of(const arrays::Array& array) {
 }  // namespace
 
 Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
-  arrays::ArrayStore::Opened now = services.arrays.open(array);
+  arrays::ArrayStore::Opened now = services.arrays.open(array, arrays::ArrayStore::ReadBy::kClient);
   const std::string etag = array_etag(array->info().id, now.version);
   // Checked before a byte is gathered; the server checks the other conditions.
   if (const std::string known = request.headers.joined("If-None-Match");
@@ -118,7 +118,7 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   return send(request, services,
               {layout,
                {array->info().type.dtype, actual},
-               services.arrays.open(array).shards.only(found->shard),
+               services.arrays.open(array, arrays::ArrayStore::ReadBy::kClient).shards.only(found->shard),
                name_of(*array) + suffix,
                array->info().id + suffix,
                ""});

@@ -323,6 +323,33 @@ TEST_F(Arrays, opened_version_stays_readable_and_a_damaged_page_is_not_given) {
   EXPECT_EQ(error_word([&] { read_all(arrays_->open(array)); }), "storage_failed");
 }
 
+TEST_F(Arrays, what_clients_read_of_arrays_that_left_memory_is_counted_and_bounded) {
+  constexpr int64_t kBytes = 512 << 10;
+  open(2 * kBytes);
+  const Wanted wanted{.dims = {kBytes / 4}, .durability = Durability::kMemory};
+  std::vector<ArrayStore::Opened> slow;
+  const auto read = [&](const ArrayRef& array) { slow.push_back(arrays_->open(array, ArrayStore::ReadBy::kClient)); };
+  for (const float first : {1.F, 2.F}) {
+    const ArrayRef array = published(first, wanted);
+    const int64_t before = arrays_->loaded_bytes();
+    read(array);
+    read(array);
+    EXPECT_EQ(arrays_->loaded_bytes(), before) << "it is in memory once";
+    arrays_->remove(array);
+    EXPECT_EQ(arrays_->loaded_bytes(), before) << "two clients hold it";
+  }
+  const ArrayRef array = published(3, wanted);
+  EXPECT_EQ(error_word([&] { read(array); }), "memory_full");
+  EXPECT_EQ(row_major(array), count_from(3, kBytes / 4)) << "the server itself reads on";
+  const ArrayRef small = published(4, {.durability = Durability::kMemory});
+  read(small);
+  EXPECT_EQ(values(slow.front().shards.memory), count_from(1, kBytes / 4));
+  slow.clear();
+  EXPECT_LE(arrays_->loaded_bytes(), 2 * kBytes);
+  read(array);
+  EXPECT_EQ(values(slow.front().shards.memory), count_from(3, kBytes / 4));
+}
+
 TEST_F(Arrays, durable_arrays_leave_memory_to_running_jobs) {
   arrays_ = std::make_unique<ArrayStore>(**store_, pool_, clock_, arrays::ArrayMemory{100, 200}, int64_t{1} << 30);
   const ArrayRef first = published(1), second = published(2), third = published(3);  // 32 bytes each
