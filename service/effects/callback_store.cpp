@@ -40,8 +40,9 @@ SessionCallback from_row(const storage::CallbackRow& row, bool job_is_over) {
   return out;
 }
 
-SessionCallback find(storage::Reader& reader, const std::string& session, int64_t number) {
-  const auto row = reader.callback(session, number);
+SessionCallback find(storage::Reader& reader, const std::string& session, int64_t number,
+                     const storage::AdmitRow& admit) {
+  const auto row = reader.callback(session, number, admit);
   if (!row) throw core::Error("not_found", fmt::format("there is no callback request {} in this session", number));
   return from_row(*row, is_over(reader.job_of_session(session, row->job)));
 }
@@ -113,8 +114,8 @@ SessionCallback CallbackStore::ask(const std::string& session, const std::string
   return from_row(stored, false);
 }
 
-SessionCallback CallbackStore::get(const std::string& session, int64_t number) {
-  return catalog_.read([&](storage::Reader& reader) { return find(reader, session, number); });
+SessionCallback CallbackStore::get(const std::string& session, int64_t number, const storage::AdmitRow& admit) {
+  return catalog_.read([&](storage::Reader& reader) { return find(reader, session, number, admit); });
 }
 
 std::vector<SessionCallback> CallbackStore::open(const std::string& session, int64_t after, int64_t limit,

@@ -58,8 +58,8 @@ class CallbackStore {
   /// Creates a callback request, durable when it returns; a repeated one is found, with its reply if there is one.
   /// Throws nondeterministic_job when the job made another request at this `call`.
   SessionCallback ask(const std::string& session, const std::string& job, const CallbackRequest& request);
-  /// Throws not_found.
-  SessionCallback get(const std::string& session, int64_t number);
+  /// `admit` learns how many bytes it has before they are read, and may throw. Throws not_found.
+  SessionCallback get(const std::string& session, int64_t number, const storage::AdmitRow& admit = {});
   /// Those that are open with number > after, at most limit (1..1000), by number.
   std::vector<SessionCallback> open(const std::string& session, int64_t after, int64_t limit,
                                     const storage::AdmitRow& admit = {});

@@ -20,6 +20,24 @@ constexpr char kBetween = '\x1f';
 
 std::string to_row_document(const ProgramNames& names) { return names.in_tree + kBetween + names.out_tree; }
 
+constexpr size_t kLarge = size_t{1} << 20;  // bytes of a text
+
+// Of a program's row of so many bytes, which is to be read; the compiler holds what it makes of it.
+void hold_row(core::MemoryReservation& memory, int64_t bytes) {
+  if (memory.try_grow_beyond(bytes)) return;
+  throw core::Error("memory_full", "other requests hold the memory that the program needs").with_retry_after(1);
+}
+
+// The program, which holds `memory` for as long as somebody holds it.
+compile::ParsedRef held_with(compile::ParsedRef parsed, core::MemoryReservation memory) {
+  struct Held {
+    compile::ParsedRef parsed;
+    core::MemoryReservation memory;
+  };
+  const auto held = std::make_shared<const Held>(Held{std::move(parsed), std::move(memory)});
+  return {held, held->parsed.get()};
+}
+
 StoredProgram from_row(const storage::ProgramRow& row) {
   StoredProgram out;
   out.id = row.id;
@@ -104,7 +122,17 @@ StoredProgram ProgramRegistry::get(const std::string& id, std::string_view princ
     return seen.removals;
   });
   if (out.parsed != nullptr) return out;
-  out = load(catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal); }), id);
+  core::MemoryReservation memory(memory_, core::MemoryAccount::kRequests);
+  const auto admit = [&](int64_t bytes) {
+    hold_row(memory, bytes);
+    return true;
+  };
+  out = load(catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal, admit); }), id);
+  // What the compiler's cache has is counted there.
+  if (out.parsed->text.size() >= kLarge && compiler_.find(out.parsed->id) != out.parsed) {
+    memory.hold(static_cast<int64_t>(out.parsed->text.size()));
+    out.parsed = held_with(std::move(out.parsed), std::move(memory));
+  }
   Seen entry{out, out.parsed};
   entry.program.parsed = nullptr;
   const auto bytes = static_cast<int64_t>(sizeof(Seen) + key.size() + id.size() + out.name.size() + out.doc.size() +

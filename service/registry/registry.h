@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "service/compile/pipeline.h"
@@ -13,6 +14,7 @@
 #include "service/core/clock.h"
 #include "service/core/locked.h"
 #include "service/core/lru_cache.h"
+#include "service/core/memory_ledger.h"
 #include "service/mesh/mesh.h"
 #include "storage/catalog.h"
 
@@ -79,8 +81,11 @@ struct StoredProgram {
 class ProgramRegistry {
  public:
   /// `limit`: programs that one principal may have; 0: any number.
-  ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock, int64_t limit = 0)
-      : catalog_(catalog), compiler_(compiler), clock_(clock), limit_(limit) {}
+  /// `memory` holds, as a request, what is read of a stored program that is not in the compiler's cache; null: it is
+  /// not counted.
+  ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock, int64_t limit = 0,
+                  core::MemoryLedgerRef memory = nullptr)
+      : catalog_(catalog), compiler_(compiler), clock_(clock), limit_(limit), memory_(std::move(memory)) {}
   /// Reads, verifies and stores. Throws what Compiler::parse throws, invalid_request for trees with other numbers of
   /// leaves than the program has values, and limit_reached. True: the principal did not see it before (201). A program
   /// is its text, format and trees; name, doc and time are each principal's own, those of its first post.
@@ -90,7 +95,8 @@ class ProgramRegistry {
   /// Throws what compile::gradient_text throws.
   std::pair<StoredProgram, bool> put_gradient(const StoredProgram& of, const compile::DifferentiationRequest& request,
                                               const std::optional<std::string>& name, const std::string& principal);
-  /// Throws not_found.
+  /// A large one that is not in the compiler's cache counts as a request for as long as somebody holds it. Throws
+  /// not_found, memory_full.
   StoredProgram get(const std::string& id, std::string_view principal);
   /// For a job that was accepted with it, even if its principal has deleted the program since. Throws not_found.
   StoredProgram get_for_accepted_job(const std::string& id);
@@ -125,6 +131,7 @@ class ProgramRegistry {
   core::Locked<SeenRows> seen_;
   const core::Clock& clock_;
   const int64_t limit_;
+  const core::MemoryLedgerRef memory_;
 };
 
 }  // namespace meshd::registry

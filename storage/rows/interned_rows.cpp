@@ -36,11 +36,11 @@ Page<MeshRow> Reader::meshes(std::string_view principal, const PageRequest& page
   return collect_page<MeshRow>(rows, page, read_mesh, [](const MeshRow& row) { return row.id; });
 }
 
-std::optional<ProgramRow> Reader::program(std::string_view id, std::string_view principal) {
+std::optional<ProgramRow> Reader::program(std::string_view id, std::string_view principal, const AdmitRow& admit) {
   Statement row = connection_->statement(
       "SELECT p.id, p.principal, c.format, c.document, p.created, c.text, p.name, p.doc FROM programs p "
       "JOIN program_contents c ON c.id = p.id WHERE p.principal = ?2 AND p.id = ?1");
-  if (!row.bind(id, principal).step()) return std::nullopt;
+  if (!row.bind(id, principal).step() || is_refused(row, admit, 0)) return std::nullopt;
   return read_program(row);
 }
 

@@ -82,7 +82,8 @@ class Reader {
   [[nodiscard]] std::optional<std::string> mesh_document(std::string_view id);
   [[nodiscard]] Page<MeshRow> meshes(std::string_view principal, const PageRequest& page);
 
-  [[nodiscard]] std::optional<ProgramRow> program(std::string_view id, std::string_view principal);
+  [[nodiscard]] std::optional<ProgramRow> program(std::string_view id, std::string_view principal,
+                                                  const AdmitRow& admit = {});
   /// The content, whoever may see it (`principal` is empty): for jobs that name the program.
   [[nodiscard]] std::optional<ProgramRow> program_content(std::string_view id);
   [[nodiscard]] bool has_program_content(std::string_view id);
@@ -168,7 +169,8 @@ class Reader {
   /// Queues that ever had an entry, by name.
   [[nodiscard]] std::vector<InfeedQueueRow> infeed_queues(std::string_view session);
 
-  [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
+  [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number,
+                                                    const AdmitRow& admit = {});
   /// The callback requests of a job, by call: a run that starts again replays their replies.
   [[nodiscard]] std::vector<CallbackRow> callbacks_of_job(std::string_view job);
   /// Callback requests without a reply and with number > `after`, at most `limit` (1..1000), by number.

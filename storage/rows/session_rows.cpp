@@ -74,11 +74,11 @@ Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest&
   return collect_page<SessionRow>(rows, page, read_session, [](const SessionRow& row) { return row.id; });
 }
 
-std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number) {
+std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number, const AdmitRow& admit) {
   Statement row = connection_->statement(
       "SELECT session, number, job, call, request, answer, created FROM callbacks "
       "WHERE session = ?1 AND number = ?2 AND session NOT IN deleted_sessions");
-  if (!row.bind(session, number).step()) return std::nullopt;
+  if (!row.bind(session, number).step() || is_refused(row, admit, 0)) return std::nullopt;
   return read_callback(row);
 }
 

@@ -228,6 +228,40 @@ def status_of(client):
     return int(client.recv(12, socket.MSG_WAITALL)[-3:])
 
 
+def large_program(server):
+    """A program of 30 MB that forty-eight clients read, explain and run at once: some find no memory, and a small one is read as ever."""
+    text = SMALL["program"]["text"] + "\n// " + "x" * 30_000_000
+    large = ok(server.ask("POST", "/v1/programs", text.encode(), {"Content-Type": "text/plain"}), 201)["id"]
+    small = ok(server.ask("POST", "/v1/programs", SMALL["program"]), 201)["id"]
+    for ask in (lambda program: server.ask("GET", f"/v1/programs/{program}"), lambda program: server.ask("POST", f"/v1/programs/{program}:explain", {}),
+                lambda program: server.ask("POST", "/v1/run", {"program": {"id": program}, "arguments": [[1, 2]]})):
+        answers = at_once(48, lambda _, ask=ask: ask(large))
+        assert set(answers) <= {(200, None), (503, "memory_full")} and (200, None) in answers, set(answers)
+        assert ask(small)[0] == 200
+    for program in (large, small):
+        ok(server.ask("DELETE", f"/v1/programs/{program}"), 204)
+
+
+
+def callback_of_large_values(server):
+    """A callback request of 16 MiB that forty-eight clients read at once."""
+    text = """func.func @main(%n: tensor<f32>) -> tensor<f32> {
+  %x = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<4194000xf32>
+  %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}}
+    : (tensor<4194000xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}"""
+    session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+    job = {"program": {"text": text}, "arguments": [0.1], "callbacks": {"0": {"effect": "callback", "name": "ask", "live": True}}}
+    ok(server.ask("POST", f"/v1/sessions/{session}/jobs", job, {"Prefer": "respond-async"}), 202)
+    at = f"/v1/sessions/{session}/callbacks/1"
+    until(lambda: server.ask("GET", f"{at}?encoding=base64")[0] == 200, "the callback request is there")
+    answers = at_once(48, lambda _: server.ask("GET", at))
+    assert set(answers) <= {(200, None), (503, "memory_full")} and (200, None) in answers, set(answers)
+    until(lambda: server.ask("POST", at, {"values": [1]})[0] == 200, "a reply")
+    ok(server.ask("DELETE", f"/v1/sessions/{session}"), 204)
+
+
 def arrays_that_left_memory(server):
     """One and a quarter gigabytes of arrays in memory that are deleted while clients read them, who read nothing."""
     data, waiting, statuses = bytes(32 * MIB), [], []
@@ -518,7 +552,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
-                           downloads_that_nobody_reads, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
+                           downloads_that_nobody_reads, large_program, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()

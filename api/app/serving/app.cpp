@@ -273,7 +273,7 @@ struct App::Parts {
         uploads(store, arrays.ledger(), clock, upload_limits(given)),
         zarr(store, arrays, clock, node_limits_of(given)),
         meshes(store.catalog(), clock, limits.meshes),
-        programs(store.catalog(), compiler, clock, limits.programs),
+        programs(store.catalog(), compiler, clock, limits.programs, memory),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
         effect_log(store.catalog()),
         infeeds(store.catalog(), clock),

@@ -66,7 +66,9 @@ std::vector<Route> program_routes(Services& services) {
        }},
       {"GET", "/v1/programs/{id}", "getProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         return json_of(200, ProgramDocument{services.programs.get(request.capture("id"), request.principal), true});
+         const registry::StoredProgram stored = services.programs.get(request.capture("id"), request.principal);
+         PageBudget(request).admit(static_cast<int64_t>(stored.parsed->text.size()));
+         return json_of(200, ProgramDocument{stored, true});
        }},
       {"DELETE", "/v1/programs/{id}", "deleteProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {

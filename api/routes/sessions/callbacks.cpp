@@ -73,23 +73,29 @@ Response get(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const bool base64 = wants_base64(request);
+  PageBudget budget(request);
+  const auto get_now = [&] {
+    return services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
+  };
   const auto found =
       wait_in<effects::SessionCallback>(request, services, session, [&]() -> std::optional<effects::SessionCallback> {
         try {
-          return services.callbacks.get(session, number);
+          return get_now();
         } catch (const core::Error& error) {
           if (error.code() != core::ErrorCode("not_found")) throw;
           return std::nullopt;
         }
       });
-  return json_of(200, CallbackRequestDocument{found ? *found : services.callbacks.get(session, number), base64});
+  return json_of(200, CallbackRequestDocument{found ? *found : get_now(), base64});
 }
 
 Response reply(Request& request, Services& services) {
   request.query.require_known({"encoding"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
-  const effects::SessionCallback asked = services.callbacks.get(session, number);
+  PageBudget budget(request);
+  const effects::SessionCallback asked =
+      services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
   const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<CallbackReply>(body, "", wrong);

@@ -49,6 +49,26 @@ TEST_F(Programs, same_text_posted_again_is_the_same_program_under_its_first_name
   EXPECT_EQ(again.parsed->module->main().arguments.size(), 1U);
 }
 
+TEST_F(Programs, large_one_that_is_not_kept_counts_while_somebody_has_it) {
+  constexpr int64_t kBytes = int64_t{2} << 20;
+  const std::string id = put({}, "ann", std::string(kText) + "// " + std::string(kBytes, 'x')).first.id;
+  const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
+  compile::Compiler compiler(1, 4, kBytes);                          // too small for it
+  ProgramRegistry programs(store_->catalog(), compiler, clock_, 3, ledger);
+  {
+    const StoredProgram first = programs.get(id, "ann");
+    EXPECT_GE(ledger->held_bytes(), kBytes);
+    const int64_t held = ledger->held_bytes();
+    EXPECT_EQ(programs.get(id, "ann").parsed, first.parsed) << "there is one";
+    EXPECT_EQ(ledger->held_bytes(), held);
+    core::MemoryReservation others(ledger, core::MemoryAccount::kRequests);
+    ASSERT_TRUE(others.try_grow_beyond(kBytes));
+    const std::string other = put({}, "ann", std::string(kText) + "// " + std::string(kBytes, 'y')).first.id;
+    EXPECT_EQ(error_word([&] { programs.get(other, "ann"); }), "memory_full");
+  }
+  EXPECT_EQ(ledger->held_bytes(), 0);
+}
+
 TEST_F(Programs, removed_one_is_gone_however_often_it_was_asked_for) {
   const std::string id = put({"a", "", "[\"*\"]", ""}).first.id;
   put({"b", "", "[\"*\"]", ""}, "bob");
