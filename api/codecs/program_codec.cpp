@@ -35,8 +35,8 @@ Schema<ProgramInput> make_schema() {
           {{"format", &In::format},
            {"text", &In::text},
            {"base64", &In::base64},
-           {"name", &In::name},
-           {"doc", &In::doc},
+           {"name", &In::name, {.longest = 1'024}},
+           {"doc", &In::doc, {.longest = 65'536}},
            {"in_tree", &In::in_tree},
            {"out_tree", &In::out_tree}}};
 }

@@ -29,7 +29,7 @@ struct SessionTokens {
 template <>
 Schema<SessionInput> make_schema() {
   return {"SessionInput",
-          {{"name", &SessionInput::name},
+          {{"name", &SessionInput::name, {.longest = 1'024}},
            {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}},
            {"effects", &SessionInput::effects, {.words = kEffectModes}}}};
 }
