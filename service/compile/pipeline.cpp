@@ -103,6 +103,31 @@ ParsedRef traced_of(const std::string& id, const ParsedProgram& source, const nu
   return parsed;
 }
 
+// What compiling takes while it is done, measured on long programs of small ops: the texts, and for each value of a
+// StableHLO text that is named what stands for it; the steps behind, a few times the program.
+constexpr int64_t kTexts = 3;
+constexpr int64_t kOfName = 500;
+constexpr int64_t kRewriting = 2;
+constexpr int64_t kLowering = 5;
+
+int64_t parsing_bytes(const std::string& text) {
+  return kTexts * static_cast<int64_t>(text.size()) + kOfName * std::count(text.begin(), text.end(), '%');
+}
+
+void hold_work(core::MemoryReservation& memory, int64_t bytes) {
+  constexpr int64_t kUncounted = int64_t{1} << 20;
+  constexpr int64_t kMostAccounts = 3;  // one piece of work may go so far beyond the account of requests
+  if (bytes <= kUncounted) return;
+  if (bytes / kMostAccounts > memory.limit_bytes()) {
+    throw core::Error("memory_exceeded",
+                      fmt::format("compiling the program takes about {} bytes of memory, and this server has {} for it",
+                                  bytes, kMostAccounts * memory.limit_bytes()));
+  }
+  if (memory.try_grow_beyond(bytes)) return;
+  throw core::Error("memory_full", "other requests hold the memory that compiling the program takes")
+      .with_retry_after(1);
+}
+
 LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const LowerRequest& request,
                       const PlanSettings& settings) {
   const partition::LocalProgram local = partition_for(propagate_for(*parsed, request), request);
@@ -157,15 +182,25 @@ void Compiler::State::settle() {
               bound.bytes());
 }
 
-template <typename Value, typename Make>
+void Compiler::count_work(core::MemoryLedgerRef ledger) {
+  state_.with([&](State& state) { state.work = std::move(ledger); });
+}
+
+template <typename Value, typename Work, typename Make>
 Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
-                       int64_t CompileCounters::*hits, Make&& make) {
+                       int64_t CompileCounters::*hits, Work&& work, Make&& make) {
+  core::MemoryReservation memory;
   const Value known = state_.with([&](State& state) -> Value {
     const Value* found = (state.*cache).find(key);
-    if (found != nullptr) ++(state.counters.*hits);
-    return found == nullptr ? nullptr : *found;
+    if (found == nullptr) {
+      memory = {state.work, core::MemoryAccount::kRequests};
+      return nullptr;
+    }
+    ++(state.counters.*hits);
+    return *found;
   });
   if (known != nullptr) return known;
+  hold_work(memory, work());
   Value made = make();
   const int64_t bytes = size_bytes(*made) + static_cast<int64_t>(key.size());
   return state_.with([&](State& state) -> Value {
@@ -183,8 +218,10 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
                           core::did_you_mean(format, std::array{std::string_view("stablehlo"), kNumpyFormat}));
   }
   const std::string id = core::digest_id("prog", format + "\n" + text);
-  return cached(&State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
-                [&] { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
+  return cached(
+      &State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
+      [&] { return parsing_bytes(text); },
+      [&] { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
 }
 
 ParsedRef Compiler::find(const std::string& id) {
@@ -203,32 +240,38 @@ ParsedRef Compiler::trace(const ParsedRef& parsed, const numpy::Inputs& inputs, 
   }
   const std::string key = numpy::key_of(inputs) + "|" + (abstract == nullptr ? "" : mesh::to_sdy(*abstract));
   const std::string id = parsed->id + "," + core::digest_id("trace", key);
-  return cached(&State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits, [&] {
-    return core::in_text(parsed->text, {}, [&] { return traced_of(id, *parsed, inputs, abstract); });
-  });
+  return cached(
+      &State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits, [] { return 0; },
+      [&] { return core::in_text(parsed->text, {}, [&] { return traced_of(id, *parsed, inputs, abstract); }); });
 }
 
 ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
   if (values.empty()) return parsed;
   const std::string id = static_id(*parsed, values);
-  return cached(&State::with_static, id, &CompileCounters::static_count, &CompileCounters::static_hits,
-                [&] { return compile::with_static(id, *parsed, values); });
+  return cached(
+      &State::with_static, id, &CompileCounters::static_count, &CompileCounters::static_hits,
+      [&] { return kRewriting * size_bytes(*parsed); }, [&] { return compile::with_static(id, *parsed, values); });
 }
 
 ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
   if (!has_dynamic_arguments(*parsed)) return parsed;
   const std::string id = specialised_id(*parsed, arguments);
-  return cached(&State::specialised, id, &CompileCounters::specialise_count, &CompileCounters::specialise_hits,
-                [&] { return core::in_text(parsed->text, {}, [&] { return specialised(id, *parsed, arguments); }); });
+  return cached(
+      &State::specialised, id, &CompileCounters::specialise_count, &CompileCounters::specialise_hits,
+      [&] { return kRewriting * size_bytes(*parsed); },
+      [&] { return core::in_text(parsed->text, {}, [&] { return specialised(id, *parsed, arguments); }); });
 }
 
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
   const std::string key = key_of(*parsed, request);
   bool is_known = true;
-  LoweredRef lowered = cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits, [&] {
-    is_known = false;
-    return core::in_text(parsed->text, {}, [&] { return lowered_of(key, parsed, request, settings_); });
-  });
+  LoweredRef lowered = cached(
+      &State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits,
+      [&] { return kLowering * size_bytes(*parsed); },
+      [&] {
+        is_known = false;
+        return core::in_text(parsed->text, {}, [&] { return lowered_of(key, parsed, request, settings_); });
+      });
   if (observer_ != nullptr) observer_->on_lowered(*lowered, request, is_known);
   return lowered;
 }

@@ -140,6 +140,10 @@ class Compiler {
   /// How full the caches of parsed and of lowered programs are, of the entries and bytes that they may have: 0 to 1, of
   /// the fullest.
   [[nodiscard]] double fullness() const;
+  /// From here on `ledger` holds, as a request, what a compilation takes while it runs: parse(), lower() and those
+  /// between throw memory_full where others hold it, and memory_exceeded where there is not so much. Before, nothing is
+  /// counted: what a server has accepted, it compiles again when it starts.
+  void count_work(core::MemoryLedgerRef ledger);
   /// Before any other call; null: nobody is told. It must outlive the calls of lower().
   void set_observer(LoweringObserver* observer) { observer_ = observer; }
   [[nodiscard]] const PlanSettings& settings() const { return settings_; }
@@ -161,11 +165,13 @@ class Compiler {
     core::LruCache<bool> bound;
     CompileCounters counters;
     core::MemoryReservation memory;
+    core::MemoryLedgerRef work;
   };
-  /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work.
-  template <typename Value, typename Make>
+  /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work. `work`: the bytes that the piece
+  /// takes while it is done, about.
+  template <typename Value, typename Work, typename Make>
   Value cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
-               int64_t CompileCounters::*hits, Make&& make);
+               int64_t CompileCounters::*hits, Work&& work, Make&& make);
 
   const PlanSettings settings_;
   LoweringObserver* observer_ = nullptr;

@@ -119,7 +119,8 @@ void Warmup::compile_one(const std::string& name) {
     records_.resume(name);  // nothing is wrong with it
     throw;
   } catch (const core::Error& error) {
-    failure = error.detail();
+    // Requests hold the memory that it takes: they come first.
+    if (error.code() != core::ErrorCode("memory_full")) failure = error.detail();
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -242,6 +242,17 @@ def large_program(server):
         ok(server.ask("DELETE", f"/v1/programs/{program}"), 204)
 
 
+def programs_that_take_much_to_compile(server):
+    """Programs of 40,000 ops that forty-eight clients run at once, each another one, and one of 600,000 ops."""
+    def adding(count, last):
+        lines = "".join(f"  %{i} = stablehlo.add {f'%{i - 1}' if i else '%a'}, %a : tensor<2xf32>\n" for i in range(count))
+        return f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{\n{lines}  return %{last} : tensor<2xf32>\n}}"
+
+    answers = at_once(48, lambda i: server.ask("POST", "/v1/run", {"program": {"text": adding(40_000, 39_999 - i)}, "arguments": [[1, 2]]}))
+    assert set(answers) <= {(200, None), (503, "memory_full")} and (200, None) in answers, set(answers)
+    answer = server.ask("POST", "/v1/programs", adding(600_000, 599_999).encode(), {"Content-Type": "text/plain"})
+    assert (answer[0], answer[2]["code"]) == (422, "memory_exceeded"), answer
+
 
 def callback_of_large_values(server):
     """A callback request of 16 MiB that forty-eight clients read at once."""
@@ -552,7 +563,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
-                           downloads_that_nobody_reads, large_program, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
+                           downloads_that_nobody_reads, large_program, programs_that_take_much_to_compile, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()

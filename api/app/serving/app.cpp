@@ -576,6 +576,7 @@ App::App(const AppOptions& options, Log& log, hosts::Network* hosts)
                               {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
                         },
                         [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
+  parts.compiler.count_work(parts.memory);
 }
 
 App::~App() = default;

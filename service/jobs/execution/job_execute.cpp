@@ -290,7 +290,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   }
   require_dependencies(*job);
   wait_for_room(*job, *waiter);
-  load_request(*job);
+  load_request(*job, *waiter);
   if (job->request.least_loaded) {
     std::vector<int64_t>& devices = job->assignment.devices;
     devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));

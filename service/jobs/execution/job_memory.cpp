@@ -91,13 +91,27 @@ void JobRunner::unload_request(Job& job) {
   job.lowered = nullptr;
 }
 
-void JobRunner::load_request(Job& job) {
+void JobRunner::load_request(Job& job, core::Waiter& waiter) {
   if (!std::exchange(job.leaves_memory, false)) return;
+  // Others may hold the memory that compiling takes: it was accepted, so that it waits.
+  const auto patiently = [&](const auto& make) {
+    for (;;) {
+      try {
+        return make();
+      } catch (const core::Error& error) {
+        if (error.code() != core::ErrorCode("memory_full")) throw;
+      }
+      if (auto end = end_of(job, waiter)) throw std::move(*end);
+      waiter.wait(std::min(job.deadline, clock_.steady() + kLookAgain));
+    }
+  };
   const auto row =
       store_.catalog().read([&](storage::Reader& reader) { return reader.job(job.row.id, job.row.principal); });
   if (!row) throw core::Error("internal", "a job that waits has no row");
-  JobRequest again =
-      read_stored_job(*row, {store_, arrays_, recovery_->programs, compiler_, *engine_.pool(), recovery_->processes});
+  JobRequest again = patiently([&] {
+    return read_stored_job(*row,
+                           {store_, arrays_, recovery_->programs, compiler_, *engine_.pool(), recovery_->processes});
+  });
   JobRequest& request = job.request;
   for (size_t i = 0; i < request.arguments.size(); ++i) {
     if (std::holds_alternative<tensor::DenseValue>(request.arguments[i]))
@@ -105,7 +119,8 @@ void JobRunner::load_request(Job& job) {
   }
   request.program = std::move(again.program);
   request.infeeds = std::move(again.infeeds);
-  job.lowered = compiler_.lower(compiler_.specialise(request.program, job.argument_types), job.assignment.lower);
+  job.lowered = patiently(
+      [&] { return compiler_.lower(compiler_.specialise(request.program, job.argument_types), job.assignment.lower); });
   job.bindings = effects::check_bindings(std::move(again.callbacks), *job.lowered->plan, !request.session.empty());
 }
 

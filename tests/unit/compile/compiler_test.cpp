@@ -1,7 +1,9 @@
 // The compiler's caches: which requests share work.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
+#include <string>
 
 #include "service/compile/explain/snapshots.h"
 #include "service/compile/pipeline.h"
@@ -55,6 +57,44 @@ std::string program_with_constant(int value, int64_t elements) {
   for (int64_t i = 1; i < elements; ++i) data += ",0.5";
   return "func.func @main() -> " + type + " { %0 = stablehlo.constant dense<" + data + "]> : " + type +
          "\n return %0 : " + type + " }";
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const core::Error& error) {
+    return std::string(error.code().word());
+  }
+  return "";
+}
+
+TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
+  const auto adding = [](int count) {
+    std::string text =
+        "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n";
+    for (int i = 1; i < count; ++i) {
+      text += "  %" + std::to_string(i) + " = stablehlo.add %" + std::to_string(i - 1) + ", %a : tensor<2xf32>\n";
+    }
+    return text + "  return %" + std::to_string(count - 1) + " : tensor<2xf32>\n}";
+  };
+  const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
+  Compiler compiler(1, 8);
+  const ParsedRef accepted = compiler.parse("stablehlo", adding(9'000));
+  compiler.count_work(ledger);
+  EXPECT_EQ(error_of([&] { compiler.parse("stablehlo", adding(10'000)); }), "memory_exceeded");
+  EXPECT_EQ(error_of([&] { compiler.lower(accepted, {}); }), "memory_exceeded");
+  const ParsedRef parsed = compiler.parse("stablehlo", adding(2'000));
+  {
+    core::MemoryReservation other(ledger, core::MemoryAccount::kRequests);
+    ASSERT_TRUE(other.try_grow_beyond(int64_t{5} << 20));
+    EXPECT_EQ(error_of([&] { compiler.parse("stablehlo", adding(2'001)); }), "memory_full");
+    EXPECT_EQ(error_of([&] { compiler.lower(parsed, {}); }), "memory_full");
+    EXPECT_EQ(compiler.parse("stablehlo", adding(2'000)), parsed) << "nothing is to be done";
+    EXPECT_EQ(compiler.parse("stablehlo", adding(3))->arguments.size(), 1U) << "it takes little";
+  }
+  EXPECT_NE(compiler.lower(parsed, {}), nullptr);
+  EXPECT_EQ(ledger->held_bytes(), 0);
+  EXPECT_GT(ledger->stats()[0].peak_bytes, int64_t{4} << 20);
 }
 
 TEST(Compiler, caches_are_bounded_by_bytes) {
