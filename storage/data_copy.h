@@ -13,7 +13,8 @@
 
 namespace meshd::storage {
 
-/// Rows as they are now and the blobs that they name, as a new folder. No blob may be removed meanwhile. Throws as Store::backup_to.
+/// Rows as they are now and the blobs that they name, as a new folder. No blob may be removed meanwhile. Throws as
+/// Store::backup_to.
 void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, const std::string& folder, BlobCopy how);
 
 /// Throws storage_failed where the folder holds a copy that was cut off, or that is being made.
