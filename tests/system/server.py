@@ -61,8 +61,8 @@ class Meshd:
                 self.process.wait()
         return self.process.returncode if self.process else None
 
-    def ask(self, method, path, body=None, headers=None):
-        """(status, headers, JSON document or bytes)"""
+    def ask(self, method, path, body=None, headers=None, most_parsed=1 << 40):
+        """(status, headers, JSON document or bytes); a document of more than `most_parsed` bytes stays bytes"""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             headers = dict(headers or {})
@@ -73,7 +73,7 @@ class Meshd:
             answer = connection.getresponse()
             data = answer.read()
             kind = answer.getheader("Content-Type") or ""
-            return answer.status, answer.headers, json.loads(data) if "json" in kind and data else data
+            return answer.status, answer.headers, json.loads(data) if "json" in kind and 0 < len(data) <= most_parsed else data
         finally:
             connection.close()
 
