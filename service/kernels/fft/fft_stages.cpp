@@ -98,7 +98,8 @@ template <int kRadix, bool kLast, int64_t kBytes, class T>
     for (int64_t q = 0; q < lanes; q += Vectors<T, kBytes>::kCount) {
       constexpr int kMost = kRadix == 0 ? kFftMaxRadix : kRadix;
       Complex<V> a[kMost];
-      for (int j = 0; j < radix; ++j) {
+      a[0] = {*reinterpret_cast<const V*>(from_re + q), *reinterpret_cast<const V*>(from_im + q)};
+      for (int j = 1; j < radix; ++j) {
         a[j] = {*reinterpret_cast<const V*>(from_re + q + j * step),
                 *reinterpret_cast<const V*>(from_im + q + j * step)};
       }
@@ -393,7 +394,7 @@ template <int64_t kBytes, class T>
   }
   alignas(kFftGroupBytes) T made[4][kHalfPitch<T>];
   for (int64_t k = 0; k < pitch; k += kFftLanes<T>) {
-    V sums[kVectors][4];
+    V sums[kVectors][4]{};
     for (int64_t begin = 0; begin < half; begin += kChainTerms) {
       V chains[kVectors][4] = {};
       for (int64_t j = begin; j < std::min(half, begin + kChainTerms); ++j) {
