@@ -58,6 +58,15 @@ class Server:
         self.connection.getresponse().read()
 
 
+def made_as(function, value):
+    """(result, sharding) of a value: what propagation gave it, and what its op gives where that is resharded."""
+    for copy in value.get("copies", [value]):
+        yield from enumerate(copy["shardings"])
+    for move in function.get("collectives", []):
+        if move["of"].get("line") == value["line"] and "region" not in move["of"]:
+            yield move["of"]["result"], move["from"]
+
+
 def not_counted(case, text):
     """Why Shardy's bytes are not all that has to be moved, or None."""
     if "no_reshards" in case:
@@ -66,16 +75,17 @@ def not_counted(case, text):
         return "more: across a barrier Shardy counts nothing"
     if any("before_rounding" in function for function in case["functions"]):
         return "more: Shardy cuts uneven ends back"
-    for value in (v for function in case["functions"] for v in function["values"]):
-        found = re.search(r"->\((.*?)\) \{.*permutation=\{(.*?)\}", value.get("rule", ""))
-        if not found:
-            continue
-        factors = set(found[2].split(", "))
-        shardings = value.get("shardings") or [s for copy in value["copies"] for s in copy["shardings"]]
-        for dims, sharding in zip(re.findall(r"\[(.*?)\]", found[1]), shardings):
-            cut = sharding_parts(sharding)[1] if sharding else []
-            if any(axes and factors & set(re.findall(r"[a-z](?:_\d+)?", dim)) for dim, axes in zip(dims.split(", "), cut)):
-                return "more: Shardy does not count rows of neighbours"
+    for function in case["functions"]:
+        for value in function["values"]:
+            found = re.search(r"->\((.*?)\) \{.*permutation=\{(.*?)\}", value.get("rule", ""))
+            if not found:
+                continue
+            factors = set(found[2].split(", "))
+            results = [dims.split(", ") for dims in re.findall(r"\[(.*?)\]", found[1])]
+            for result, sharding in made_as(function, value):
+                cut = sharding_parts(sharding)[1] if sharding else []
+                if any(axes and factors & set(re.findall(r"[a-z](?:_\d+)?", dim)) for dim, axes in zip(results[result], cut)):
+                    return "more: Shardy does not count rows of neighbours"
     return None
 
 
