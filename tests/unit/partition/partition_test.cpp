@@ -11,6 +11,7 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/partition/export/device_module.h"
+#include "service/partition/moves.h"
 #include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
 
@@ -223,6 +224,47 @@ INSTANTIATE_TEST_SUITE_P(
             "  }\n"
             "gives %12\n"}),
     [](const ::testing::TestParamInfo<Case>& one) { return one.param.name; });
+
+// What a device receives.
+
+struct Moving {
+  std::string name;
+  std::string mesh;
+  std::string signature;  ///< of @main: "(%a: tensor<8xf32> [{"x"}]) -> (tensor<8xf32> [{}])"
+  std::string body;
+  int64_t bytes;
+};
+
+std::ostream& operator<<(std::ostream& out, const Moving& one) { return out << one.signature; }
+
+std::string text_of(const Moving& one) {
+  std::string out = "sdy.mesh @mesh = <[" + one.mesh + "]>\nfunc.func @main";
+  for (const char c : one.signature) {
+    if (c == '[') out += "{sdy.sharding = #sdy.sharding<@mesh, ";
+    out += c;
+    if (c == ']') out += ">}";
+  }
+  return out + " {\n" + one.body + "\n}\n";
+}
+
+class BytesMoved : public ::testing::TestWithParam<Moving> {};
+
+TEST_P(BytesMoved, are_the_fewest) {
+  const LocalProgram program = partitioned(text_of(GetParam()));
+  int64_t bytes = 0;
+  for (const Move& move : find_moves(program)) bytes += move.bytes;
+  EXPECT_EQ(bytes, GetParam().bytes) << to_text(program);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Partition, BytesMoved,
+    ::testing::Values(
+        Moving{"reshape_of_parts_that_end_within_an_axis", R"("x"=4, "y"=2)",
+               R"((%a: tensor<4x16xf32> [{}, {"y"}]) -> (tensor<64xf32> [{"y", "x"}]))",
+               R"(%0 = stablehlo.reshape %a : (tensor<4x16xf32>) -> tensor<64xf32>
+return %0 : tensor<64xf32>)",
+               32}),
+    [](const ::testing::TestParamInfo<Moving>& one) { return one.param.name; });
 
 // What the padding of an uneven dimension holds before a reduction reads it: the identity of the reducer.
 float mask_of(const std::string& reducer) {
