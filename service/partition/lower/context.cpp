@@ -35,6 +35,19 @@ void find_dead(const ir::Function& main, const ir::Region& region, std::vector<b
   }
 }
 
+// `to`, and the sub-axes in `summed` that `has` has beside those of `to`.
+ShardLayout terms_of(const ShardLayout& has, const ShardLayout& to, sharding::SubAxisSet summed) {
+  ShardLayout terms = to;
+  for (size_t d = 0; has.view == to.view && d < to.dims.size(); ++d) {
+    std::vector<int> kept = has.dims[d];
+    std::erase_if(kept, [&](int a) { return ((summed | mask_of(to.dims[d])) >> a & 1) == 0; });
+    std::vector<int> unsummed = kept;
+    std::erase_if(unsummed, [&](int a) { return (summed >> a & 1) != 0; });
+    if (unsummed == to.dims[d]) terms.dims[d] = std::move(kept);
+  }
+  return terms;
+}
+
 }  // namespace
 
 DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
@@ -102,8 +115,17 @@ sharding::SubAxisSet unreduced_sub_axes(const LoweringContext& context,
 
 LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
                        const ir::Location& location, const std::string& reason) {
-  const ShardLayout has = context.builder.layout(id);
-  return has.view == to.view && has.without(summed) == to ? id : context.builder.reshard(id, to, location, reason);
+  const Builder& builder = context.builder;
+  ShardLayout nearest = to;
+  double least = builder.lacking(id, to);
+  for (const LocalId same : builder.sources().same_values(id)) {
+    ShardLayout terms = terms_of(builder.layout(same), to, summed);
+    const double lacking = builder.lacking(id, terms);
+    if (lacking >= least) continue;
+    least = lacking;
+    nearest = std::move(terms);
+  }
+  return context.builder.reshard(id, nearest, location, reason);
 }
 
 LocalId reshard_to_replicated(LoweringContext& context, ir::ValueId id, const Scope& scope,

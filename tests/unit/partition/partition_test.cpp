@@ -266,6 +266,19 @@ return %0 : tensor<64xf32>)",
                32}),
     [](const ::testing::TestParamInfo<Moving>& one) { return one.param.name; });
 
+TEST(Partition, shards_stay_the_terms_of_an_unreduced_sum) {
+  // Only y is gathered, 2 columns of 2 rows; rows stay in parts along x.
+  const LocalProgram program = partitioned(R"(sdy.mesh @mesh = <["x"=2, "y"=2, "z"=2]>
+func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"z", "x"}, {"y"}]>}) -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"z"}, {}], unreduced={"x"}>}) {
+  return %a : tensor<8x4xf32>
+}
+)");
+  const std::vector<Move> moves = find_moves(program);
+  ASSERT_EQ(moves.size(), 1U) << to_text(program);
+  EXPECT_EQ(moves[0].kind, MoveKind::kAllGather);
+  EXPECT_EQ(moves[0].bytes, 16);
+}
+
 // What the padding of an uneven dimension holds before a reduction reads it: the identity of the reducer.
 float mask_of(const std::string& reducer) {
   const LocalProgram program = partitioned(module_of(
