@@ -259,6 +259,12 @@ TEST_P(BytesMoved, are_the_fewest) {
 INSTANTIATE_TEST_SUITE_P(
     Partition, BytesMoved,
     ::testing::Values(
+        Moving{
+            "sum_is_scattered_before_its_parts_go_elsewhere", R"("x"=4, "y"=2)",
+            R"((%a: tensor<8x16xf32> [{"x"}, {"y"}], %b: tensor<16x32xf32> [{"y"}, {}]) -> (tensor<8x32xf32> [{"y"}, {"x"}]))",
+            R"(%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+return %0 : tensor<8x32xf32>)",
+            256},
         Moving{"reshape_of_parts_that_end_within_an_axis", R"("x"=4, "y"=2)",
                R"((%a: tensor<4x16xf32> [{}, {"y"}]) -> (tensor<64xf32> [{"y", "x"}]))",
                R"(%0 = stablehlo.reshape %a : (tensor<4x16xf32>) -> tensor<64xf32>

@@ -1,5 +1,7 @@
 #include "service/partition/lower/ruled/lower_partial.h"
 
+#include <limits>
+
 #include "service/core/error.h"
 #include "service/partition/lower/builder/local_ops.h"
 #include "service/partition/lower/builder/shard_writer.h"
@@ -25,6 +27,25 @@ tensor::DType bits_dtype(tensor::DType dtype) {
     default:
       throw core::Error("internal", "no integer has the bits of " + std::string(tensor::name(dtype)));
   }
+}
+
+// The layout of a reduce-scatter whose parts have a way to `to` that is not longer than that of the whole sum: `layout`
+// with the sub-axes of `partial` that `to` has behind those of one dimension; `layout` where there is none.
+ShardLayout scattered_towards(const sharding::MeshView& view, const tensor::Dims& dims, const ShardLayout& layout,
+                              const ShardLayout& to, sharding::SubAxisSet partial) {
+  const std::vector<int> kept = list_of(partial & to.mask());
+  const double from_sum = lacking_elements(view, dims, layout, to);
+  ShardLayout best = layout;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t d = 0; d < dims.size(); ++d) {
+    ShardLayout parts = layout;
+    parts.dims[d].insert(parts.dims[d].end(), kept.begin(), kept.end());
+    const double lacking = lacking_elements(view, dims, parts, to);
+    if (dims[d] % sharding::part_count(view, parts.dims[d]) != 0 || lacking > from_sum || lacking >= least) continue;
+    least = lacking;
+    best = std::move(parts);
+  }
+  return best;
 }
 
 }  // namespace
@@ -68,10 +89,19 @@ void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Com
                                       .reason = "sharded reduction of " + op.name});
     context.define(op.results[i], after);
     // Users of parts of a sum get a reduce-scatter; others reshard from there.
-    const ShardLayout to = wanted(context, op.results[i], scope);
+    const sharding::MeshView& view = builder.view(layout.view);
+    ShardLayout to = wanted(context, op.results[i], scope);
     if (to.view != layout.view || (to.mask() & partial) == 0) continue;
     const tensor::Dims& dims = context.main.type_of(op.results[i]).dims();
-    if (lacking_elements(builder.view(layout.view), dims, layout, to) > 0) continue;
+    if (lacking_elements(view, dims, layout, to) > 0) {
+      if (context.uses.counts[static_cast<size_t>(op.results[i])] != 1) continue;
+      to = scattered_towards(view, dims, layout, to, partial);
+      if (to == layout) continue;
+    }
+    // Who wants finer parts slices them; who wants them together has fewer to gather.
+    for (std::vector<int>& sub_axes : to.dims) {
+      while (!sub_axes.empty() && ((partial | layout.mask()) >> sub_axes.back() & 1) == 0) sub_axes.pop_back();
+    }
     context.define(op.results[i], builder.reshard(after, to, op.location, "result of " + op.name));
     builder.sources().forget_source(context.local(op.results[i]));
   }

@@ -18,7 +18,7 @@ bool begins_once(const LoweringContext& context, const ops::Combine& combine, si
 /// Start values of partial results: the first shard along `partial` begins with the op's, the others with the identity.
 void begin_once(LoweringContext& context, const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial,
                 int view, std::vector<LocalId>& operands);
-/// All-reduces the op's partial results over `partial`; where propagation shards them, slices follow.
+/// All-reduces the op's partial results over `partial`; where they are read sharded by these sub-axes, slices follow.
 void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Combine& combine,
                       sharding::SubAxisSet partial, const Scope& scope);
 
