@@ -35,6 +35,11 @@ void find_dead(const ir::Function& main, const ir::Region& region, std::vector<b
   }
 }
 
+// True when no call is between a value's definition and its reader: what a call moves is its own.
+bool is_of_one_frame(const ir::Op* definition, const ir::Op* reader) {
+  return definition != nullptr && definition->location.frame == reader->location.frame;
+}
+
 // `to`, and the sub-axes in `summed` that `has` has beside those of `to`.
 ShardLayout terms_of(const ShardLayout& has, const ShardLayout& to, sharding::SubAxisSet summed) {
   ShardLayout terms = to;
@@ -51,9 +56,16 @@ ShardLayout terms_of(const ShardLayout& has, const ShardLayout& to, sharding::Su
 }  // namespace
 
 DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
-    : definitions(main.values.size(), nullptr), counts(main.values.size(), 0), last_users(main.values.size(), nullptr) {
+    : definitions(main.values.size(), nullptr),
+      counts(main.values.size(), 0),
+      last_users(main.values.size(), nullptr),
+      handed_on(main.values.size(), -1) {
   std::vector<bool> is_read(main.values.size());
   find_dead(main, main.body, is_read, dead);
+  const auto hand_on = [&](const ir::Op& reader, const ir::Op& to) {
+    for (size_t i = 0; i < reader.operands.size() && i < to.results.size(); ++i)
+      handed_on[static_cast<size_t>(reader.operands[i])] = to.results[i];
+  };
   ir::walk(main.body, [&](const ir::Op& op) {
     for (const ir::ValueId id : op.results) definitions[static_cast<size_t>(id)] = &op;
     if (dead.contains(&op)) return ir::WalkResult::kSkip;
@@ -61,8 +73,18 @@ DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
       ++counts[static_cast<size_t>(id)];
       last_users[static_cast<size_t>(id)] = &op;
     }
+    const ops::OpDef& def = ops::op(op.code);
+    const auto role = ops::role_of(def.body);
+    if (role == ops::Structural::kShardingConstraint && def.axes.effect == ops::AxesEffect::kNone) hand_on(op, op);
+    if (role == ops::Structural::kWhile) hand_on(op.regions[1].ops.back(), op);
+    if (role == ops::Structural::kCase || role == ops::Structural::kIf) {
+      for (const ir::Region& region : op.regions) hand_on(region.ops.back(), op);
+    }
     return ir::WalkResult::kAdvance;
   });
+  for (size_t id = 0; id < handed_on.size(); ++id) {
+    if (counts[id] != 1 || !is_of_one_frame(definitions[id], last_users[id])) handed_on[id] = -1;
+  }
 }
 
 LoweringContext::LoweringContext(const PartitionInput& given, const Views& all_views)
@@ -93,6 +115,25 @@ ShardLayout wanted(const LoweringContext& context, ir::ValueId id, const Scope& 
   const ShardLayout layout = resolve_layout(context.views, *sharding);
   if (static_cast<int64_t>(layout.dims.size()) != rank) return replicated(rank, scope.view);
   return layout.without(scope.manual);
+}
+
+ShardLayout wanted_by_reader(const LoweringContext& context, ir::ValueId id, const Scope& scope) {
+  const DefinitionsAndUses& uses = context.uses;
+  bool is_region_result = false;  // which has one layout, whoever reads it
+  while (!is_region_result && uses.handed_on[static_cast<size_t>(id)] >= 0) {
+    is_region_result =
+        ops::role_of(ops::op(uses.last_users[static_cast<size_t>(id)]->code).body) == ops::Structural::kReturn;
+    id = uses.handed_on[static_cast<size_t>(id)];
+  }
+  ShardLayout layout = wanted(context, id, scope);
+  const auto number = static_cast<size_t>(id);
+  if (is_region_result || uses.counts[number] != 1 ||
+      !is_of_one_frame(uses.definitions[number], uses.last_users[number]))
+    return layout;
+  for (const ReturnedValue& returned : context.returned) {
+    if (returned.value == id && returned.layout.view == layout.view) return returned.layout;
+  }
+  return layout;
 }
 
 bool has_mesh(const std::optional<sharding::TensorSharding>& sharding) {

@@ -32,6 +32,9 @@ struct DefinitionsAndUses {
   std::vector<const ir::Op*> definitions;  ///< null for arguments
   std::vector<int> counts;
   std::vector<const ir::Op*> last_users;
+  /// For a value whose only reader hands it on: the result of that constraint, or of the op whose region returns it;
+  /// -1 for others, and for what a call returns.
+  std::vector<ir::ValueId> handed_on;
   /// Ops without effects whose results no other op reads, in nested regions too; they are not lowered.
   std::unordered_set<const ir::Op*> dead;
 
@@ -72,6 +75,9 @@ bool is_token(const LoweringContext& context, ir::ValueId id);
 const std::optional<sharding::TensorSharding>& sharding_of(const LoweringContext& context, ir::ValueId id);
 /// The layout that propagation found for a value, without the manual sub-axes; replicated where it found none.
 ShardLayout wanted(const LoweringContext& context, ir::ValueId id, const Scope& scope);
+/// The layout in which a value is read: that of what its only reader hands on where there is such a one, else
+/// wanted(). An op that makes it so saves the way over the layout that propagation found.
+ShardLayout wanted_by_reader(const LoweringContext& context, ir::ValueId id, const Scope& scope);
 /// True when a sharding has a mesh. Maximal meshes count: they have no axes, but a device.
 bool has_mesh(const std::optional<sharding::TensorSharding>& sharding);
 /// True when two shardings are over meshes with different axes: nothing propagates from one to the other.

@@ -260,6 +260,13 @@ INSTANTIATE_TEST_SUITE_P(
     Partition, BytesMoved,
     ::testing::Values(
         Moving{
+            "sum_is_scattered_as_it_is_returned_not_as_the_constraint_between_says", R"("x"=4, "y"=2)",
+            R"((%a: tensor<8x16xf32> [{}, {"y"}], %b: tensor<16x32xf32> [{"y"}, {}]) -> (tensor<8x32xf32> [{"y"}, {}]))",
+            R"(%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+%1 = sdy.sharding_constraint %0 <@mesh, [{}, {"y"}]> : tensor<8x32xf32>
+return %1 : tensor<8x32xf32>)",
+            512},
+        Moving{
             "sum_is_scattered_before_its_parts_go_elsewhere", R"("x"=4, "y"=2)",
             R"((%a: tensor<8x16xf32> [{"x"}, {"y"}], %b: tensor<16x32xf32> [{"y"}, {}]) -> (tensor<8x32xf32> [{"y"}, {"x"}]))",
             R"(%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>

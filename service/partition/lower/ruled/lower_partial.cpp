@@ -90,7 +90,7 @@ void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Com
     context.define(op.results[i], after);
     // Users of parts of a sum get a reduce-scatter; others reshard from there.
     const sharding::MeshView& view = builder.view(layout.view);
-    ShardLayout to = wanted(context, op.results[i], scope);
+    ShardLayout to = wanted_by_reader(context, op.results[i], scope);
     if (to.view != layout.view || (to.mask() & partial) == 0) continue;
     const tensor::Dims& dims = context.main.type_of(op.results[i]).dims();
     if (lacking_elements(view, dims, layout, to) > 0) {

@@ -10,7 +10,7 @@ namespace meshd::partition {
 namespace {
 
 // Estimate of the bytes that a device receives under a choice: for operands, for partial results, and for results that
-// propagation gives another layout.
+// are read in another layout.
 MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const FactorSubAxes& choice,
                        const Scope& scope) {
   const ir::Op& op = of.op;
@@ -52,7 +52,7 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (context.uses.counts[static_cast<size_t>(op.results[i])] == 0) continue;
     const ShardLayout made = layout_of(choice, rule.results[i]);
-    const ShardLayout to = wanted(context, op.results[i], scope);
+    const ShardLayout to = wanted_by_reader(context, op.results[i], scope);
     double elements = 1;
     for (const int64_t size : local_dims(mesh_view, op_tensors[op.operands.size() + i].dims, made))
       elements *= static_cast<double>(size);
