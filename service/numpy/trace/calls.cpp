@@ -64,6 +64,7 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
       t.refuse(fmt::format("calls are nested more than {} deep", kMaxCallDepth));
     const Place place = t.place();
     const ScopeRef inner = t.new_scope(scope);
+    t.step(static_cast<int64_t>(function->parameters.size()));
     std::vector<Value> values = bind(t, function->name, function->parameters, defaults, std::move(given));
     for (size_t i = 0; i < values.size(); ++i) inner->names[function->parameters[i].name] = std::move(values[i]);
     t.calls_.push_back(function.get());

@@ -31,7 +31,7 @@ Value* Tracer::find_item(const DictRef& dict, std::string_view key) {
 }
 
 Tracer::Names Tracer::names_of(const ScopeRef& scope) {
-  step(static_cast<int64_t>(scope->names.size() / 2));
+  step(static_cast<int64_t>(scope->names.size()));
   return scope->names;
 }
 

@@ -173,10 +173,10 @@ TEST(TraceTest, work_on_long_containers_is_counted) {
   says_steps(dict, "'none' in d", 3);
   says_steps(dict, "p(**d)");
   std::string parameters = "p0=0";
-  for (int i = 1; i < 20000; ++i) parameters += ", p" + std::to_string(i) + "=0";
+  for (int i = 1; i < 5000; ++i) parameters += ", p" + std::to_string(i) + "=0";
   says_steps("    def g(" + parameters + "): return 0\n", "g()");
   std::string names = "    n0";
-  for (int i = 1; i < 20000; ++i) names += " = n" + std::to_string(i);
+  for (int i = 1; i < 5000; ++i) names += " = n" + std::to_string(i);
   says_steps(names + " = 0\n", "if x.sum() > 0: pass");
   std::string loop = "for i in range(0):\n";
   for (int i = 0; i < 12000; ++i) loop += std::string(13, ' ') + "x\n";
