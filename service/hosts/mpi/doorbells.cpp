@@ -11,7 +11,7 @@
 namespace meshd::hosts {
 
 struct Doorbells::Bell {
-  std::atomic<bool> lies{false};
+  std::atomic<bool> sleeps{false};
   sem_t rung;
 };
 static_assert(std::atomic<bool>::is_always_lock_free, "it is shared between processes");
@@ -56,16 +56,13 @@ void Doorbells::close() {
 void Doorbells::ring(int rank) {
   Bell* bell = bells_[static_cast<size_t>(rank)];
   if (bell == nullptr) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // the message first
-  if (bell->lies.load() && bell->lies.exchange(false)) ::sem_post(&bell->rung);
+  // Both sides exchange: the one that comes second sees what the other did before its own.
+  if (bell->sleeps.exchange(false)) ::sem_post(&bell->rung);
 }
 
-void Doorbells::lie_down() {
-  own_->lies = true;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before the look
-}
+void Doorbells::announce_sleep() { own_->sleeps.exchange(true); }
 
-void Doorbells::rise() { own_->lies = false; }
+void Doorbells::end_sleep() { own_->sleeps = false; }
 
 void Doorbells::sleep(std::chrono::microseconds most) {
   timespec until{};
@@ -74,7 +71,7 @@ void Doorbells::sleep(std::chrono::microseconds most) {
   until.tv_sec += nanoseconds / 1'000'000'000;
   until.tv_nsec = nanoseconds % 1'000'000'000;
   ::sem_clockwait(&own_->rung, CLOCK_MONOTONIC, &until);
-  rise();
+  end_sleep();
   while (::sem_trywait(&own_->rung) == 0) {
   }  // rung between its end and here
 }

@@ -3,9 +3,9 @@
 // Each rank has a bell, a semaphore, in memory that the ranks of one host share (MPI_Win_allocate_shared). Who has sent
 // a message rings the receiver's. Ranks of other hosts cannot: for their messages a thread has to look now and then.
 //
-// No message is slept through: the thread says that it lies down, looks once more, and only then sleeps; the sender
-// hands its message to MPI and only then asks whether the receiver lies. So either the look finds the message, or the
-// sender finds the receiver lying.
+// No message is slept through: the thread announces its sleep, looks once more, and only then sleeps; the sender hands
+// its message to MPI and only then asks whether the receiver sleeps. So either the look finds the message, or the
+// sender finds the announcement.
 #pragma once
 
 #include <mpi.h>
@@ -26,14 +26,14 @@ class Doorbells {
 
   /// Whether every rank can ring this one's.
   [[nodiscard]] bool reach_all() const { return reach_all_; }
-  /// Wakes the rank if it lies; nothing for one of another host. Any thread.
+  /// Wakes the rank if it sleeps; nothing for one of another host. Any thread.
   void ring(int rank);
 
   /// The thread that sleeps: it is going to, after one more look.
-  void lie_down();
-  /// It has found something.
-  void rise();
-  /// After lie_down(): until the bell rings, at most so long.
+  void announce_sleep();
+  /// It has found something, and does not sleep.
+  void end_sleep();
+  /// After announce_sleep(): until the bell rings, at most so long.
   void sleep(std::chrono::microseconds most);
 
  private:

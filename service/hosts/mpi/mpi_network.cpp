@@ -195,7 +195,7 @@ class MpiNetwork final : public Network {
 
   void loop() {
     Clock::time_point moved_at = Clock::now();
-    bool lies_down = false;  // this is the look before it sleeps
+    bool is_announced = false;  // this is the look before it sleeps
     while (true) {
       bool closes = false;
       {
@@ -221,19 +221,19 @@ class MpiNetwork final : public Network {
       });
       if (closes && !is_under_way) return;
       if (has_moved) {
-        bells_->rise();
-        lies_down = false;
+        bells_->end_sleep();
+        is_announced = false;
         continue;
       }
       const bool is_busy = this->is_busy() || is_under_way;
       if (now - moved_at < (is_busy ? kPollFor : kAnswerWithin)) {
         ::sched_yield();
-      } else if (!lies_down) {
-        bells_->lie_down();
-        lies_down = true;
+      } else if (!is_announced) {
+        bells_->announce_sleep();
+        is_announced = true;
       } else {
         bells_->sleep(is_busy ? kBusySleep : bells_->reach_all() ? kRungSleep : idle_sleep(now - moved_at));
-        lies_down = false;
+        is_announced = false;
       }
     }
   }
