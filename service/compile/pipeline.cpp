@@ -6,9 +6,11 @@
 #include <array>
 
 #include "service/compile/program_size.h"
+#include "service/compile/rewrite/gradient_text.h"
 #include "service/compile/rewrite/specialised.h"
 #include "service/compile/rewrite/static_arguments.h"
 #include "service/compile/stages.h"
+#include "service/compile/work_memory.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/core/near_names.h"
@@ -90,8 +92,8 @@ ParsedRef parsed_of(const std::string& id, const std::string& format, const std:
 }
 
 ParsedRef traced_of(const std::string& id, const ParsedProgram& source, const numpy::Inputs& inputs,
-                    const mesh::MeshRef& mesh) {
-  numpy::Traced traced = numpy::trace(*source.numpy, inputs, mesh);
+                    const mesh::MeshRef& mesh, WorkMemory& memory) {
+  numpy::Traced traced = numpy::trace(*source.numpy, inputs, mesh, [&](int64_t bytes) { memory.hold(bytes); });
   auto parsed = std::make_shared<ParsedProgram>(source);
   parsed->id = id;
   parsed->is_traced = true;
@@ -109,23 +111,10 @@ constexpr int64_t kTexts = 3;
 constexpr int64_t kOfName = 500;
 constexpr int64_t kRewriting = 2;
 constexpr int64_t kLowering = 5;
+constexpr int64_t kDifferentiating = 8;
 
 int64_t parsing_bytes(const std::string& text) {
   return kTexts * static_cast<int64_t>(text.size()) + kOfName * std::count(text.begin(), text.end(), '%');
-}
-
-void hold_work(core::MemoryReservation& memory, int64_t bytes) {
-  constexpr int64_t kUncounted = int64_t{1} << 20;
-  constexpr int64_t kMostAccounts = 3;  // one piece of work may go so far beyond the account of requests
-  if (bytes <= kUncounted) return;
-  if (bytes / kMostAccounts > memory.limit_bytes()) {
-    throw core::Error("memory_exceeded",
-                      fmt::format("compiling the program takes about {} bytes of memory, and this server has {} for it",
-                                  bytes, kMostAccounts * memory.limit_bytes()));
-  }
-  if (memory.try_grow_beyond(bytes)) return;
-  throw core::Error("memory_full", "other requests hold the memory that compiling the program takes")
-      .with_retry_after(1);
 }
 
 LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const LowerRequest& request,
@@ -189,19 +178,20 @@ void Compiler::count_work(core::MemoryLedgerRef ledger) {
 template <typename Value, typename Work, typename Make>
 Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
                        int64_t CompileCounters::*hits, Work&& work, Make&& make) {
-  core::MemoryReservation memory;
+  core::MemoryLedgerRef ledger;
   const Value known = state_.with([&](State& state) -> Value {
     const Value* found = (state.*cache).find(key);
     if (found == nullptr) {
-      memory = {state.work, core::MemoryAccount::kRequests};
+      ledger = state.work;
       return nullptr;
     }
     ++(state.counters.*hits);
     return *found;
   });
   if (known != nullptr) return known;
-  hold_work(memory, work());
-  Value made = make();
+  WorkMemory memory(std::move(ledger));
+  memory.hold(work());
+  Value made = make(memory);
   const int64_t bytes = size_bytes(*made) + static_cast<int64_t>(key.size());
   return state_.with([&](State& state) -> Value {
     ++(state.counters.*count);
@@ -221,7 +211,7 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   return cached(
       &State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
       [&] { return parsing_bytes(text); },
-      [&] { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
+      [&](WorkMemory&) { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
 }
 
 ParsedRef Compiler::find(const std::string& id) {
@@ -242,7 +232,9 @@ ParsedRef Compiler::trace(const ParsedRef& parsed, const numpy::Inputs& inputs, 
   const std::string id = parsed->id + "," + core::digest_id("trace", key);
   return cached(
       &State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits, [] { return 0; },
-      [&] { return core::in_text(parsed->text, {}, [&] { return traced_of(id, *parsed, inputs, abstract); }); });
+      [&](WorkMemory& memory) {
+        return core::in_text(parsed->text, {}, [&] { return traced_of(id, *parsed, inputs, abstract, memory); });
+      });
 }
 
 ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
@@ -250,7 +242,8 @@ ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, 
   const std::string id = static_id(*parsed, values);
   return cached(
       &State::with_static, id, &CompileCounters::static_count, &CompileCounters::static_hits,
-      [&] { return kRewriting * size_bytes(*parsed); }, [&] { return compile::with_static(id, *parsed, values); });
+      [&] { return kRewriting * size_bytes(*parsed); },
+      [&](WorkMemory&) { return compile::with_static(id, *parsed, values); });
 }
 
 ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
@@ -259,7 +252,9 @@ ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor
   return cached(
       &State::specialised, id, &CompileCounters::specialise_count, &CompileCounters::specialise_hits,
       [&] { return kRewriting * size_bytes(*parsed); },
-      [&] { return core::in_text(parsed->text, {}, [&] { return specialised(id, *parsed, arguments); }); });
+      [&](WorkMemory&) {
+        return core::in_text(parsed->text, {}, [&] { return specialised(id, *parsed, arguments); });
+      });
 }
 
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
@@ -268,12 +263,18 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
   LoweredRef lowered = cached(
       &State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits,
       [&] { return kLowering * size_bytes(*parsed); },
-      [&] {
+      [&](WorkMemory&) {
         is_known = false;
         return core::in_text(parsed->text, {}, [&] { return lowered_of(key, parsed, request, settings_); });
       });
   if (observer_ != nullptr) observer_->on_lowered(*lowered, request, is_known);
   return lowered;
+}
+
+std::string Compiler::gradient_text(const ParsedProgram& parsed, const DifferentiationRequest& request) {
+  WorkMemory memory(state_.with([](const State& state) { return state.work; }));
+  memory.hold(kDifferentiating * size_bytes(parsed));
+  return compile::gradient_text(parsed, request);
 }
 
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {

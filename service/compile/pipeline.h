@@ -103,6 +103,8 @@ struct CompileCounters {
   int64_t bind_count = 0, bind_hits = 0;
 };
 
+struct DifferentiationRequest;  // rewrite/gradient_text.h
+
 /// Told of each lowering that somebody asks for.
 class LoweringObserver {
  public:
@@ -134,15 +136,17 @@ class Compiler {
   ParsedRef specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments);
   /// Propagates, partitions, plans. Throws invalid_spec, sharding_mismatch, too_few_devices, unsupported_*.
   LoweredRef lower(const ParsedRef& parsed, const LowerRequest& request);
+  /// The text of the program's derivative. Nothing of it is kept.
+  std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequest& request);
   /// Counts that a lowering runs on these devices: true when it was counted with them before.
   bool count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
   /// How full the caches of parsed and of lowered programs are, of the entries and bytes that they may have: 0 to 1, of
   /// the fullest.
   [[nodiscard]] double fullness() const;
-  /// From here on `ledger` holds, as a request, what a compilation takes while it runs: parse(), lower() and those
-  /// between throw memory_full where others hold it, and memory_exceeded where there is not so much. Before, nothing is
-  /// counted: what a server has accepted, it compiles again when it starts.
+  /// From here on `ledger` holds what a compilation takes while it runs (work_memory.h): parse(), gradient_text() and
+  /// those between throw memory_full where others hold it, and memory_exceeded where there is not so much. Before,
+  /// nothing is counted: what a server has accepted, it compiles again when it starts.
   void count_work(core::MemoryLedgerRef ledger);
   /// Before any other call; null: nobody is told. It must outlive the calls of lower().
   void set_observer(LoweringObserver* observer) { observer_ = observer; }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <iterator>
 #include <string>
 
@@ -21,6 +22,7 @@ constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"downloads", 2}, {"
                            {"programs", 1}, {"effects", 2}, {"waiting", 2}};
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
+constexpr std::chrono::seconds kWaitFor{1};
 constexpr int64_t kTrimsPerLimit = 8;
 
 void raise_peak(std::atomic<int64_t>& peak, int64_t held) {
@@ -55,8 +57,8 @@ std::array<MemoryLedger::Stats, kMemoryAccounts> MemoryLedger::stats() const {
 
 bool MemoryLedger::take(MemoryAccount which, int64_t bytes, Fit fit) {
   Account& account = of(which);
-  const int64_t held = account.held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  const int64_t all = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const int64_t held = account.held.fetch_add(bytes) + bytes;
+  const int64_t all = held_.fetch_add(bytes) + bytes;
   if (fit == Fit::kWithin && (held > account.limit || all > limit_)) {
     give_back(which, bytes);
     account.refused.fetch_add(1, std::memory_order_relaxed);
@@ -67,9 +69,15 @@ bool MemoryLedger::take(MemoryAccount which, int64_t bytes, Fit fit) {
 }
 
 void MemoryLedger::give_back(MemoryAccount which, int64_t bytes) {
-  of(which).held.fetch_sub(bytes, std::memory_order_relaxed);
-  held_.fetch_sub(bytes, std::memory_order_relaxed);
+  of(which).held.fetch_sub(bytes);  // before the look for who waits
+  held_.fetch_sub(bytes);
   given_back_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void MemoryLedger::wake_waiting() {
+  if (waiting_ == 0) return;
+  const std::lock_guard held(mutex_);  // who has looked in vain waits by now
+  given_.notify_all();
 }
 
 bool MemoryLedger::is_trim_due() {
@@ -124,6 +132,23 @@ bool MemoryReservation::try_grow_beyond(int64_t bytes) {
   return true;
 }
 
+void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
+  if (try_grow_beyond(bytes)) return;
+  MemoryLedger::Account& account = ledger_->of(account_);
+  bool is_held = false;
+  if (!account.has_waiting.exchange(true)) {
+    std::unique_lock held(ledger_->mutex_);
+    ++ledger_->waiting_;
+    is_held = ledger_->given_.wait_for(held, kWaitFor, [&] { return try_grow_beyond(bytes); });
+    --ledger_->waiting_;
+    account.has_waiting = false;
+  }
+  if (is_held) return;
+  throw Error("memory_full",
+              fmt::format("other {} hold the memory that {} needs", kParts[static_cast<size_t>(account_)].name, user))
+      .with_retry_after(kRetryAfterSeconds);
+}
+
 void MemoryReservation::grow_regardless(int64_t bytes) {
   if (ledger_ != nullptr) ledger_->take(account_, bytes, MemoryLedger::Fit::kAnyway);
   bytes_ += bytes;
@@ -134,6 +159,7 @@ void MemoryReservation::shrink(int64_t bytes) {
   if (ledger_ == nullptr) return;
   ledger_->give_back(account_, bytes);
   if (bytes_ == 0 && std::exchange(is_beyond_, false)) ledger_->of(account_).has_beyond.store(false);
+  ledger_->wake_waiting();
 }
 
 }  // namespace meshd::core

@@ -32,9 +32,11 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -52,7 +54,8 @@ MemoryShares memory_shares(int64_t process_bytes);
 enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms, kEffects, kWaiting };
 inline constexpr size_t kMemoryAccounts = 7;
 
-/// Counts bytes by account. Any thread; without a lock. Shared with its reservations, which may outlive its owner.
+/// Counts bytes by account. Any thread; without a lock unless a thread waits. Shared with its reservations, which may
+/// outlive its owner.
 class MemoryLedger {
  public:
   /// `limit_bytes`: of all accounts together; each has its part of it.
@@ -77,18 +80,24 @@ class MemoryLedger {
   struct Account {
     int64_t limit = 0;
     std::atomic<int64_t> held{0}, peak{0}, refused{0};
-    std::atomic<bool> has_beyond{false};  ///< a reservation has gone beyond the limit
+    std::atomic<bool> has_beyond{false};   ///< a reservation has gone beyond the limit
+    std::atomic<bool> has_waiting{false};  ///< a thread is in grow_beyond
   };
   explicit MemoryLedger(int64_t limit_bytes);
   enum class Fit : uint8_t { kWithin, kAnyway };
   bool take(MemoryAccount account, int64_t bytes, Fit fit);
   void give_back(MemoryAccount account, int64_t bytes);
+  void wake_waiting();
   Account& of(MemoryAccount account) { return accounts_[static_cast<size_t>(account)]; }
 
   const int64_t limit_;
   std::atomic<int64_t> held_{0};
   std::atomic<int64_t> given_back_{0};  ///< since the last trim
   std::array<Account, kMemoryAccounts> accounts_;
+
+  std::atomic<int> waiting_{0};  ///< threads in grow_beyond, of all accounts
+  std::mutex mutex_;             ///< for the condition alone
+  std::condition_variable given_;
 };
 using MemoryLedgerRef = std::shared_ptr<MemoryLedger>;
 
@@ -110,6 +119,10 @@ class MemoryReservation {
   /// The same for what may be larger than the account: one reservation at a time may go beyond the limit this way,
   /// until it holds nothing. Whoever is refused tries again later.
   [[nodiscard]] bool try_grow_beyond(int64_t bytes);
+  /// The same, and throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
+  /// second until others have given back what is missing, so that of many that each hold a part of what they need one
+  /// goes on; while one of the account waits, all others are refused at once.
+  void grow_beyond(int64_t bytes, std::string_view user);
   /// Holds them whatever the limit is: for what exists already and has to be finished.
   void grow_regardless(int64_t bytes);
   void shrink(int64_t bytes);

@@ -175,7 +175,7 @@ ProgramRef read(std::string_view text) {
   return out;
 }
 
-Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh) {
+Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh, const HoldMemory& hold) {
   Traced out;
   out.module.name = "numpy_" + program.main->name;
   ir::Function& main = out.module.functions.emplace_back();
@@ -192,7 +192,7 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
     parameter.location = main.location;
     main.body.arguments.push_back(main.add_value(parameter.type, fmt::format("%arg{}", i)));
   }
-  Tracer t(main, all_globals(), mesh, program.has_effects);
+  Tracer t(main, all_globals(), mesh, program.has_effects, hold);
   const ir::OpBuilder::InsertionGuard inside(t.writer(), main.body.ops);
   t.set_place(program.main->place);
   t.begin();

@@ -16,6 +16,7 @@
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
 #include "service/numpy/syntax/syntax.h"
+#include "service/numpy/trace/hold_memory.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::numpy {
@@ -71,6 +72,6 @@ struct Traced {
 
 /// Traces the program for arguments of these types. `mesh`: what P(...) is over; null: none. Throws invalid_program,
 /// invalid_spec, unsupported_op, unsupported_type, unsupported_dtype with line and column. Pure; any thread.
-Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh);
+Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh, const HoldMemory& hold = {});
 
 }  // namespace meshd::numpy

@@ -108,7 +108,7 @@ std::pair<StoredProgram, bool> ProgramRegistry::put_gradient(const StoredProgram
                                                              const std::string& principal) {
   ProgramNames names;
   names.name = name.value_or("grad_" + of.name);
-  return put("stablehlo", compile::gradient_text(*of.parsed, request), names, principal);
+  return put("stablehlo", compiler_.gradient_text(*of.parsed, request), names, principal);
 }
 
 StoredProgram ProgramRegistry::get(const std::string& id, std::string_view principal) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "service/ir/walk.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
@@ -14,6 +15,11 @@
 
 namespace meshd::numpy {
 namespace {
+
+// Memory is asked for in pieces. With its values, types and location an op takes about so much while it is traced.
+constexpr int64_t kOpsAtATime = 1024;
+constexpr int64_t kBytesOfOp = 1536;
+constexpr size_t kLargeConstant = size_t{64} << 10;  // bytes
 
 // The bytes of one element.
 template <typename T>
@@ -39,7 +45,10 @@ ir::Attribute enumeration(const char* kind, std::string_view value) { return {ir
 
 }  // namespace
 
-ArrayBuilder::ArrayBuilder(ir::Function& function) : writer_(function, no_ops_, source_) { source_.name = "numpy"; }
+ArrayBuilder::ArrayBuilder(ir::Function& function, HoldMemory hold)
+    : writer_(function, no_ops_, source_), hold_(std::move(hold)) {
+  source_.name = "numpy";
+}
 
 void ArrayBuilder::set_place(Place place) {
   if (kept_places_ > 0) return;
@@ -59,6 +68,11 @@ void ArrayBuilder::count_op() {
          fmt::format("the program has more than {} ops; loops over range(n) of more than {} steps are not unrolled",
                      kMaxOps, kMostUnrolledSteps));
   }
+  hold_op();
+}
+
+void ArrayBuilder::hold_op() {
+  if (++held_ops_ % kOpsAtATime == 0 && hold_ != nullptr) hold_(kOpsAtATime * kBytesOfOp);
 }
 
 void ArrayBuilder::check_region_depth() const {
@@ -96,6 +110,7 @@ std::vector<Array> ArrayBuilder::ops(std::string_view name, const std::vector<Ar
                                      ir::AttributeList attributes, const std::vector<tensor::TensorType>& types,
                                      std::vector<ir::Region> regions) {
   count_op();
+  for (const ir::Region& region : regions) ir::walk(region, [&](const ir::Op&) { hold_op(); });
   std::vector<ir::ValueId> ids;
   for (const Array& operand : operands) ids.push_back(operand.id);
   std::vector<ir::Type> wanted;
@@ -114,6 +129,7 @@ Array ArrayBuilder::constant(const tensor::TensorType& type, std::vector<std::by
     refuse(fmt::format("the constants of the program have more than {} bytes; send large values as arguments",
                        kMaxConstantBytes));
   }
+  if (bytes.size() >= kLargeConstant && hold_ != nullptr) hold_(static_cast<int64_t>(bytes.size()));
   const bool splat = static_cast<int64_t>(bytes.size()) == tensor::size_bytes(type.dtype);
   return array_of(writer_.constant({type, splat, std::make_shared<const std::vector<std::byte>>(std::move(bytes))}),
                   weak);

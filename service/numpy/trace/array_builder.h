@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/numpy/trace/hold_memory.h"
 #include "service/numpy/trace/promotion.h"
 #include "service/numpy/trace/value.h"
 #include "service/ops/rewrites/writer.h"
@@ -22,7 +23,8 @@ using tensor::DType;
 /// One traced function. One thread. Errors: Error with the current place.
 class ArrayBuilder {
  public:
-  explicit ArrayBuilder(ir::Function& function);
+  /// `hold` is told of the memory of ops and constants.
+  ArrayBuilder(ir::Function& function, HoldMemory hold);
 
   /// Where the expression that is traced stands: ops and errors get it.
   [[nodiscard]] Place place() const { return place_; }
@@ -152,6 +154,7 @@ class ArrayBuilder {
 
  private:
   void check_region_depth() const;
+  void hold_op();
 
   ir::Op source_;
   std::vector<ir::Op> no_ops_;
@@ -159,7 +162,9 @@ class ArrayBuilder {
   Place place_;
   int region_depth_ = 0;
   int kept_places_ = 0;
+  HoldMemory hold_;  ///< may be empty
   size_t op_count_ = 0;
+  int64_t held_ops_ = 0;  ///< those in regions, too
   int64_t constant_bytes_ = 0;
 };
 

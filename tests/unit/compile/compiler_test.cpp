@@ -7,6 +7,7 @@
 
 #include "service/compile/explain/snapshots.h"
 #include "service/compile/pipeline.h"
+#include "service/compile/rewrite/gradient_text.h"
 #include "service/core/error.h"
 #include "service/program/parse_stablehlo.h"
 
@@ -95,6 +96,29 @@ TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
   EXPECT_NE(compiler.lower(parsed, {}), nullptr);
   EXPECT_EQ(ledger->held_bytes(), 0);
   EXPECT_GT(ledger->stats()[0].peak_bytes, int64_t{4} << 20);
+}
+
+TEST(Compiler, what_tracing_and_differentiating_take_is_held_meanwhile) {
+  const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
+  Compiler compiler(1, 8);
+  compiler.count_work(ledger);
+  const auto adding = [&](int loops) {  // 50 additions each
+    std::string text = "def f(x):\n";
+    for (int i = 0; i < loops; ++i) text += " for i in range(50):\n  x = x + x\n";
+    return compiler.parse("numpy", text + " return x\n");
+  };
+  const numpy::Inputs inputs{{{numpy::ArrayInput{{tensor::DType::kFloat32, {2}}}}}, {}};
+  EXPECT_EQ(error_of([&] { compiler.trace(adding(300), inputs, {}); }), "memory_exceeded");
+  EXPECT_GT(ledger->stats()[0].peak_bytes, int64_t{4} << 20) << "it was held as it grew";
+  const ParsedRef traced = compiler.trace(adding(22), inputs, {});
+  {
+    core::MemoryReservation other(ledger, core::MemoryAccount::kRequests);
+    ASSERT_TRUE(other.try_grow_beyond(int64_t{5} << 20));
+    EXPECT_EQ(error_of([&] { compiler.trace(adding(23), inputs, {}); }), "memory_full");
+    EXPECT_EQ(error_of([&] { compiler.gradient_text(*traced, {{0}, {0}, false, true}); }), "memory_full");
+  }
+  EXPECT_NE(compiler.gradient_text(*traced, {{0}, {0}, false, true}), "");
+  EXPECT_EQ(ledger->held_bytes(), 0);
 }
 
 TEST(Compiler, caches_are_bounded_by_bytes) {

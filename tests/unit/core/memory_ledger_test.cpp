@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -103,6 +104,44 @@ TEST(MemoryLedger, one_reservation_at_a_time_goes_beyond_the_limit) {
   second.shrink(9'000);
   EXPECT_EQ(ledger->held_bytes(), 100);
   EXPECT_TRUE(small.try_grow_beyond(9'000));
+}
+
+TEST(MemoryLedger, of_many_that_each_hold_a_part_one_waits_for_the_others) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  constexpr int kThreads = 8;
+  std::atomic<int> refused{0}, answered{0};
+  {
+    MemoryReservation first(ledger, MemoryAccount::kRequests);
+    ASSERT_TRUE(first.try_grow_beyond(9'000));
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        MemoryReservation mine(ledger, MemoryAccount::kRequests);
+        mine.grow_regardless(100);
+        try {
+          mine.grow_beyond(9'000, "the test");
+          ++answered;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code().word(), "memory_full");
+          EXPECT_EQ(error.retry_after_seconds(), 1);
+          ++refused;
+        }
+      });
+    }
+    while (refused < kThreads - 1) std::this_thread::yield();
+    first.shrink(9'000);
+  }
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(ledger->held_bytes(), 0);
+}
+
+TEST(MemoryLedger, who_waits_in_vain_is_refused) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);
+  ASSERT_TRUE(first.try_grow_beyond(9'000));
+  EXPECT_THROW(second.grow_beyond(9'000, "the test"), Error);
+  EXPECT_EQ(second.bytes(), 0);
+  EXPECT_EQ(ledger->held_bytes(), 9'000);
 }
 
 TEST(MemoryLedger, trim_is_due_after_an_eighth_of_the_limit) {

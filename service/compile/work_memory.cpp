@@ -1,0 +1,22 @@
+#include "service/compile/work_memory.h"
+
+#include <fmt/core.h>
+
+#include "service/core/error.h"
+
+namespace meshd::compile {
+
+void WorkMemory::hold(int64_t bytes) {
+  constexpr int64_t kUncounted = int64_t{1} << 20;
+  constexpr int64_t kMostAccounts = 3;  // one piece of work may go so far beyond the account of requests
+  needed_ += bytes;
+  if (needed_ <= kUncounted) return;
+  if (needed_ / kMostAccounts > held_.limit_bytes()) {
+    throw core::Error("memory_exceeded", fmt::format("compiling the program takes {} bytes of memory or more, and this "
+                                                     "server has {} for it",
+                                                     needed_, kMostAccounts * held_.limit_bytes()));
+  }
+  held_.grow_beyond(needed_ - held_.bytes(), "compiling the program");
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,27 @@
+// What a piece of compiling takes in memory while it is done: a request holds it (core::MemoryAccount::kRequests), so
+// that many programs at a time do not take more than there is.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "service/core/memory_ledger.h"
+
+namespace meshd::compile {
+
+/// One piece of work. One thread at a time. A default one is never refused.
+class WorkMemory {
+ public:
+  WorkMemory() = default;
+  explicit WorkMemory(core::MemoryLedgerRef ledger) : held_(std::move(ledger), core::MemoryAccount::kRequests) {}
+
+  /// It takes so many bytes more. Throws memory_full where others hold them, and memory_exceeded where the work is too
+  /// large for this server; it may wait a moment (core::MemoryReservation::grow_beyond).
+  void hold(int64_t bytes);
+
+ private:
+  core::MemoryReservation held_;
+  int64_t needed_ = 0;
+};
+
+}  // namespace meshd::compile
