@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""load_test.py BINARY [mixed | overload | soak]: a server with --memory 1GB or 2GB under load.
+"""load_test.py BINARY [mixed | overload | refusals | soak]: a server with --memory 1GB or 2GB under load.
 mixed: 64 clients that upload, read, run and log, beside 1,000 idle connections, 200 event streams, 200 heads that trickle and 100
-readers that do not read. overload: four times the clients that the server is at its peak with, and sixteen times, without a pause. soak: eight
+readers that do not read. overload: four times the clients that the server is at its peak with, and sixteen times, without a pause. refusals: a
+server that refuses most of what comes. soak: eight
 clients with pauses, for long; memory, descriptors and threads stay. Nothing acknowledged is lost, nothing answers 5xx but what refuses work.
-Seconds: MESHD_LONG=1 (./dev check-long) 60, 90 and 180, and figures are judged; LONG=1 half an hour, 15 minutes and two hours, and the slopes of
+Seconds: MESHD_LONG=1 (./dev check-long) 60, 90, 20 and 180, and figures are judged; LONG=1 half an hour, 15 and two minutes and two hours, and the slopes of
 memory and times too; else a few, and only answers are judged."""
 import http.client
 import json
@@ -270,13 +271,14 @@ def mixed():
             assert spread(probe.livez)[1] <= 50 and spread(probe.small)[1] <= 100 and probe.peak <= 512
 
 
-def goodput(server, count, took_seconds):
+def goodput(server, count, took_seconds, looks_for_losses=True):
     clients = [Client(server, number, time.monotonic() + took_seconds) for number in range(count)]
     for client in clients:
         client.look = client.compute  # mostly what costs processors
     join(clients)
     sum_up(clients, f"{count} clients without a pause for {took_seconds} s", took_seconds)
-    assert_nothing_lost(clients)
+    if looks_for_losses:
+        assert_nothing_lost(clients)
     each = [sum(len(values) for values in client.took.values()) for client in clients]
     return sum(each) / took_seconds, each, [value for client in clients for value in client.refusals]
 
@@ -295,6 +297,17 @@ def overload():
             if LONG:
                 assert much >= 0.9 * peak and spread(refusals)[1] <= 50
                 assert count > 64 or (min(each) >= 0.8 * mean and max(each) <= 1.2 * mean), "a session has more than its share"
+
+
+def refusals():
+    """L2 of a server that refuses: four times as many requests as it may take. It takes all that it may, the others are told at once."""
+    took_seconds, rate = seconds(2, 20, 120), 100
+    with Meshd(BINARY, "--devices", "8", "--requests-per-second", str(rate)) as server:
+        much, _, refused = goodput(server, 8, took_seconds, looks_for_losses=False)
+        print(f"  {much / rate:.2f} of what it may take, {len(refused)} refused in ms: median %g, p99 %g, most %g" % spread(refused))
+        assert len(refused) > (3 if LONG else 1) * rate * took_seconds, "too few were refused for this to be an overload"
+        if LONG:
+            assert much >= 0.9 * rate and spread(refused)[1] <= 50
 
 
 def soak():
@@ -331,7 +344,7 @@ def soak():
 
 
 def main():
-    for story in (mixed, overload, soak):
+    for story in (mixed, overload, refusals, soak):
         if not sys.argv[2:] or story.__name__ in sys.argv[2:]:
             story()
     return 0
