@@ -50,7 +50,14 @@ RunImpl::WorkItems RunImpl::work_items_of(const compile::Step& step, int64_t sha
   return {.shard = shard, .end = step.collective->get(plan()).work_items[static_cast<size_t>(shard)]};
 }
 
-void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+bool RunImpl::shares_copied_operand(const compile::Step& step, std::span<const int32_t> shards) {
+  if (step.kernel->copied_operand < 0 || shards.size() < 2) return false;
+  const compile::SlotRef& operand = step.operands[static_cast<size_t>(step.kernel->copied_operand)];
+  const std::byte* const first = pointer(operand, shards.front());
+  return std::all_of(shards.begin(), shards.end(), [&](int32_t shard) { return pointer(operand, shard) == first; });
+}
+
+void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, Lane lane,
                               core::Checkpoint& checkpoint) {
   if (work_items.begin >= work_items.end) return;
   const int64_t all = work_items.end - work_items.begin;
@@ -73,10 +80,11 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
   }
 }
 
-void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, Lane lane,
                              core::Checkpoint& checkpoint) {
   const int64_t shard = work_items.shard;
-  std::byte* const scratch = step.kernel->scratch_bytes > 0 ? scratch_ + lane * step.kernel->scratch_bytes : nullptr;
+  std::byte* const scratch =
+      step.kernel->scratch_bytes > 0 ? scratch_ + lane.number * step.kernel->scratch_bytes : nullptr;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.collective != nullptr) {
@@ -116,6 +124,7 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.end = work_items.end;
   call.checkpoint = &checkpoint;
   call.scratch = scratch;
+  call.kept = lane.kept;
   if (step.kernel->workspace_bytes > 0) {
     const int64_t place =
         local_arena_ ? local_arena_->workspace_places[static_cast<size_t>(step.table)][static_cast<size_t>(shard)]
@@ -192,10 +201,12 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
     }
   }
   RunCheckpoint checkpoint(*this, is_lent_);
+  kernels::KeptCopy kept;
+  const Lane lane{0, shares_copied_operand(step, shards) ? &kept : nullptr};
   for (const int32_t shard : shards) {
     WorkItems work_items = work_items_of(step, shard);
     work_items.estimated_ns = of_one;
-    run_work_groups(step, work_items, 0, checkpoint);
+    run_work_groups(step, work_items, lane, checkpoint);
   }
   stats_.kernel_calls += static_cast<int64_t>(shards.size());
   return shards_done(step);
@@ -223,6 +234,7 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
   // Each lane has scratch of its own; the plan has no more than this of it.
   for (auto lane = static_cast<int>(std::min<int64_t>(lanes, all_work_items)); lane-- > 0;) free_lanes_.push_back(lane);
   const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
+  if (run_->shares_copied_operand(step, shards)) kept_.resize(free_lanes_.size());
   const std::vector<int64_t>& barriers = step.kernel->barriers;
   for (size_t i = 0; i <= barriers.size(); ++i) {
     std::vector<RunImpl::WorkItems> ranges;
@@ -237,8 +249,11 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
     const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / kPartNs);
     const int64_t most = lanes * (barriers.empty() ? kPartsPerThread : kPartsPerThreadBetweenBarriers);
     const int64_t wanted = std::clamp<int64_t>(worth, 1, most);
-    const int64_t part_work_items = std::max<int64_t>(1, core::ceil_div(count, wanted));
+    const bool is_by_item = !kept_.empty() && of_work_item >= kPartNs;
+    const int64_t part_work_items = is_by_item ? 1 : std::max<int64_t>(1, core::ceil_div(count, wanted));
+    const size_t first_part = parts_.size();
     for (const RunImpl::WorkItems& range : ranges) add_parts(range, part_work_items);
+    if (is_by_item) order_by_work_item(first_part);
     if (ends_.empty() || ends_.back() < parts_.size()) ends_.push_back(parts_.size());
   }
   open_end_.store(ends_.front(), std::memory_order_relaxed);
@@ -249,6 +264,11 @@ void SharedStep::add_parts(const RunImpl::WorkItems& work_items, int64_t part_wo
     const int64_t end = std::min(work_items.end, begin + part_work_items);
     parts_.push_back({work_items.shard, begin, end, work_items.estimated_ns * static_cast<double>(end - begin)});
   }
+}
+
+void SharedStep::order_by_work_item(size_t first_part) {
+  std::stable_sort(parts_.begin() + static_cast<std::ptrdiff_t>(first_part), parts_.end(),
+                   [](const auto& a, const auto& b) { return a.begin < b.begin; });
 }
 
 std::optional<int> SharedStep::take_lane() {
@@ -295,7 +315,8 @@ void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkp
   const auto begun = std::chrono::steady_clock::now();
   try {
     run_->throw_if_cancelled();
-    run_->run_work_groups(step_, part, lane, checkpoint);
+    const auto number = static_cast<size_t>(lane);
+    run_->run_work_groups(step_, part, {lane, kept_.empty() ? nullptr : &kept_[number]}, checkpoint);
   } catch (...) {
     const std::lock_guard held(mutex_);
     if (!error_) error_ = error_of(std::current_exception());

@@ -164,17 +164,18 @@ Gemm::Gemm(const GemmSpec& spec) {
   GemmPlan plan = plan_of(spec);
   plan_ = std::move(plan.plan);
   scratch_bytes_ = plan.scratch_bytes;
+  keeps_copy_ = plan.keeps_copy;
 }
 
-void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
-               core::Checkpoint* checkpoint) const {
+void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch, core::Checkpoint* checkpoint,
+               KeptCopy* kept) const {
   if (rows_ * row_bytes_ == 0) return;
   if (is_empty_sum_) {
     for (int64_t row = 0; row < rows_; ++row) std::memset(c + row * c_row_bytes_, 0, static_cast<size_t>(row_bytes_));
     return;
   }
   if (uses_library_) prepare_thread();
-  plan_->run(a, b, c, scratch, checkpoint);
+  plan_->run(a, b, c, scratch, checkpoint, kept);
 }
 
 }  // namespace meshd::kernels

@@ -32,6 +32,8 @@ using tensor::DType;
 constexpr int64_t kRowsAhead = 4;       // of b, on their way into the caches
 constexpr int64_t kLineFloats = 16;     // of a cache line
 constexpr int64_t kMostColumns = 1024;  // of a block
+// All of b is kept where it is a block of columns, and not larger than a core's part of the caches that it shares.
+constexpr int64_t kMostKeptFloats = int64_t{1} << 20;
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
 // A matrix b is read in place when it stays in the second level cache and few rows of a are multiplied with it, or when
 // it is read once or twice and not so large that pages far apart cost more than a copy.
@@ -91,27 +93,33 @@ class PackedGemm final : public Gemm::Plan {
     const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_floats <= kDirectOnceFloats;
     is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
     const auto lines = [](int64_t floats) { return core::round_up(floats, kLineFloats); };
-    strip_at_ = 0;
-    const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
-    block_at_ = strip_at_ + lines(a_.by_rows ? (strip_rows - 1) * kTilePitch + depth_ : tiles_.rows * depth_);
     const int64_t packed = is_direct_ ? tiles_.columns() : columns_;
-    converted_at_ = block_at_ + lines(depth_ * packed);
+    keeps_copy_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostKeptFloats;
+    // In front, so that products of other rows find it.
+    strip_at_ = lines((keeps_copy_ ? spec_.k : depth_) * packed);
+    const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
+    converted_at_ = strip_at_ + lines(a_.by_rows ? (strip_rows - 1) * kTilePitch + depth_ : tiles_.rows * depth_);
     int64_t converted = 0;
     if (b_.convert != nullptr) converted = b_.by_rows ? columns_ : tiles_.columns() * kTilePitch;
     wide_at_ = converted_at_ + lines(converted);
     scratch_floats_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
   }
 
+  [[nodiscard]] bool keeps_copy() const { return keeps_copy_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_floats_ * static_cast<int64_t>(sizeof(float)); }
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
-           core::Checkpoint* checkpoint) const override {
-    const Call call{a_data, b_data, reinterpret_cast<float*>(c_data), reinterpret_cast<float*>(scratch), checkpoint};
+           core::Checkpoint* checkpoint, KeptCopy* kept) const override {
+    Call call{a_data, b_data, reinterpret_cast<float*>(c_data), reinterpret_cast<float*>(scratch), checkpoint};
+    call.keeps = keeps_copy_ && kept != nullptr;
+    call.has_copy = call.keeps && kept->of == b_data;
+    if (kept != nullptr && !call.has_copy) kept->of = nullptr;  // it is overwritten
     for (int64_t column = 0; column < spec_.n; column += columns_) {
       for (int64_t term = 0; term < spec_.k; term += depth_) {
         multiply_block(call, column, std::min(columns_, spec_.n - column), term, std::min(depth_, spec_.k - term));
       }
     }
+    if (call.keeps) kept->of = b_data;
   }
 
  private:
@@ -121,15 +129,22 @@ class PackedGemm final : public Gemm::Plan {
     float* c;
     float* scratch;
     core::Checkpoint* checkpoint;
+    bool keeps = false;     // all of b's copy
+    bool has_copy = false;  // it is there
   };
+
+  // Where the copy of the part of b is that begins with this term.
+  [[nodiscard]] float* block_of(const Call& call, int64_t term) const {
+    return call.scratch + (call.keeps ? term * columns_ : 0);
+  }
 
   [[nodiscard]] int64_t wide_rows() const { return kStripsConverted * tiles_.rows; }
 
   void multiply_block(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
-    float* const block = call.scratch + block_at_;
+    float* const block = block_of(call, term);
     const int64_t width = tiles_.columns();
     if (!is_direct_) {
-      pack_b(call, column, columns, term, depth);
+      if (!call.has_copy) pack_b(call, column, columns, term, depth);
     } else if (const int64_t rest = columns % width; rest != 0 && rest != tiles_.lanes) {
       pack_strip(call.b, column + columns - rest, rest, term, depth, block, call.scratch);
     }
@@ -187,7 +202,7 @@ class PackedGemm final : public Gemm::Plan {
   // ---- b
 
   void pack_b(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
-    float* const block = call.scratch + block_at_;
+    float* const block = block_of(call, term);
     const int64_t width = tiles_.columns();
     if (!b_.by_rows) {
       for (int64_t at = 0; at < columns; at += width) {
@@ -321,9 +336,9 @@ class PackedGemm final : public Gemm::Plan {
   int64_t depth_;    // terms of a part of the sum
   int64_t columns_;  // of a block
   bool is_direct_ = false;
-  // In floats, in the scratch: a strip of a, the block of b, its lines in f32, strips of a in f32.
+  bool keeps_copy_ = false;
+  // In floats, in the scratch: behind the block of b a strip of a, lines of b in f32, strips of a in f32.
   int64_t strip_at_ = 0;
-  int64_t block_at_ = 0;
   int64_t converted_at_ = 0;
   int64_t wide_at_ = 0;
   int64_t scratch_floats_ = 0;
@@ -334,7 +349,8 @@ class PackedGemm final : public Gemm::Plan {
 GemmPlan plan_packed(const GemmSpec& spec) {
   auto plan = std::make_shared<PackedGemm>(spec);
   const int64_t bytes = plan->scratch_bytes();
-  return {std::move(plan), bytes};
+  const bool keeps_copy = plan->keeps_copy();
+  return {std::move(plan), bytes, keeps_copy};
 }
 
 }  // namespace meshd::kernels

@@ -62,6 +62,7 @@ void expect_bits_of_parts(tensor::DType dtype, int64_t m, int64_t n, int64_t k, 
   whole.run(bytes(a), bytes(b), bytes(c), scratch.data(), &checkpoint);
   EXPECT_GT(checkpoint.count(), 1);
   const kernels::Gemm small({m, part, k, dtype, dtype, {k, 1}, {n, 1}});
+  scratch.resize(std::max(scratch.size(), static_cast<size_t>(small.scratch_bytes())));
   std::vector<T> columns(static_cast<size_t>(m * part));
   for (int64_t first = 0; first + part <= n; first += n / 3 / 48 * 48) {
     small.run(bytes(a), bytes(b, first), bytes(columns), scratch.data());

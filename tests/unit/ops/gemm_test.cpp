@@ -488,6 +488,47 @@ TEST(gemm, sums_of_packed_products_have_the_order_of_their_terms_in_any_layout_a
   EXPECT_GT(packed, 100);
 }
 
+TEST(gemm, a_copy_of_b_that_stayed_is_found_and_another_b_is_not_taken_for_it) {
+  std::mt19937 random(31);
+  constexpr int64_t kColumns = 75, kTerms = 700;  // of two parts, and of columns that fill no tile
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
+    for (const bool by_rows : {true, false}) {
+      SCOPED_TRACE(std::string(tensor::name(dtype)) + (by_rows ? " by rows" : " by columns"));
+      const kernels::MatrixLayout layout =
+          by_rows ? kernels::MatrixLayout{kColumns, 1} : kernels::MatrixLayout{1, kTerms};
+      kernels::GemmSpec spec{70, kColumns, kTerms, dtype, DType::kFloat32, {kTerms, 1}, layout};
+      const int64_t count = kTerms * kColumns;
+      const std::vector<float> numbers = difficult_numbers(count, false, random);
+      std::vector<std::byte> b = converted(Array::of(DType::kFloat32, {count}, numbers), dtype).bytes;
+      const std::vector<std::byte> other_b = b;
+      const std::vector<float> rows = difficult_numbers(70 * kTerms, false, random);
+      const std::vector<std::byte> a = converted(Array::of(DType::kFloat32, {70 * kTerms}, rows), dtype).bytes;
+      std::vector<std::byte> scratch(static_cast<size_t>(kernels::Gemm(spec).scratch_bytes()) + 64);
+      std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+      const auto product = [&](int64_t m, const std::byte* of, kernels::KeptCopy* kept) {
+        spec.m = m;
+        std::vector<float> c(static_cast<size_t>(m * kColumns));
+        kernels::Gemm(spec).run(a.data(), of, reinterpret_cast<std::byte*>(c.data()), aligned, nullptr, kept);
+        return c;
+      };
+      const std::vector<float> expected = product(70, b.data(), nullptr);
+      const std::vector<float> expected_of_few(expected.begin(), expected.begin() + 3 * kColumns);
+      if (!kernels::Gemm(spec).keeps_copy()) continue;  // a library makes it
+      kernels::KeptCopy kept;
+      EXPECT_EQ(product(70, b.data(), &kept), expected);
+      EXPECT_EQ(kept.of, b.data());
+      std::fill(b.begin(), b.end(), std::byte{});  // what is read again would be seen
+      EXPECT_EQ(product(70, b.data(), &kept), expected);
+      if (spec.m = 3; kernels::Gemm(spec).keeps_copy()) {
+        EXPECT_EQ(product(3, b.data(), &kept), expected_of_few) << "few rows, with the copy of many";
+      }
+      EXPECT_EQ(product(70, other_b.data(), &kept), expected);
+      EXPECT_EQ(kept.of, other_b.data());
+      EXPECT_NE(product(70, b.data(), &kept), expected) << "there is another one now";
+    }
+  }
+}
+
 TEST(gemm, many_threads_at_once_get_the_same_bits) {
   const kernels::GemmSpec spec{96, 96, 96, DType::kFloat32, DType::kFloat32, {96, 1}, {96, 1}};
   const kernels::GemmSpec wide{96, 96, 96, DType::kFloat64, DType::kFloat64, {96, 1}, {96, 1}};
