@@ -18,7 +18,7 @@ CHANCE = "of five times as many numbers both have the same largest error"
 KNOWN = {
     "dot_general complex64": LONG_CHAINS, "dot_general complex128": LONG_CHAINS, "convolution float32": CONVOLUTIONS,
     "dot_general matrix by vector complex64": VECTORS, "dot_general matrix by vector complex128": VECTORS,
-    "mean float64": CHANCE, "cumsum float64": LARGEST, "cumlogsumexp float32": LARGEST, "fft of 30 complex64": CHANCE,
+    "mean float64": CHANCE, "cumsum float64": LARGEST, "cumlogsumexp float32": LARGEST, "product complex128": LARGEST, "fft of 30 complex64": CHANCE,
     "rfft of 64": HALVES,
 }
 MARGIN = 1.25  # of the largest of some thousand errors of random sums: what is nearer is chance
