@@ -37,6 +37,7 @@ struct ProcessFacts {
   std::string version;
   std::string security_contact;  ///< a URI for /.well-known/security.txt; empty: there is none
   core::SteadyTime started;
+  std::function<bool()> is_recovered;  ///< jobs and models of before the start have been taken up again
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;
   std::function<int64_t()> dropped_log_lines;

@@ -158,6 +158,8 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"queue_full", ErrorKind::kTooMany, "Too many jobs are waiting",
      "Wait for Retry-After; RateLimit tells how many more may wait."},
     {"head_too_large", ErrorKind::kHeadTooLarge, "The request's head is too large", "Send fewer and shorter fields."},
+    {"starting", ErrorKind::kUnavailable, "The server is starting",
+     "Send it again after Retry-After; /readyz tells when the server is ready."},
     {"draining", ErrorKind::kUnavailable, "The server is shutting down",
      "Send it to another server, or again after Retry-After."},
     {"queue_timeout", ErrorKind::kUnavailable, "The request waited too long in its model's queue",

@@ -33,7 +33,7 @@ class Meshd:
         if self.owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self):
+    def start(self, on_not_ready=lambda: None):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -47,8 +47,10 @@ class Meshd:
             try:
                 if self.ask("GET", "/readyz")[0] == 200:
                     return
+                on_not_ready()
             except OSError:
-                time.sleep(0.02)
+                pass
+            time.sleep(0.02)
         raise RuntimeError("meshd did not get ready")
 
     def stop(self, how=signal.SIGTERM):

@@ -208,6 +208,29 @@ def what_waits_counts_in_the_quota(s):
         until(lambda: held() == before, "a job that is over frees its part")
 
 
+def a_start_says_that_it_goes_on(s):
+    """While jobs are planned again the server lives, is not ready, and asks clients to come again."""
+    def adding(count, other):
+        lines = "".join(f"  %{i} = stablehlo.{'subtract' if i == other else 'add'} %{i - 1}, %a : tensor<4xf32>\n" for i in range(1, count))
+        return f"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{\n  %0 = stablehlo.negate %a : tensor<4xf32>\n{lines}  return %{count - 1} : tensor<4xf32>\n}}"
+
+    at = halted(s)
+    jobs = [ok(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": adding(2_000, 1 + i)}, "arguments": [[1, 2, 3, 4]]}, ASYNC), 202)["id"]
+            for i in range(30)]
+    s.stop(signal.SIGKILL)
+    seen = []
+    s.start(on_not_ready=lambda: seen.append((s.ask("GET", "/livez")[0], s.ask("GET", "/startupz")[0], s.ask("GET", "/v2/health/ready")[0],
+                                              s.ask("GET", "/health"), s.ask("GET", f"/v1/jobs/{jobs[0]}"))))
+    live, started, ready, health, job = seen[0]
+    assert (live, started, ready) == (200, 503, 503), seen[0]
+    assert [check["name"] for check in ok(health, 503)["checks"] if not check["ok"]] == ["recovery"], health
+    refused(job, 503, "starting")
+    assert job[1]["Retry-After"] == "1"
+    ok(s.ask("GET", "/startupz"))
+    ok(s.ask("POST", f"/v1/sessions/{at}:resume"))
+    assert [ok(s.ask("GET", f"/v1/jobs/{job}?wait=30"))["state"] for job in jobs] == ["done"] * len(jobs)
+
+
 def a_job_records_what_computed_it(s):
     at = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
     job = ok(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": PAIR}, "arguments": [[1, 2], 3]}))["job"]
@@ -220,4 +243,4 @@ def a_job_records_what_computed_it(s):
 
 if __name__ == "__main__":
     sys.exit(run_stories([a_waiting_job_gives_what_its_request_gives_at_once, a_job_of_an_older_server_runs, a_row_that_cannot_be_read_fails_its_job_alone,
-                          what_waits_counts_in_the_quota, a_job_records_what_computed_it]))
+                          what_waits_counts_in_the_quota, a_start_says_that_it_goes_on, a_job_records_what_computed_it]))

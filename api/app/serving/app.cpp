@@ -362,6 +362,7 @@ struct App::Parts {
     facts.version = version();
     facts.security_contact = given.security_contact;
     facts.started = clock.steady();
+    facts.is_recovered = [this] { return is_recovered.load(); };
     facts.is_draining = [this] { return server != nullptr && server->draining(); };
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
@@ -403,6 +404,10 @@ struct App::Parts {
     add_upload_routes(router, services);
     ServerHooks hooks;
     hooks.authenticate = [this](Request& request) {
+      if (!is_recovered.load()) {
+        throw core::Error("starting", "jobs and models of before the start are being taken up again")
+            .with_retry_after(1);
+      }
       note_subjects(request);
       authenticate(request);
       rates.take(request.principal);
@@ -539,6 +544,7 @@ struct App::Parts {
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;
+  std::atomic<bool> is_recovered{false};
   std::unique_ptr<Server> server;
   std::optional<Periodic> sampler;  ///< asks the server
 };
@@ -555,28 +561,6 @@ App::App(const AppOptions& options, Log& log, hosts::Network* hosts)
   for (const std::string& path : report.open_paths)
     log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
   warn_of_open_tokens(parts_->tokens_file, log);
-  Parts& parts = *parts_;
-  const mesh::Processes processes = parts.services.processes;
-  jobs::JobRunner::Recovery recovery{parts.programs, processes, nullptr, nullptr};
-  recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
-    return [form](const jobs::JobResult& result) { return encode_result(result, form); };
-  };
-  recovery.read_old_row = [&parts, processes](const storage::JobRow& row) {
-    return decode_old_job_row(row,
-                              {parts.arrays, parts.programs, parts.meshes, parts.compiler, *parts.pool, processes});
-  };
-  parts.runner.recover(recovery);
-  parts.deliveries.start();
-  parts.warmup.start([&log](const warmup::WarmupStats& stats) {
-    log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
-  });
-  parts.models.recover({[&parts](const storage::ModelRow& row) {
-                          return decode_model(
-                              row.document, row.principal, row.name,
-                              {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
-                        },
-                        [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
-  parts.compiler.count_work(parts.memory);
 }
 
 App::~App() = default;
@@ -589,7 +573,36 @@ uint16_t App::start() {
                                  {"devices", parts_->engine.options().device_count},
                                  {"processes", parts_->services.processes.count},
                                  {"threads", parts_->engine.threads()}});
+  recover();
   return parts_->server->port();
+}
+
+// With requests only when it is done: names and reservations are as they were before the first of them.
+void App::recover() {
+  Parts& parts = *parts_;
+  const mesh::Processes processes = parts.services.processes;
+  jobs::JobRunner::Recovery recovery{parts.programs, processes, nullptr, nullptr};
+  recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
+    return [form](const jobs::JobResult& result) { return encode_result(result, form); };
+  };
+  recovery.read_old_row = [&parts, processes](const storage::JobRow& row) {
+    return decode_old_job_row(row,
+                              {parts.arrays, parts.programs, parts.meshes, parts.compiler, *parts.pool, processes});
+  };
+  parts.runner.recover(recovery);
+  parts.deliveries.start();
+  parts.warmup.start([&log = parts.log](const warmup::WarmupStats& stats) {
+    log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
+  });
+  parts.models.recover({[&parts](const storage::ModelRow& row) {
+                          return decode_model(
+                              row.document, row.principal, row.name,
+                              {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
+                        },
+                        [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
+  parts.compiler.count_work(parts.memory);
+  parts.is_recovered = true;
+  parts.log.info("ready", {});
 }
 
 void App::reload() {

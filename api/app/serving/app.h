@@ -15,12 +15,13 @@ namespace meshd::api {
 /// One server. start() and stop() from one thread.
 class App {
  public:
-  /// Opens the data folder, recovers, builds the services. `hosts`: of rank 0 of several processes, null for one; it
+  /// Opens the data folder and builds the services. `hosts`: of rank 0 of several processes, null for one; it
   /// outlives the app. Throws core::Error with a line fit for a terminal.
   App(const AppOptions& options, Log& log, hosts::Network* hosts = nullptr);
   ~App();
 
-  /// Listens. The bound port.
+  /// Listens, and takes up what waited before the start: jobs and models. Until it has returned, requests other than
+  /// those about health get 503 `starting`. The bound port.
   uint16_t start();
   /// Reads again what may change while the server runs (SIGHUP): the tokens file, the certificate. Ends nothing; what
   /// cannot be used is logged and leaves what was there before.
@@ -32,6 +33,8 @@ class App {
   bool stop();
 
  private:
+  void recover();
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -36,7 +36,8 @@ std::vector<Check> checks(const ProcessFacts& facts) {
   if (!out.back().ok) out.back().reason = "a write has failed, and nothing is written any more";
   std::optional<std::string> problem = disk_problem(storage);
   out.push_back({"disk", !problem, std::move(problem)});
-  out.push_back({"recovery", true});
+  out.push_back({"recovery", facts.is_recovered()});
+  if (!out.back().ok) out.back().reason = "what waited before the start is being taken up again";
   out.push_back({"draining", !facts.is_draining()});
   if (facts.ranks) {
     problem = facts.ranks().problem;
@@ -58,6 +59,13 @@ Response readiness(Request& request, const ProcessFacts& facts) {
   const std::string said = !ready ? "not ready" + reason : is_verbose ? "ready" : "ok";
   Response response = text(ready ? 200 : 503, is_verbose ? verbose + said : said);
   if (!ready) response.headers.set("Retry-After", "2");
+  return response;
+}
+
+Response startup(const ProcessFacts& facts) {
+  if (facts.is_recovered()) return text(200, "ok");
+  Response response = text(503, "starting");
+  response.headers.set("Retry-After", "1");
   return response;
 }
 
@@ -107,7 +115,7 @@ std::vector<Route> health_routes(Services& services, const ProcessFacts& facts) 
       {"GET", "/readyz", "getReadyz", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
        [facts](Request& request) { return readiness(request, facts); }},
       {"GET", "/startupz", "getStartupz", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
-       [](Request&) { return text(200, "ok"); }},
+       [facts](Request&) { return startup(facts); }},
       {"GET", "/health", "getHealth", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
        [&services, facts](Request&) { return health_document(services, facts); }},
       {"GET", "/metrics", "getMetrics", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,

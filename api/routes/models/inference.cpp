@@ -28,7 +28,8 @@ core::MemoryReservation hold_text(Services& services, const DecodedInference& re
 }
 
 bool is_ready(Services& services, const ProcessFacts& facts) {
-  return !facts.is_draining() && facts.storage().health.writable && services.models.is_settled();
+  return facts.is_recovered() && !facts.is_draining() && facts.storage().health.writable &&
+         services.models.is_settled();
 }
 
 Response infer(Request& request, Services& services) {

@@ -131,6 +131,7 @@ class InProcess {
   static api::ProcessFacts facts() {
     api::ProcessFacts out;
     out.version = "0";
+    out.is_recovered = [] { return true; };
     out.is_draining = [] { return false; };
     out.storage = [] {
       api::StorageSample sample;

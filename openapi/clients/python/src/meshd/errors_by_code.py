@@ -238,7 +238,8 @@ class Cancelled(Error):
 
 
 class DependencyFailed(Error):
-    """A job that was to make an argument did not (409). Read the job that detail names, mend it, and send both again.
+    """A job that was to make an argument did not (409). Read the job that detail names, mend it, and send both
+    again.
     """
 
     code = "dependency_failed"
@@ -588,6 +589,13 @@ class HeadTooLarge(Error):
     hint = "Send fewer and shorter fields."
 
 
+class Starting(Error):
+    """The server is starting (503). Send it again after Retry-After; /readyz tells when the server is ready."""
+
+    code = "starting"
+    hint = "Send it again after Retry-After; /readyz tells when the server is ready."
+
+
 class Draining(Error):
     """The server is shutting down (503). Send it to another server, or again after Retry-After."""
 
@@ -740,6 +748,7 @@ __all__ = [
     "LimitReached",
     "QueueFull",
     "HeadTooLarge",
+    "Starting",
     "Draining",
     "QueueTimeout",
     "Overloaded",
