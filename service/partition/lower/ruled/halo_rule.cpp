@@ -9,10 +9,9 @@ namespace meshd::partition {
 namespace {
 
 const ops::HaloRead* read_of(const ops::Halo& halo, size_t number, size_t dim) {
-  const auto found = std::find_if(halo.reads.begin(), halo.reads.end(), [&](const ops::HaloRead& read) {
-    return read.operand == number && read.operand_dim == dim;
-  });
-  return found == halo.reads.end() ? nullptr : &*found;
+  const ops::HaloRead wanted{.operand = number, .operand_dim = dim};
+  const auto found = std::lower_bound(halo.reads.begin(), halo.reads.end(), wanted, is_read_before);
+  return found == halo.reads.end() || is_read_before(wanted, *found) ? nullptr : &*found;
 }
 
 // What one of `parts` parts reads: `count` rows from place `start` of the first part on, `row_step` places apart.

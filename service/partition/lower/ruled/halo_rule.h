@@ -52,8 +52,12 @@ std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const shard
 /// Number of rows of each dimension in one fetched part.
 tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
                           std::span<const int64_t> operand_dims, const ShardLayout& to);
+/// The order of a halo's reads: by operand and dimension.
+inline bool is_read_before(const ops::HaloRead& a, const ops::HaloRead& b) {
+  return std::pair(a.operand, a.operand_dim) < std::pair(b.operand, b.operand_dim);
+}
 /// The read of a dimension of an operand that is fetched under this layout, or null: a window's only where it is
-/// sharded.
+/// sharded. The halo's reads are ordered.
 const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const ShardLayout& to);
 
 /// Estimate of the elements that a device lacks of what it reads. `read`: the numbers of the operands that count, among

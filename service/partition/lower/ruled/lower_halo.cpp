@@ -45,7 +45,9 @@ std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view) 
   if (def.halo == nullptr || std::any_of(view.operands.begin(), view.operands.end(), has_no_elements) ||
       std::any_of(view.results.begin(), view.results.end(), has_no_elements))
     return {};
-  return def.halo(view);
+  std::vector<ops::Halo> halos = def.halo(view);
+  for (ops::Halo& halo : halos) std::sort(halo.reads.begin(), halo.reads.end(), is_read_before);
+  return halos;
 }
 
 bool keep_fetchable(const LoweringContext& context, ops::Halo& halo, const ir::Op& op,

@@ -18,7 +18,8 @@
 
 namespace meshd::partition {
 
-/// The halos that the op's row offers (OpDef::halo); none where a tensor has no elements.
+/// The halos that the op's row offers (OpDef::halo), the reads of each in the order of is_read_before(); none where a
+/// tensor has no elements.
 std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view);
 /// Drops the reads where the fill value beyond the operand would change a result. False where none is left, or where
 /// the rows are too far apart or too many to count.

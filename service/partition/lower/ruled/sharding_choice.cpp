@@ -1,6 +1,7 @@
 #include "service/partition/lower/ruled/sharding_choice.h"
 
 #include <algorithm>
+#include <map>
 
 #include "service/partition/lower/ruled/halo_rule.h"
 #include "service/partition/lower/ruled/identity.h"
@@ -25,6 +26,7 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
   }
   std::vector<ShardLayout> layouts;
   std::vector<size_t> read;
+  std::map<ir::ValueId, std::vector<size_t>> seen;  // operands of a value: it is resharded once for those of a layout
   const auto bytes_of = [&](size_t i) {
     return static_cast<double>(tensor::size_bytes(context.main.type_of(op.operands[i]).dtype()));
   };
@@ -33,10 +35,9 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
     if (context.builder.sources().rematerialisation(context.local(op.operands[i])) != nullptr) continue;
     read.push_back(i);
     if (halo != nullptr) continue;
-    const auto is_same = [&](size_t k) { return op.operands[k] == op.operands[i] && layouts[k] == layouts[i]; };
-    bool is_again = false;  // resharded once for both
-    for (size_t k = 0; k < i; ++k) is_again = is_again || is_same(k);
-    if (is_again) continue;
+    std::vector<size_t>& same = seen[op.operands[i]];
+    if (std::any_of(same.begin(), same.end(), [&](size_t k) { return layouts[k] == layouts[i]; })) continue;
+    same.push_back(i);
     const double bytes = context.builder.lacking(context.local(op.operands[i]), layouts[i]) * bytes_of(i);
     moved.all += bytes;
     if (context.uses.counts[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;
