@@ -19,8 +19,8 @@ from server import Meshd  # noqa: E402
 def judge(server, path):
     """(name, sentence): the sentence is empty where the gradients are right, and begins with REFUSED where there are none."""
     wanted = json.loads(path.read_text())
-    text = (HERE / (wanted["case"] + ".mlir")).read_text()
-    arguments = json.loads((HERE / (wanted["case"] + ".json")).read_text())["arguments"]
+    text = wanted.get("text") or (HERE / (wanted["case"] + ".mlir")).read_text()
+    arguments = wanted.get("values") or json.loads((HERE / (wanted["case"] + ".json")).read_text())["arguments"]
     status, _, program = server.ask("POST", "/v1/programs", {"text": text})
     assert status in (200, 201), (path, program)
     status, _, made = server.ask("POST", f"/v1/programs/{program['id']}:grad",
@@ -33,11 +33,12 @@ def judge(server, path):
                                                        "results": {"encoding": "base64"}})
     if status != 200:
         return wanted["case"], f"{status} {answer['detail']}"
+    sentences = []
     for i, (expected, got) in enumerate(zip(wanted["gradients"], answer["results"], strict=True)):
         sentence = difference(expected["value"], got, expected["compare"])
         if sentence:
-            return wanted["case"], f"argument {wanted['arguments'][i]}: {sentence}"
-    return wanted["case"], ""
+            sentences.append(f"argument {wanted['arguments'][i]}: {sentence}")
+    return wanted["case"], "; ".join(sentences)
 
 
 def main():

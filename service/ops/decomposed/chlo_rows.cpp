@@ -92,7 +92,7 @@ std::vector<OpDef> chlo_pointwise_rows() {
                                      {.op = ScalarOp::kNextAfter}),
       chlo_binary<"chlo.polygamma">("derivative of digamma, of the order that the first operand says",
                                     {.emit = emit_polygamma}, {vjp_polygamma}),
-      chlo_binary<"chlo.zeta">("Hurwitz zeta function", {.emit = emit_zeta}),
+      chlo_binary<"chlo.zeta">("Hurwitz zeta function", {.emit = emit_zeta}, {vjp_zeta}),
   };
 }
 

@@ -113,6 +113,29 @@ void check_slice_to_dynamic(const OpView& view) {
 
 Contributions vjp_operand(const Vjp& v) { return {v.ct()}; }
 
+uint16_t emit_first(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  return program.emit(ScalarOp::kCopy, {operands[0]}, view.operands[0].dtype());
+}
+
+/// (value, like), or (value, x, slope, x, slope, ...), all of one type.
+void check_differentiated_as(const OpView& view) {
+  if (view.operands.size() != 2 && (view.operands.size() < 3 || view.operands.size() % 2 == 0))
+    reject(view, call_text(view) + ": takes a value and another, or a value and pairs of values and slopes");
+  expect_tensor_operands(view, call_text(view), view.operands.size());
+  agree(view, call_text(view), {view.operands[0]});
+  for (size_t i = 1; i < view.operands.size(); ++i) {
+    if (!compatible(view.operands[i], view.operands[0]))
+      reject(view, fmt::format("{}: operands are of one type, got {}", call_text(view), operand_text(view, i)));
+  }
+}
+
+Contributions vjp_differentiated_as(const Vjp& v) {
+  if (v.op.operands.size() == 2) return {Contribution(), v.ct()};
+  Contributions out(v.op.operands.size());
+  for (size_t i = 1; i < out.size(); i += 2) out[i] = v.ct() * v.x(i + 1);
+  return out;
+}
+
 CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
   return {.target = target,
           .kind = CustomCallKind::kIdentity,
@@ -226,6 +249,9 @@ std::vector<CustomCallDef> make_custom_calls() {
       {.target = "stablehlo.dynamic_top_k",
        .summary = "chlo.top_k, of as many elements as an operand says",
        .expand = expand_dynamic_top_k},
+      scalar(kDifferentiatedAs,
+             "its first operand, with the derivatives of the second, or with slopes that are operands",
+             {.emit = emit_first}, {vjp_differentiated_as}, check_differentiated_as),
       {.target = "mhlo.topk",
        .summary = "the largest or smallest elements of the last dimension and their indices",
        .rule = top_k_rule,

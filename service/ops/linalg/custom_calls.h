@@ -44,6 +44,12 @@ struct CustomCallDef {
   bool per_device = false;  ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 
+/// A target of our own for functions whose derivatives are not those of the ops that compute them (jax.custom_jvp):
+///   (value, like)                 -> value, with the derivatives of `like`
+///   (value, x, slope, x, slope)   -> value, whose cotangent times a slope is that x's
+/// All operands have the type of the result. Where nothing is differentiated, it is its first operand.
+inline constexpr std::string_view kDifferentiatedAs = "meshd.differentiated_as";
+
 /// The row of the target that a custom call names; null where it names none that is known, and for other ops.
 const CustomCallDef* find_custom_call(const ir::Op& op);
 /// The row of a target, or null. Any thread.

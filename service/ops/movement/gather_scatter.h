@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "service/ops/op_def.h"
@@ -20,6 +21,11 @@ struct WindowDims {
   std::vector<int64_t> index_map;         ///< operand dim of each number of a tuple
   int64_t index_vector_dim = 0;  ///< dim of the indices along which a tuple extends; their rank: tuples of one number
 };
+
+/// An attribute of a gather, which no text has: indices are promised to be inside (JAX's PROMISE_IN_BOUNDS), so that
+/// its derivative is a scatter at the same indices, which skips those outside. Without it windows are clamped there,
+/// too.
+inline constexpr std::string_view kPromisedInside = "meshd.promised_inside";
 
 WindowDims gather_dims(const OpView& view);
 WindowDims scatter_dims(const OpView& view);

@@ -98,9 +98,11 @@ Batched batch_gather(const Batching& b) {
   const bool of_operand = b.is_batched[0];
   const bool of_indices = b.is_batched[1];
   const WindowDims dims = batched_dims(gather_dims(b.view), of_operand, of_indices);
-  return std::vector<ir::ValueId>{
-      b.writer.add("stablehlo.gather", b.operands,
-                   gather_attributes(dims, !of_operand ? sizes : with_front(of_indices ? 1 : b.size, sizes)))};
+  ir::AttributeList attributes =
+      gather_attributes(dims, !of_operand ? sizes : with_front(of_indices ? 1 : b.size, sizes));
+  if (const ir::Attribute* promised = ir::find(attributes_of(b.view), kPromisedInside))
+    attributes.push_back({std::string(kPromisedInside), *promised});
+  return std::vector<ir::ValueId>{b.writer.add("stablehlo.gather", b.operands, std::move(attributes))};
 }
 
 Batched batch_scatter(const Batching& b) {

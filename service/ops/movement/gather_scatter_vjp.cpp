@@ -151,9 +151,11 @@ PartContributions vjp_multiplying(const ScatterPart& part) {
 Contributions vjp_gather(const Vjp& v) {
   const WindowDims dims = gather_dims(v.view);
   const Ints sizes = ir::ints(attributes_of(v.view), "slice_sizes");
-  const Term most = most_indices(dims, v.x(0).dims(), sizes, v.x(1));
   const Term into = v.sums[0] == ir::kNoValue ? v.x(0).number(0) : v.value(v.sums[0]);
-  return {Contribution::sum(scattered(dims, into, clamped_to(v.x(1), most), v.ct(), "stablehlo.add"))};
+  const Term indices = ir::find(attributes_of(v.view), kPromisedInside) != nullptr
+                           ? v.x(1)
+                           : clamped_to(v.x(1), most_indices(dims, v.x(0).dims(), sizes, v.x(1)));
+  return {Contribution::sum(scattered(dims, into, indices, v.ct(), "stablehlo.add"))};
 }
 
 Contributions vjp_scatter(const Vjp& v) {

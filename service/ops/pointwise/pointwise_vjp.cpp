@@ -21,7 +21,8 @@ Term zero_as_one(Term value) { return select(compare(value, "EQ", value.number(0
 }  // namespace
 
 Contributions vjp_abs(const Vjp& v) {
-  if (!is_complex(v.x())) return {v.ct() * v.x().apply("stablehlo.sign")};
+  // At 0 the slope is that of the right side; NaN has the left side's.
+  if (!is_complex(v.x())) return {select(compare(v.x(), "GE", v.x().number(0)), v.ct(), -v.ct())};
   const Term magnitude = zero_as_one(v.y());
   const Term zero = magnitude.number(0);
   return {complex_of(v.ct(), zero) * (v.x().apply("chlo.conj") / complex_of(magnitude, zero))};
@@ -37,9 +38,9 @@ Contributions vjp_asinh(const Vjp& v) { return {v.ct() * (v.x() * v.x() + 1.0).a
 
 Contributions vjp_atan(const Vjp& v) { return {v.ct() / (v.x() * v.x() + 1.0)}; }
 
-Contributions vjp_atanh(const Vjp& v) { return {v.ct() / ((1.0 - v.x()) * (v.x() + 1.0))}; }
+Contributions vjp_atanh(const Vjp& v) { return {v.ct() * (1.0 / (v.x() + 1.0)) / (1.0 - v.x())}; }
 
-Contributions vjp_cbrt(const Vjp& v) { return {v.ct() * (1.0 / 3.0 * (v.y() / v.x()))}; }
+Contributions vjp_cbrt(const Vjp& v) { return {v.ct() * (1.0 / 3.0 * (1.0 / (v.y() * v.y())))}; }
 
 Contributions vjp_conj(const Vjp& v) { return {is_complex(v.x()) ? v.ct().apply("chlo.conj") : v.ct()}; }
 
@@ -131,7 +132,7 @@ Contributions vjp_clamp(const Vjp& v) {
 
 Contributions vjp_complex(const Vjp& v) { return {v.ct().apply("stablehlo.real"), -v.ct().apply("stablehlo.imag")}; }
 
-Contributions vjp_divide(const Vjp& v) { return {v.ct() / v.x(1), -(v.ct() * v.x(0)) / (v.x(1) * v.x(1))}; }
+Contributions vjp_divide(const Vjp& v) { return {v.ct() / v.x(1), -(v.ct() * (1.0 / (v.x(1) * v.x(1))) * v.x(0))}; }
 
 Contributions vjp_extreme(const Vjp& v) {
   if (is_complex(v.ct()))
@@ -154,9 +155,17 @@ Contributions vjp_polygamma(const Vjp& v) {
 Contributions vjp_power(const Vjp& v) {
   const Term x = v.x(0);
   const Term y = v.x(1);
-  const Term slope = select(compare(y, "EQ", y.number(0)), y.number(0), y * apply("stablehlo.power", x, y - 1.0));
+  // JAX has a rule for whole exponents, in which x to the power of 0 is a constant at 0, too.
+  const Term slope = v.from_integers.at(1)
+                         ? masked(compare(y, "NE", y.number(0)), zero_as_one(y) * apply("stablehlo.power", x, y - 1.0))
+                         : y * apply("stablehlo.power", x, y - 1.0);
   // 0 to the power of 0 has the slope of a constant in its exponent, as JAX has it.
   return {v.ct() * slope, v.ct() * (zero_as_one(x).apply("stablehlo.log") * v.y())};
+}
+
+Contributions vjp_zeta(const Vjp& v) {
+  if (v.wanted[0]) reject(v.view, "unsupported_op", "'" + v.op.name + "' has a derivative in its second operand alone");
+  return {Contribution(), v.ct() * (-v.x(0) * apply("chlo.zeta", v.x(0) + 1.0, v.x(1)))};
 }
 
 Contributions vjp_remainder(const Vjp& v) {

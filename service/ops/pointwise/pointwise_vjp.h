@@ -55,5 +55,7 @@ Contributions vjp_power(const Vjp& v);
 Contributions vjp_remainder(const Vjp& v);
 Contributions vjp_select(const Vjp& v);
 Contributions vjp_subtract(const Vjp& v);
+/// Of the second operand: there is no formula for the first one's.
+Contributions vjp_zeta(const Vjp& v);
 
 }  // namespace meshd::ops

@@ -3,8 +3,11 @@
 //
 // Conventions are JAX's. A cotangent has the type of its value; the pairing of cotangent and value is the real part of
 // their product without conjugation, so the cotangent of conj(z) is conj(ct), and that of a real argument of a complex
-// product its real part. Where a function has no derivative, rules give what jax.grad gives: half of the cotangent to
-// each side of a maximum of equals, equal parts to equal maxima of a reduction, zero to the steps of floor.
+// product its real part. Where a function has no derivative, rules give what jax.grad gives for the primitive of
+// jax.lax: the cotangent itself to abs at 0, half of it to each side of a maximum of equals, equal parts to equal
+// maxima of a reduction, zero to the steps of floor. Rules multiply in the order of JAX's transposed rules, on which
+// NaN and infinity depend. Functions with other derivatives than their ops (jax.custom_jvp) are said by
+// ops::kDifferentiatedAs.
 //
 // Example: y = sine(x), a cotangent ct of y. The rule writes %c = cosine(x), %g = multiply(ct, %c) and returns {%g}.
 #pragma once
@@ -77,8 +80,9 @@ struct Vjp {
   OpView view;
   const ir::Op& op;
   std::vector<ir::ValueId> cotangents;  ///< by result; ir::kNoValue: zero, but never for all
-  std::vector<ir::ValueId> sums;  ///< by operand: the sum of what other ops gave for it; ir::kNoValue: nothing yet
-  std::vector<bool> wanted;       ///< by operand: whether its cotangent is of use
+  std::vector<ir::ValueId> sums;    ///< by operand: the sum of what other ops gave for it; ir::kNoValue: nothing yet
+  std::vector<bool> wanted;         ///< by operand: whether its cotangent is of use
+  std::vector<bool> from_integers;  ///< by operand: whether it is integers converted to a type with derivatives
   Writer& writer;
 
   [[nodiscard]] Term value(ir::ValueId id) const { return {&writer, id}; }

@@ -42,6 +42,7 @@ void ValueFacts::copy(ir::ValueId from, ir::ValueId to) {
   if (varied_.size() <= static_cast<size_t>(to)) varied_.resize(static_cast<size_t>(to) + 1);
   varied_[static_cast<size_t>(to)] = is_varied(from);
   know(to, from);
+  if (is_from_integers(from)) from_integers_.insert(to);
 }
 
 void ValueFacts::add(const std::vector<ir::Op>& ops) {
@@ -122,6 +123,9 @@ void ValueFacts::visit_manual(const ir::Op& op) {
 
 void ValueFacts::visit_plain(const ir::Op& op) {
   fold(op);
+  static const ops::OpDef* const convert = ops::find_op("stablehlo.convert");
+  if (&ops::op(op.code) == convert && tensor::is_integer(function_.type_of(op.operands[0]).dtype()))
+    from_integers_.insert(op.results[0]);
   if (ops::op(op.code).derivative.is_zero) return;
   if (!std::any_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) { return is_varied(id); })) return;
   for (const ir::ValueId id : op.results) vary(id);

@@ -10,6 +10,7 @@
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/rewrites/batching.h"
 #include "service/ops/rewrites/derivative.h"
+#include "service/program/analysis/value_facts.h"
 
 namespace meshd::program {
 namespace {
@@ -201,16 +202,38 @@ class Batcher {
     return writer.add("stablehlo.select", {shaped, then, otherwise});
   }
 
+  /// A branch for all entries. What it reads has no cotangents from entries that chose another branch, as in JAX: a
+  /// slope of infinity there would make them NaN.
+  void run_selected(const ir::Region& region, ir::ValueId where, ops::Writer& writer, std::vector<ir::Op>& out) {
+    const ir::Region* const regions[] = {&region};
+    std::unordered_map<ir::ValueId, Entry> before;
+    for (const ir::ValueId id : ir::used_values_defined_above(regions)) {
+      const Entry now = entry(id);
+      if (!now.is_batched || !has_cotangents(function_.type_of(id))) continue;
+      before.emplace(id, now);
+      const ir::Type type = writer.type(now.id);
+      const ir::ValueId masked = selected(where, now.id, writer.splat(type, 0), writer);
+      const ir::Attribute target{ir::StringAttr{std::string(ops::kDifferentiatedAs)}};
+      entries_[id].id =
+          writer.create("stablehlo.custom_call", {now.id, masked}, {type}, {{"call_target_name", target}}).at(0);
+    }
+    run(region.ops, out);
+    for (const auto& [id, entry] : before) entries_[id] = entry;
+  }
+
   /// A condition of its own for each entry: all branches are computed. An index that is none of a branch's is the
   /// last's.
   void select_branches(const ir::Op& op, std::vector<ir::Op>& out) {
-    for (const ir::Region& region : op.regions) run(region.ops, out);
     ops::Writer writer(function_, out, op);
     const ops::Term index{&writer, entry(op.operands[0]).id};
     const bool is_bool = index.dtype() == tensor::DType::kBool;
     std::vector<ir::ValueId> chosen;
     for (size_t r = 0; r + 1 < op.regions.size(); ++r)
       chosen.push_back(is_bool ? index.id : ops::compare(index, "EQ", index.number(static_cast<double>(r))).id);
+    for (size_t r = 0; r < chosen.size(); ++r) run_selected(op.regions[r], chosen[r], writer, out);
+    ops::Term none{&writer, writer.splat(ir::Type::of({tensor::DType::kBool, {size_}}), 1)};
+    for (const ir::ValueId id : chosen) none = ops::select({&writer, id}, none.number(0), none);
+    run_selected(op.regions.back(), none.id, writer, out);
     for (size_t i = 0; i < op.results.size(); ++i) {
       ir::ValueId value = over_batch(op.regions.back().ops.back().operands[i], writer);
       for (size_t r = op.regions.size() - 1; r-- > 0;)

@@ -59,7 +59,7 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
   }
   const ops::OpInstance instance(function_, op);
   ops::Writer writer(function_, out, op);
-  ops::Vjp vjp{instance.view, op, {}, {}, {}, writer};
+  ops::Vjp vjp{instance.view, op, {}, {}, {}, {}, writer};
   for (const ir::ValueId id : op.results) {
     const auto found = sums.find(id);
     vjp.cotangents.push_back(found == sums.end() ? ir::kNoValue : found->second);
@@ -68,6 +68,7 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
     const auto found = sums.find(id);
     vjp.sums.push_back(found == sums.end() ? ir::kNoValue : found->second);
     vjp.wanted.push_back(facts_.is_varied(id));
+    vjp.from_integers.push_back(facts_.is_from_integers(id));
   }
   // An operand that occurs twice must not be updated in place: the second one would not see the first.
   for (size_t i = 0; i < op.operands.size(); ++i) {

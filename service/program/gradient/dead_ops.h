@@ -1,4 +1,4 @@
-// Dead code elimination. Private to gradient.
+// Dead code elimination.
 #pragma once
 
 #include "service/ir/program.h"

@@ -1,6 +1,7 @@
-"""Makes gradients/: what jax.vjp gives for the programs of programs/ and for float32 and complex64 cases of ops/.
+"""Makes gradients/: what jax.vjp gives for the programs of programs/, for float32 and complex64 cases of ops/, and for functions of jax.lax
+at points where they have no slope, or none that is a number (POINTS).
 
-Run: python make/gradients.py [-k WORD]
+Run: python make/gradients.py programs|ops|points [-k WORD]
 A case names a text of programs/ or ops/, the arguments and results that are differentiated, cotangents (normal, by a fixed seed) and
 JAX's gradients. The functions are differentiated without shardings: JAX 0.10.2 partitions some gradients wrongly, and the answer must
 not depend on shardings. Left out: programs with custom derivatives or stop_gradient, which a text does not have (CUSTOM says which).
@@ -17,6 +18,7 @@ import case
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy import special
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIMIT = 24_000  # bytes of all cotangents and gradients of a case
@@ -27,6 +29,35 @@ CUSTOM = {
 }
 CLOSE = {"float64": (1e-9, 1e-10), "complex128": (1e-9, 1e-10), "float32": (5e-4, 5e-5), "complex64": (5e-4, 5e-5),
          "float16": (2e-2, 2e-2), "bfloat16": (5e-2, 5e-2)}
+
+INF, NAN = np.inf, np.nan
+NUMBERS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, INF, -INF, NAN, 1e-30], np.float32)
+PAIRS = [np.array(side, np.float32) for side in ([0, 0, 0, 0, 0, 1, -1, 2, -2, INF, 1, -0.0, 3, NAN, 1, INF, 2],
+                                                 [0, 1, 2, -1, 0.5, 0, 0, 0, 2, 0, INF, 1, 3, 1, NAN, INF, 0])]
+COMPLEXES = np.array([0, 1, -1, 1j, -1j, 3 + 4j, -2 - 1j, 0.5 - 0.5j], np.complex64)
+TIES = np.array([[2, 2, -1, 0, 2], [0, 0, 0, 0, 0], [INF, 1, INF, -INF, 3]], np.float32)
+LINE, OUTSIDE = np.array([1, -2, 3, 0.5, 4], np.float32), np.array([0, 5, -1, -7, 4], np.int32)
+WHOLE = np.array([0, 1, 2, -1, 0, 3, 0, 2, 2, 0, 0], np.int32)
+# By case: functions, each with arguments of its own.
+POINTS = {
+    "numbers": [(f, (NUMBERS,)) for f in (
+        lax.abs, lax.sign, lax.exp, lax.expm1, lax.log, lax.log1p, lax.sqrt, lax.rsqrt, lax.cbrt, lax.sin, lax.tan, lax.asin, lax.acos, lax.atan,
+        lax.asinh, lax.acosh, lax.atanh, lax.tanh, lax.square, lax.floor, lax.round, lax.erf, lax.lgamma, lax.is_finite,
+        lambda x: 1 / x, lambda x: x ** 2, lambda x: x ** 3, lambda x: lax.clamp(-1.0, x, 1.0), lambda x: lax.clamp(1.0, x, -1.0),
+        lambda x: lax.pow(x, jnp.zeros_like(x)), lambda x: lax.pow(x, WHOLE), lambda x: lax.pow(jnp.full_like(x, 0.0), x),
+        lambda x: jnp.where(x > 0, jnp.sqrt(x), 0), lambda x: jnp.abs(x) ** 1.5, lambda x: jnp.hypot(x, 0.0))],
+    "pairs": [(f, tuple(PAIRS)) for f in (lax.max, lax.min, lax.pow, lax.div, lax.atan2, lax.rem, lambda x, y: jnp.abs(x - y), jnp.hypot)],
+    "complexes": [(f, (COMPLEXES[1:],)) for f in (lax.abs, lambda x: 1 / x, lax.square, lax.conj)] + [(lax.abs, (COMPLEXES,))],
+    "ties": [(f, (TIES,)) for f in (
+        lambda x: jnp.max(x, 1), lambda x: jnp.min(x, 1), lambda x: jnp.sort(x, 1), lambda x: lax.top_k(x, 2)[0], lambda x: jnp.sum(jnp.abs(x), 1),
+        lambda x: special.logsumexp(x[:2], 1), lambda x: jnp.median(x[:2], 1))],
+    "outside": [(f, (LINE,)) for f in (
+        lambda x: jnp.take(x, OUTSIDE), lambda x: jnp.take(x, OUTSIDE, mode="clip"), lambda x: jnp.take(x, OUTSIDE, mode="wrap"),
+        lambda x: x.at[OUTSIDE].get(mode="clip"), lambda x: x.at[OUTSIDE].get(mode="fill", fill_value=0.0),
+        lambda x: x.at[OUTSIDE].set(x), lambda x: x.at[OUTSIDE].add(x), lambda x: x.at[OUTSIDE].add(x, mode="clip"),
+        lambda x: x.at[OUTSIDE].max(x), lambda x: lax.dynamic_slice(x, (4,), (3,)),
+        lambda x: jax.vmap(lambda i: lax.dynamic_slice(x, (i,), (2,)))(OUTSIDE))],
+}
 
 
 def has_derivative(leaf):
@@ -61,6 +92,28 @@ def differentiate(function, leaves, wanted):
     cotangents = [cotangent(outs[i], rng) for i in results]
     _, pull = jax.vjp(chosen, *[leaves[i] for i in wanted])
     return results, cotangents, [np.asarray(g) for g in pull([jnp.asarray(c) for c in cotangents])]
+
+
+def points(word):
+    """Each function of a case takes and gives arrays of its own, so that no two gradients meet. Texts and values are in the documents."""
+    (case.ROOT / "gradients" / "points").mkdir(parents=True, exist_ok=True)
+    for name, functions in POINTS.items():
+        values = [jnp.asarray(argument) for _, arguments in functions for argument in arguments]
+
+        def all_of(*given):
+            rest = iter(given)
+            return [function(*[next(rest) for _ in arguments]) for function, arguments in functions]
+
+        if word not in name:
+            continue
+        wanted = list(range(len(values)))
+        results, cotangents, gradients = differentiate(lambda now: all_of(*now), values, wanted)
+        document = {"case": f"gradients/points/{name}", "text": jax.jit(all_of, keep_unused=True).lower(*values).as_text(),
+                    "values": [case.value(np.asarray(v)) for v in values], "arguments": wanted, "results": results,
+                    "cotangents": [case.value(c) for c in cotangents],
+                    "gradients": [{"value": case.value(g), "compare": compare_for(g)} for g in gradients]}
+        (case.ROOT / "gradients" / "points" / f"{name}.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
+        print(f"{name}: {len(functions)} functions")
 
 
 def write(kind, name, arguments, results, cotangents, gradients):
@@ -136,10 +189,12 @@ def ops(word):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=["programs", "ops"], help="each in a run of its own: one has x64 on")
+    parser.add_argument("kind", choices=["programs", "ops", "points"], help="each in a run of its own: one has x64 on")
     parser.add_argument("-k", default="")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.kind == "points":
+        return points(options.k)
     cases = {"programs": programs, "ops": ops}[options.kind](options.k)
     written, left_out = 0, []
     for kind, name, arguments, make in cases:

@@ -199,6 +199,35 @@ TEST(Gradient, of_indices_of_a_narrow_type_are_clamped_to_what_it_reaches) {
   }
 }
 
+// JAX's rule for whole exponents: 0 to the power of 0 is a constant, where that of other exponents gives NaN.
+TEST(Gradient, of_a_power_tells_whole_exponents) {
+  const auto selects = [](const std::string& exponent) {
+    const ir::Module made = differentiated(
+        "func.func @main(%x: tensor<4xf32>, %n: tensor<4xi32>, %y: tensor<4xf32>) -> "
+        "tensor<4xf32> { %i = stablehlo.convert %n : (tensor<4xi32>) -> tensor<4xf32> "
+        "%0 = stablehlo.power %x, " +
+            exponent + " : tensor<4xf32> return %0 : tensor<4xf32> }",
+        {{0}, {0}, false, true});
+    return ir::any_op(made.main().body, [](const ir::Op& op) { return op.name == "stablehlo.select"; });
+  };
+  EXPECT_TRUE(selects("%i"));
+  EXPECT_FALSE(selects("%y"));
+}
+
+TEST(Gradient, of_a_value_that_is_differentiated_as_another) {
+  const ir::Module made = differentiated(R"(func.func @main(%x: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.sine %x : tensor<f32>
+    %1 = stablehlo.cosine %x : tensor<f32>
+    %2 = stablehlo.custom_call @meshd.differentiated_as(%0, %1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %2 : tensor<f32>
+  })");
+  const auto has = [&](std::string_view name) {
+    return ir::any_op(made.main().body, [&](const ir::Op& op) { return op.name == name; });
+  };
+  EXPECT_TRUE(has("stablehlo.sine"));  // the slope of cosine
+  EXPECT_FALSE(has("stablehlo.cosine"));
+}
+
 TEST(Gradient, of_a_path_that_does_not_matter_is_not_asked_for) {
   const ir::Module made = differentiated(R"(func.func @main(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
     %0 = stablehlo.custom_call @thing(%x) : (tensor<f32>) -> tensor<f32>
