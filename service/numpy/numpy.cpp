@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 #include "service/ir/walk.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/syntax/parser.h"
 #include "service/numpy/trace/tracer.h"
+#include "service/ops/linalg/custom_calls.h"
+#include "service/ops/movement/gather_scatter.h"
+#include "service/program/gradient/dead_ops.h"
 #include "service/program/json_string.h"
 #include "service/program/verify/verify.h"
 
@@ -138,6 +142,21 @@ void append_tree(std::string& out, const Value& value) {
   out += value.is_none() ? "null" : "\"*\"";
 }
 
+// Drops what only derivatives read: other derivatives of values, and promises of gathers.
+void drop_derivatives(ir::Function& main) {
+  std::unordered_map<ir::ValueId, ir::ValueId> values;
+  ir::walk(main.body, [&](ir::Op& op) {
+    std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) { return entry.name == ops::kPromisedInside; });
+    // What an operand stands for is known: ops are visited behind those that they read.
+    for (ir::ValueId& id : op.operands) {
+      if (const auto found = values.find(id); found != values.end()) id = found->second;
+    }
+    if (ir::string_or(op.attributes, "call_target_name", "") == ops::kDifferentiatedAs)
+      values[op.results[0]] = op.operands[0];
+  });
+  if (!values.empty()) program::remove_dead_ops(main, main.body, program::UnreadEffects::kKept);
+}
+
 ScopeRef top_scope(Tracer& t, const Syntax& syntax) {
   const ScopeRef scope = t.new_scope(nullptr);
   for (const Import& import : syntax.imports) {
@@ -219,6 +238,7 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
     parameter.location = main.location;
   });
   t.writer().create("func.return", std::move(results), {});
+  drop_derivatives(main);
   if (made.array() == nullptr && !made.is_number()) append_tree(out.result_tree, made);
   const bool has_specs =
       ir::any_op(main.body, [](const ir::Op& op) { return ir::find(op.attributes, "sharding") != nullptr; });

@@ -24,7 +24,7 @@ def leaf(value):
     if is_value(value):
         data = np.array(value["data"])
         if value["dtype"].startswith("complex"):
-            data = data[..., 0] + 1j * data[..., 1]
+            data = np.ascontiguousarray(data, np.float64).view(np.complex128)[..., 0]  # not by arithmetic: NaN stays in its part
         return jnp.array(data.astype(jnp.dtype(value["dtype"])) if value["dtype"] != "bfloat16" else jnp.array(data, jnp.bfloat16))
     if isinstance(value, dict):
         return {name: leaf(item) for name, item in value.items()}

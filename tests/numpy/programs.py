@@ -1031,7 +1031,7 @@ def f(w, x, y):
     return w
 """, [0.5, -0.5, 1.0], X, [1.0, -1.0])
 case("a gradient through a loop", "def f(x): return grad(lambda v: lax.fori_loop(0, 4, lambda i, c: c * v + jnp.sin(c), 1.0))(x)", 0.7)
-case("gradients of integers", "def f(x): return grad(jnp.sum)(x)", I, refused="invalid_program", says="real floats")
+case("gradients of integers", "def f(x): return grad(jnp.sum)(x)", I, refused="invalid_program", says="grad takes floats")
 case("gradients of arrays", "def f(x): return grad(jnp.sin)(x)", X, refused="invalid_program", says="scalar")
 
 each("""
@@ -1659,6 +1659,58 @@ jax.grad(lambda v: nn.hard_sigmoid(v).sum())(x)
 """, [0.0, 6.0, -3.0, 3.0, -1.0, 1.0, 0.5])
 case("activations of integers", "(nn.relu6(x), nn.hard_tanh(x), nn.hard_sigmoid(x))", [7, 0, -3])
 case("functions that are transformed one after the other", "def f(x):\n    for i in range(24):\n        x = vmap(lambda r: jnp.sin(r) + i)(x)\n    return jax.grad(lambda v: (v * v).sum())(x)", X)
+
+# --- slopes where a function has none, or none that is a number: as jax.grad has them
+
+SLOPES = """
+def slopes(functions, x):
+    w = jnp.arange(x.size) % 3 + 1.0
+    return [grad(lambda v: jnp.sum(jnp.real(function(v).ravel() * w[:function(v).size])))(x) for function in functions]
+
+def f(x): return slopes([FUNCTIONS], x)
+"""
+
+
+def slopes(name, functions, *arguments):
+    """The gradients of functions of one array, each element of a result with a weight of its own."""
+    case(name, SLOPES.replace("FUNCTIONS", functions), *arguments)
+
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, "Infinity", "-Infinity", "NaN"]
+TIES = [2.0, 2.0, -1.0, 0.0, 2.0, 0.0, -1.0]
+EDGES_C = {"dtype": "complex64", "shape": [6], "data": [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [3.0, 4.0], [-2.0, -1.0], [-0.5, 0.0]]}
+BAD_C = {"dtype": "complex64", "shape": [4], "data": [["NaN", 1.0], [1.0, "Infinity"], ["-Infinity", "NaN"], [0.0, 2.0]]}
+slopes("slopes of magnitudes", "jnp.abs, jnp.fabs, jnp.sign, lambda v: jnp.abs(v - 1), lambda v: jnp.hypot(v, 0.0), lambda v: jnp.copysign(v, -2.0), nn.soft_sign, lambda v: jnp.abs(v) ** 1.5", EDGES)
+slopes("slopes of roots and powers", "jnp.sqrt, jnp.cbrt, lax.rsqrt, jnp.reciprocal, lambda v: v ** -2, lambda v: v ** -3, lambda v: v ** 0, lambda v: v ** 0.5, lambda v: v ** 0.0, lambda v: v ** jnp.array(0), lambda v: v ** (jnp.arange(10) % 3), lambda v: 0.0 ** v", EDGES)
+slopes("slopes at bounds", "lambda v: jnp.clip(v, -1.0, 1.0), lambda v: lax.clamp(-1.0, v, 1.0), lambda v: lax.clamp(1.0, v, -1.0), lambda v: jnp.maximum(v, 0), nn.relu, nn.relu6, nn.hard_tanh, nn.hard_sigmoid, nn.leaky_relu, nn.elu", EDGES)
+slopes("slopes of logarithms", "jnp.log, jnp.log1p, special.entr, special.logit, nn.log1mexp, lambda v: special.xlogy(v, v), lambda v: special.xlogy(v, 2.0), lambda v: special.xlogy(v, 0.0), lambda v: special.xlog1py(v, -1.0), lambda v: special.rel_entr(v, 0.5), lambda v: jnp.logaddexp(v, v), lambda v: jnp.logaddexp(v, -jnp.inf), lambda v: jnp.logaddexp(1.0, v), lambda v: special.polygamma(1, v + 2)", EDGES)
+slopes("slopes of choices", "lambda v: jnp.where(v > 0, jnp.sqrt(v), 0.0), lambda v: jnp.where(v == 0, 1.0, jnp.sin(v) / v), lambda v: jnp.piecewise(v, [v < 0, v >= 0], [lambda u: -u, lambda u: u * u]), lambda v: vmap(lambda u: lax.cond(u > 0, jnp.sqrt, lambda z: 2 * z, u))(v), lambda v: jnp.nan_to_num(v, nan=1.0, posinf=2.0), lambda v: jnp.ldexp(v, 2)", EDGES)
+slopes("slopes of equals", "jnp.max, jnp.min, jnp.ptp, jnp.sort, jnp.median, lambda v: jnp.partition(v, 2), lambda v: lax.top_k(v, 3)[0], lax.cummax, lax.cummin, lambda v: lax.cummax(v, reverse=True), lambda v: lax.associative_scan(jnp.maximum, v), lambda v: jnp.maximum(v, v[::-1]), lambda v: jnp.linalg.norm(v, ord=1), lambda v: jnp.linalg.norm(v, ord=jnp.inf), lambda v: jnp.linalg.norm(v, ord=-jnp.inf), lambda v: jnp.linalg.norm(v - v), lambda v: v.at[jnp.array([0, 0, 2])].max(2.0)", TIES)
+slopes("slopes of sums of exponentials with infinities", "special.logsumexp, nn.softmax, nn.log_softmax, jnp.max, nn.logsumexp", ["-Infinity", 1.0, 2.0])
+slopes("slopes at indices outside", "lambda v: v[jnp.array([0, 9, -1, -9])], lambda v: v[jnp.array([9])], lambda v: v[jnp.array(9)], lambda v: jnp.take(v, jnp.array([0, 9, -1, -9])), lambda v: jnp.take(v, jnp.array([0, 9, -1, -9]), mode='clip'), lambda v: jnp.take(v, jnp.array([0, 9, -1, -9]), mode='wrap'), lambda v: vmap(lambda i: v[i])(jnp.array([0, 9, -9])), lambda v: vmap(lambda i: v[i])(jnp.array([[0, 9], [-9, 1]])), lambda v: vmap(lambda i: lax.dynamic_slice(v, (i,), (2,)))(jnp.array([0, 9])), lambda v: jnp.take_along_axis(v, jnp.array([0, 9, -9]), axis=0)", [1.0, -2.0, 3.0, 0.5])
+slopes("slopes of complex numbers", "jnp.abs, lambda v: jnp.abs(v) ** 2, jnp.angle, jnp.linalg.norm, lambda v: jnp.linalg.norm(v, ord=1), lambda v: jnp.max(jnp.abs(v)), jnp.conj, lambda v: jnp.real(v) * jnp.imag(v), lambda v: jnp.exp(v), lambda v: v ** 3", EDGES_C)
+slopes("slopes of determinants", "jnp.linalg.det, lambda v: jnp.linalg.det(v + jnp.eye(3)), lambda v: jnp.linalg.det(v[:2, :2])", [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]])
+each("""
+jax.hessian(lambda v: jnp.sum(jnp.sinc(v)))(x)
+jax.hessian(lambda v: jnp.sum(special.entr(v) + special.xlogy(v, v) + v ** -2))(x + 1)
+jax.jacrev(jax.grad(lambda v: jnp.sum(jnp.sinc(v) ** 2 * jnp.cos(v))))(x)
+jax.jvp(jnp.sinc, (x,), (x + 1,))
+vmap(jax.grad(jnp.abs))(x)
+vmap(jax.grad(lambda v: special.xlogy(v, 2.0)))(x)
+""", [0.0, 0.5, 2.0, -0.25])
+each("""
+jnp.nan_to_num(x)
+jnp.nan_to_num(x, nan=2.0, posinf=1.0, neginf=-1.0)
+""", BAD_C)
+each("""
+jnp.nan_to_num(x)
+jnp.nan_to_num(x.astype(jnp.bfloat16), posinf=3.0)
+jnp.nan_to_num(x.astype(jnp.float16), nan=1.0)
+lax.associative_scan(jnp.add, jnp.nan_to_num(x, posinf=2.0, neginf=5.0))
+special.xlogy(jnp.zeros(10), x)
+""", EDGES)
+case("a derivative of a loop whose end depends on data", "def f(x): return grad(lambda v: lax.while_loop(lambda c: c < 9, lambda c: c * v, v))(x)", 1.5, refused="unsupported_op", says="the text tells how often it runs")
+
 
 
 def text_of(source, arguments, options):

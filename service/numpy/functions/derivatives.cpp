@@ -30,10 +30,8 @@ Chosen chosen_of(Tracer& t, const std::string& name, const Differentiated& what,
       t.refuse(fmt::format("argnums {}, but there are {} positional arguments", number, given.positional.size()));
     out.arguments.push_back(map_leaves(given.positional[static_cast<size_t>(number)], [&](const Value& leaf) -> Value {
       const Array x = t.array(leaf);
-      const bool fits = name == "grad" ? tensor::is_float(x.dtype()) : is_inexact(x.dtype());
-      if (!fits)
-        t.refuse(fmt::format("{} takes {}, got {}; argnums chooses other arguments", name,
-                             name == "grad" ? "real floats" : "floats", describe(Value(x))));
+      if (!is_inexact(x.dtype()))
+        t.refuse(fmt::format("{} takes floats, got {}; argnums chooses other arguments", name, describe(Value(x))));
       out.leaves.push_back(x);
       return x;
     }));

@@ -104,9 +104,12 @@ constexpr LibraryRow kStatistics[] = {
     {"jnp.nanmedian", "a, axis=None, keepdims=False", R"(
  return jnp.nanquantile(a, 0.5, axis=axis, keepdims=keepdims))"},
     {"jnp.partition", "a, kth, axis=-1", R"(
- line = jnp.sort(jnp.moveaxis(a, axis, -1), axis=-1)
- kth = kth + line.shape[-1] if kth < 0 else kth
- return jnp.moveaxis(jnp.concatenate([line[..., :kth + 1], line[..., kth + 1:][..., ::-1]], axis=-1), -1, axis))"},
+ line = jnp.swapaxes(a, axis, -1)
+ n = line.shape[-1]
+ kth = kth + n if kth < 0 else kth
+ shift = 1 if jnp.issubdtype(line.dtype, jnp.integer) and jnp.iinfo(line.dtype).min == 0 else 0
+ bottom = -lax.top_k(-(line + shift), kth + 1)[0] - shift if shift else -lax.top_k(-line, kth + 1)[0]
+ return jnp.swapaxes(jnp.concatenate([bottom, lax.top_k(line, n - kth - 1)[0]], axis=-1), -1, axis))"},
     {"jnp.argpartition", "a, kth, axis=-1", R"(
  order = jnp.argsort(jnp.moveaxis(a, axis, -1), axis=-1)
  n = order.shape[-1]
@@ -215,8 +218,8 @@ constexpr LibraryRow kSignals[] = {
 
 constexpr LibraryRow kElementwise[] = {
     {"jnp.copysign", "x1, x2", R"(
- x1, x2 = jnp.asarray(x1) * 1.0, jnp.asarray(x2) * 1.0
- return jnp.where(jnp.signbit(x1) != jnp.signbit(x2), -x1, x1))"},
+ size, x2 = jnp.abs(jnp.asarray(x1) * 1.0), jnp.asarray(x2) * 1.0
+ return jnp.where(jnp.signbit(x2), -size, size))"},
     {"jnp.logaddexp2", "x1, x2", R"(
  return jnp.logaddexp(x1 * jnp.log(2.0), x2 * jnp.log(2.0)) / jnp.log(2.0))"},
     {"jnp.modf", "x", R"(
@@ -224,7 +227,18 @@ constexpr LibraryRow kElementwise[] = {
  whole = jnp.where(x >= 0, jnp.floor(x), jnp.ceil(x))
  return jnp.where(jnp.isinf(x), 0.0, x - whole), whole)"},
     {"jnp.ldexp", "x1, x2", R"(
- return x1 * (2.0 ** x2))"},
+ x1 = jnp.asarray(x1)
+ return jnp.where((x1 == 0) | jnp.isinf(x1), x1, x1 * (2.0 ** x2)))"},
+    {"jnp.nan_to_num", "x, copy=True, nan=0.0, posinf=None, neginf=None", R"(
+ x = jnp.asarray(x)
+ if not jnp.issubdtype(x.dtype, jnp.inexact):
+  return x
+ def real(part):
+  limits = jnp.finfo(part.dtype)
+  out = jnp.where(jnp.isnan(part), jnp.asarray(nan).astype(part.dtype), part)
+  out = jnp.where(jnp.isposinf(out), jnp.asarray(limits.max if posinf is None else posinf).astype(part.dtype), out)
+  return jnp.where(jnp.isneginf(out), jnp.asarray(limits.min if neginf is None else neginf).astype(part.dtype), out)
+ return lax.complex(real(jnp.real(x)), real(jnp.imag(x))) if jnp.iscomplexobj(x) else real(x))"},
     {"jnp.isreal", "x", R"(
  return jnp.imag(x) == 0)"},
     {"jnp.iscomplex", "x", R"(
@@ -242,9 +256,7 @@ constexpr LibraryRow kElementwise[] = {
  return jnp.all(jnp.equal(a1, a2)))"},
     {"special.entr", "x", R"(
  x = jnp.asarray(x) * 1.0
- return jnp.where(x < 0, -jnp.inf, -special.xlogy(x, x)))"},
-    {"special.xlog1py", "x, y", R"(
- return jnp.where(x == 0, 0.0, x * jnp.log1p(y)))"},
+ return jnp.where(x < 0, -jnp.inf, -special._xlogx(x)))"},
     {"special.betaln", "a, b", R"(
  return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b))"},
     {"special.rel_entr", "p, q", R"(
@@ -252,7 +264,7 @@ constexpr LibraryRow kElementwise[] = {
  zero = (p == 0) & (q >= 0)
  safe_p = jnp.where(both, p, 1)
  safe_q = jnp.where(both, q, 1)
- return jnp.where(both, special.xlogy(safe_p, safe_p) - special.xlogy(safe_p, safe_q), jnp.where(zero, 0.0, jnp.inf)))"},
+ return jnp.where(both, special._xlogx(safe_p) - special.xlogy(safe_p, safe_q), jnp.where(zero, 0.0, jnp.inf)))"},
     {"special.ndtr", "x", R"(
  w = x * (0.5 * 2.0 ** 0.5)
  z = jnp.abs(w)
@@ -269,12 +281,15 @@ constexpr LibraryRow kElementwise[] = {
  if len(funclist) == len(condlist) + 1:
   default = funclist[-1]
  assert len(funclist) in (len(condlist), len(condlist) + 1), 'piecewise takes a function for each condition, and one more'
- def value(f):
-  y = f if isinstance(f, (int, float, jnp.ndarray)) else f(x, *args, **kw)
+ def value(f, where):
+  y = f if isinstance(f, (int, float, jnp.ndarray)) else f(jnp.where(where, x, lax.stop_gradient(x)), *args, **kw)
   return jnp.asarray(y).astype(x.dtype)
- out = jnp.broadcast_to(value(default), x.shape)
+ none = jnp.logical_not(condlist[0])
+ for i in range(1, len(condlist)):
+  none = jnp.logical_and(none, jnp.logical_not(condlist[i]))
+ out = jnp.broadcast_to(value(default, none), x.shape)
  for i in range(len(condlist) - 1, -1, -1):
-  out = jnp.where(condlist[i], value(funclist[i]), out)
+  out = jnp.where(condlist[i], value(funclist[i], condlist[i]), out)
  return out)"},
     {"jnp.geomspace", "start, stop, num=50, endpoint=True", R"(
  return jnp.logspace(jnp.log10(start), jnp.log10(stop), num, endpoint=endpoint))"},
@@ -325,6 +340,16 @@ constexpr LibraryRow kShapes[] = {
  axis = axis + arr.ndim if axis < 0 else axis
  grid = [jnp.arange(n).reshape([-1 if k == d else 1 for k in range(arr.ndim)]) for d, n in enumerate(arr.shape)]
  return arr.at[tuple([indices if d == axis else grid[d] for d in range(arr.ndim)])].set(values))"},
+    {"jnp.linalg.det", "a", R"(
+ a = jnp.asarray(a)
+ if a.ndim < 2 or a.shape[-2] != a.shape[-1] or a.shape[-1] not in (2, 3):
+  return jnp.linalg._det_by_lu(a)
+ a = a * 1.0
+ at = lambda i, j: a[..., i, j]
+ if a.shape[-1] == 2:
+  return at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0)
+ return (at(0, 0) * at(1, 1) * at(2, 2) + at(0, 1) * at(1, 2) * at(2, 0) + at(0, 2) * at(1, 0) * at(2, 1)
+   - at(0, 2) * at(1, 1) * at(2, 0) - at(0, 0) * at(1, 2) * at(2, 1) - at(0, 1) * at(1, 0) * at(2, 2)))"},
     {"jnp.linalg.pinv", "a, rtol=None", R"(
  u, s, vh = jnp.linalg.svd(a, full_matrices=False)
  m, n = a.shape[-2:]
@@ -453,7 +478,9 @@ constexpr LibraryRow kActivations[] = {
     {"nn.sparse_sigmoid", "x", R"(
  return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0))"},
     {"nn.log1mexp", "x", R"(
- return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x))))"},
+ x = jnp.asarray(x) * 1.0
+ out = jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
+ return jax._differentiated_as(out, x, 1 / jnp.expm1(x)))"},
     {"nn.identity", "x", R"(
  return jnp.asarray(x))"},
     {"nn.dot_product_attention", "query, key, value, bias=None, mask=None, *, scale=None, is_causal=False", R"(
@@ -480,8 +507,6 @@ constexpr LibraryRow kActivations[] = {
 };
 
 constexpr LibraryRow kLax[] = {
-    {"lax.clamp", "min, x, max", R"(
- return jnp.minimum(jnp.maximum(x, min), max))"},
     {"lax.iota", "dtype, size", R"(
  return jnp.arange(size, dtype=dtype))"},
     {"lax.broadcasted_iota", "dtype, shape, dimension", R"(
@@ -522,10 +547,18 @@ constexpr LibraryRow kLax[] = {
  assert isinstance(elems, jnp.ndarray), 'associative_scan takes one array here'
  x = jnp.moveaxis(elems, axis, 0)
  x = jnp.flip(x, 0) if reverse else x
- width = 1
- while width < x.shape[0]:
-  x = jnp.concatenate([x[:width], fn(x[:-width], x[width:])], axis=0)
-  width = width * 2
+ levels = []
+ while x.shape[0] > 1:
+  levels = levels + [x]
+  x = fn(x[:-1:2], x[1::2])
+ for level in reversed(levels):
+  n = level.shape[0]
+  even = level[:1]
+  if n > 2:
+   even = jnp.concatenate([even, fn(x[:(n - 1) // 2], level[2::2])], axis=0)
+  m = x.shape[0]
+  pairs = jnp.stack([even[:m], x], axis=1).reshape((2 * m,) + x.shape[1:])
+  x = jnp.concatenate([pairs, even[m:]], axis=0) if n % 2 == 1 else pairs
  x = jnp.flip(x, 0) if reverse else x
  return jnp.moveaxis(x, 0, axis))"},
 };

@@ -89,23 +89,6 @@ Array sign_of(Tracer& t, const Array& x) {
   return t.op("stablehlo.sign", {x});
 }
 
-// log(exp(a) + exp(b)); equal infinities give themselves. By selects: the derivatives of a maximum and of a magnitude
-// say nothing of the second one where a and b are equal, as softplus(0) has them.
-Array logaddexp(Tracer& t, const Array& a, const Array& b) {
-  const Array is_first = t.compare("GE", a, b);
-  const Array largest = t.select(is_first, a, b);
-  const Array delta = t.subtract(a, b);
-  const Array below = t.subtract(t.select(is_first, b, a), largest);
-  const Array far = t.add(largest, t.op("stablehlo.log_plus_one", {t.op("stablehlo.exponential", {below})}));
-  return t.select(t.compare("NE", delta, delta), t.add(a, b), far);
-}
-
-Array sinc(Tracer& t, const Array& x) {
-  const Array scaled_x = scaled(t, x, std::numbers::pi);
-  const Array safe = where_equal(t, x, 0, t.with_number(x, int64_t{1}), scaled_x);
-  return where_equal(t, x, 0, t.with_number(x, int64_t{1}), t.divide(t.op("stablehlo.sine", {safe}), safe));
-}
-
 Array is_finite(Tracer& t, const Array& x) {
   if (is_complex(x)) return t.logical_and(is_finite(t, t.real(x)), is_finite(t, t.imag(x)));
   return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
@@ -119,6 +102,65 @@ Array is_infinite(Tracer& t, const Array& x, double sign) {
 Array is_infinite_either_way(Tracer& t, const Array& x) {
   if (is_complex(x)) return t.logical_or(is_infinite_either_way(t, t.real(x)), is_infinite_either_way(t, t.imag(x)));
   return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1));
+}
+
+// log(exp(a) + exp(b)); equal infinities give themselves. By selects: the derivatives of a maximum and of a magnitude
+// say nothing of the second one where a and b are equal, as softplus(0) has them. The first ones are exp(a - result),
+// with 0 in place of infinity.
+Array logaddexp(Tracer& t, const Array& a, const Array& b) {
+  const Array is_first = t.compare("GE", a, b);
+  const Array largest = t.select(is_first, a, b);
+  const Array delta = t.subtract(a, b);
+  const Array below = t.subtract(t.select(is_first, b, a), largest);
+  const Array far = t.add(largest, t.op("stablehlo.log_plus_one", {t.op("stablehlo.exponential", {below})}));
+  const Array out = t.select(t.compare("NE", delta, delta), t.add(a, b), far);
+  const auto finite = [&](const Array& x) { return t.select(is_infinite(t, x, 1), t.full_like(x, int64_t{0}), x); };
+  const auto slope = [&](const Array& x) {
+    return t.op("stablehlo.exponential", {t.subtract(finite(x), finite(out))});
+  };
+  return t.differentiated_as(out, {a, slope(a), b, slope(b)});
+}
+
+Array sinc(Tracer& t, const Array& x) {
+  const Array scaled_x = scaled(t, x, std::numbers::pi);
+  const Array one = t.with_number(x, int64_t{1});
+  const Array safe = where_equal(t, x, 0, one, scaled_x);
+  const Array ratio = t.divide(t.op("stablehlo.sine", {safe}), safe);
+  // At 0 it has the derivatives of its Taylor series, 1 - s/(2*3) (1 - s/(4*5) (1 - ...)) of s = (pi x)^2.
+  const Array near = where_equal(t, x, 0, scaled_x, t.full_like(x, int64_t{0}));
+  const Array square = t.multiply(near, near);
+  Array series = one;
+  for (double k = 8; k > 0; k -= 2) series = t.subtract(one, t.multiply(scaled(t, square, 1 / (k * (k + 1))), series));
+  return t.differentiated_as(where_equal(t, x, 0, one, ratio), {where_equal(t, x, 0, series, ratio)});
+}
+
+// x * y, where y is a logarithm of `of` with this slope: 0 where x is, but for NaN. Its derivatives are those of the
+// product at 0, too.
+Array times_log(Tracer& t, const Array& x, const Array& y, const Array& of, const Array& slope) {
+  const Array is_product = t.logical_or(t.compare("NE", x, t.full_like(x, int64_t{0})), t.compare("NE", of, of));
+  const Array out = t.select(is_product, t.multiply(x, y), t.full_like(x, int64_t{0}));
+  return t.differentiated_as(out, {x, y, of, slope});
+}
+
+Array xlogy(Tracer& t, const Array& x, const Array& y) {
+  return times_log(t, x, t.op("stablehlo.log", {y}), y, t.divide(x, y));
+}
+
+Array xlog1py(Tracer& t, const Array& x, const Array& y) {
+  const Array slope = t.divide(x, t.add(t.with_number(y, int64_t{1}), y));
+  return times_log(t, x, t.op("stablehlo.log_plus_one", {y}), y, slope);
+}
+
+// x log(x), whose slope is log(x) + 1, at 0, too.
+Array xlogx(Tracer& t, const Array& x) {
+  const Array slope = t.add(t.op("stablehlo.log", {x}), t.with_number(x, int64_t{1}));
+  return t.differentiated_as(xlogy(t, x, x), {x, slope});
+}
+
+Array logit(Tracer& t, const Array& x) {
+  const Array rest = t.subtract(t.with_number(x, int64_t{1}), x);
+  const Array slope = t.divide(t.with_number(x, int64_t{1}), t.multiply(x, rest));
+  return t.differentiated_as(t.op("stablehlo.log", {t.divide(x, rest)}), {x, slope});
 }
 
 Array square_sum_root(Tracer& t, const Array& a, const Array& b) {
@@ -220,6 +262,7 @@ constexpr NamedOp kInexactBinaryOps[] = {
     {.path = "jnp.arctan2", .writes = "stablehlo.atan2"},
     {.path = "jnp.float_power", .writes = "stablehlo.power"},
     {.path = "jnp.nextafter", .writes = "chlo.next_after"},
+    {.path = "special.polygamma", .writes = "chlo.polygamma"},
 };
 // f(x, y) on promoted and broadcast operands.
 constexpr NamedOp kBinaryOps[] = {
@@ -277,15 +320,17 @@ std::vector<FunctionRow> exponentials() {
                   [](Tracer& t, const Array& x) { return t.divide(t.with_number(x, int64_t{1}), x); }),
       inexact_binary_row("jnp.logaddexp", logaddexp),
       inexact_binary_row("jnp.hypot", square_sum_root),
-      inexact_row("special.logit",
-                  [](Tracer& t, const Array& x) {
-                    return t.op("stablehlo.log", {t.divide(x, t.subtract(t.with_number(x, int64_t{1}), x))});
-                  }),
+      inexact_row("special.logit", logit),
+      inexact_row("special._xlogx", xlogx),
       {"special.xlogy", "x, y",
        [](Tracer& t, const Arguments& a) -> Value {
          const std::vector<Array> both = t.inexact_arrays({a["x"], a["y"]});
-         return where_equal(t, both[0], 0, t.full_like(both[0], int64_t{0}),
-                            t.multiply(both[0], t.op("stablehlo.log", {both[1]})));
+         return xlogy(t, both[0], both[1]);
+       }},
+      {"special.xlog1py", "x, y",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const std::vector<Array> both = t.inexact_arrays({a["x"], a["y"]});
+         return xlog1py(t, both[0], both[1]);
        }},
   };
 }
@@ -341,6 +386,10 @@ std::vector<FunctionRow> arithmetic() {
                                    DType::kUint8);
                 }),
       {"jnp.clip", "arr, min=None, max=None", clipped},
+      {"lax.clamp", "min, x, max",
+       [](Tracer& t, const Arguments& a) -> Value {
+         return t.op("stablehlo.clamp", t.broadcast_arrays({a["min"], a["x"], a["max"]}));
+       }},
       {"jnp.round", "a, decimals=0",
        [](Tracer& t, const Arguments& a) -> Value {
          return round_to(t, t.array(a["a"]), t.to_int(a["decimals"], "decimals"));
@@ -355,6 +404,14 @@ std::vector<FunctionRow> arithmetic() {
                                   t.op("stablehlo.floor", {x}));
                 }),
       array_row("lax.stop_gradient", without_gradient),
+      // For functions of the library: (value, like) or (value, x, slope, ...), all of the value's shape.
+      {"jax._differentiated_as", "value, *like",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const Array value = t.array(a["value"]);
+         std::vector<Array> like;
+         for (const Value& each : a.all("like")) like.push_back(t.convert(t.array(each), value.dtype()));
+         return t.differentiated_as(value, like);
+       }},
   };
 }
 
@@ -405,19 +462,6 @@ std::vector<FunctionRow> comparisons() {
        [](Tracer& t, const Arguments& a) -> Value {
          const Array close = *near(t, a).array();
          return t.reduce("stablehlo.and", close, t.to_axes(None{}, close.rank()), true);
-       }},
-      {"jnp.nan_to_num", "x, nan=0.0",
-       [](Tracer& t, const Arguments& a) -> Value {
-         const Array x = t.array(a["x"]);
-         if (is_complex(x)) t.unsupported("nan_to_num of complex numbers");
-         if (!is_float(x)) return x;
-         if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64)
-           t.unsupported("nan_to_num of " + std::string(tensor::name(x.dtype())));
-         const double most =
-             x.dtype() == DType::kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-         Array out = t.select(t.compare("NE", x, x), t.typed(a["nan"], x.type), x);
-         out = t.select(is_infinite(t, out, 1), t.with_number(x, most), out);
-         return t.select(is_infinite(t, out, -1), t.with_number(x, -most), out);
        }},
   };
 }

@@ -19,13 +19,27 @@ FunctionRow activation_row(std::string path, Activation run) {
 Array number(Tracer& t, const Array& x, double value) { return t.with_number(x, value); }
 Array is_positive(Tracer& t, const Array& x) { return t.compare("GT", x, number(t, x, 0)); }
 
-// x between two numbers; closed, it has x's slope at the bounds themselves, else none. Not a maximum and a minimum,
-// whose derivatives are a half there.
-Array bounded(Tracer& t, const Array& x, int64_t least, int64_t most, bool is_closed) {
+// x between two numbers, with x's slope at the bounds themselves. Not a maximum and a minimum, whose derivatives are a
+// half there.
+Array bounded(Tracer& t, const Array& x, int64_t least, int64_t most) {
   const Array low = t.full_like(x, least);
   const Array high = t.full_like(x, most);
-  return t.select(t.compare(is_closed ? "LT" : "LE", x, low), low,
-                  t.select(t.compare(is_closed ? "GT" : "GE", x, high), high, x));
+  return t.select(t.compare("LT", x, low), low, t.select(t.compare("GT", x, high), high, x));
+}
+
+// `value`, with x's slope where `where` holds, else none.
+Array sloped(Tracer& t, const Array& value, const Array& where, const Array& x) {
+  return t.differentiated_as(value, {t.select(where, x, t.full_like(x, int64_t{0}))});
+}
+
+Array relu(Tracer& t, const Array& x) {
+  return sloped(t, t.maximum(x, t.full_like(x, int64_t{0})), is_positive(t, x), x);
+}
+
+Array relu6(Tracer& t, const Array& x) {
+  const Array six = number(t, x, 6);
+  const Array inside = t.logical_and(is_positive(t, x), t.compare("LT", x, six));
+  return sloped(t, t.minimum(t.maximum(x, number(t, x, 0)), six), inside, x);
 }
 
 Array sigmoid(Tracer& t, const Array& x) { return t.op("stablehlo.logistic", {x}); }
@@ -99,14 +113,8 @@ std::vector<FunctionRow> nn_functions() {
   constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
   constexpr double kSeluScale = 1.0507009873554804934193349852946;
   return {
-      {"nn.relu", "x",
-       [](Tracer& t, const Arguments& a) -> Value {
-         // Not a maximum, whose derivative at 0 is a half.
-         const Array x = t.array(a["x"]);
-         const Array zero = t.full_like(x, int64_t{0});
-         return t.select(t.compare("LE", x, zero), zero, x);
-       }},
-      activation_row("nn.relu6", [](Tracer& t, const Array& x) { return bounded(t, x, 0, 6, false); }),
+      {"nn.relu", "x", [](Tracer& t, const Arguments& a) -> Value { return relu(t, t.array(a["x"])); }},
+      activation_row("nn.relu6", relu6),
       activation_row("nn.sigmoid", sigmoid),
       activation_row("nn.log_sigmoid", [](Tracer& t, const Array& x) { return t.negate(softplus(t, t.negate(x))); }),
       activation_row("nn.softplus", softplus),
@@ -117,12 +125,10 @@ std::vector<FunctionRow> nn_functions() {
       activation_row("nn.soft_sign",
                      [](Tracer& t, const Array& x) { return t.divide(x, t.add(abs_of(t, x), number(t, x, 1))); }),
       activation_row("nn.tanh", [](Tracer& t, const Array& x) { return t.op("stablehlo.tanh", {x}); }),
-      {"nn.hard_tanh", "x",
-       [](Tracer& t, const Arguments& a) -> Value { return bounded(t, t.array(a["x"]), -1, 1, true); }},
-      activation_row("nn.hard_sigmoid",
-                     [](Tracer& t, const Array& x) {
-                       return t.divide(bounded(t, t.add(x, number(t, x, 3)), 0, 6, false), number(t, x, 6));
-                     }),
+      {"nn.hard_tanh", "x", [](Tracer& t, const Arguments& a) -> Value { return bounded(t, t.array(a["x"]), -1, 1); }},
+      activation_row(
+          "nn.hard_sigmoid",
+          [](Tracer& t, const Array& x) { return t.divide(relu6(t, t.add(x, number(t, x, 3))), number(t, x, 6)); }),
       {"nn.leaky_relu", "x, negative_slope=0.01",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["x"]);

@@ -152,6 +152,20 @@ Value cumulative(Tracer& t, const Arguments& a, bool is_sum) {
                 : t.cumulate("stablehlo.multiply", x, axis, int64_t{1}, false);
 }
 
+// As JAX, it has the derivatives of the parallel scan, in which equal elements share a cotangent pair by pair.
+Value cumulative_extreme(Tracer& t, const Arguments& a, bool is_max) {
+  const Array x = t.array(a["operand"]);
+  const int64_t axis = t.axis_of(t.to_int(a["axis"], "axis"), x.rank());
+  const bool reversed = t.to_bool(a["reverse"], "reverse");
+  const Array out = t.cumulate(is_max ? "stablehlo.maximum" : "stablehlo.minimum", x, axis,
+                               is_max ? t.lowest(x.dtype()) : t.highest(x.dtype()), reversed);
+  if (!tensor::is_float(x.dtype())) return out;
+  const Value scan = t.call(*t.globals().find("lax.associative_scan"),
+                            CallArguments{{*t.globals().find(is_max ? "jnp.maximum" : "jnp.minimum"), x},
+                                          {{"axis", axis}, {"reverse", reversed}}});
+  return t.differentiated_as(out, {*scan.array()});
+}
+
 // Of sorted elements along `axis`, the one at fraction q of the way, by linear interpolation.
 Value quantile(Tracer& t, const Value& array, const Value& at, const Value& axis_value, bool keep, double scale) {
   Array x = t.inexact(array);
@@ -266,17 +280,9 @@ std::vector<FunctionRow> reduction_functions() {
                            t.to_bool(a["reverse"], "reverse"));
        }},
       {"lax.cummax", "operand, axis=0, reverse=False",
-       [](Tracer& t, const Arguments& a) -> Value {
-         const Array x = t.array(a["operand"]);
-         return t.cumulate("stablehlo.maximum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()),
-                           t.lowest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
-       }},
+       [](Tracer& t, const Arguments& a) -> Value { return cumulative_extreme(t, a, true); }},
       {"lax.cummin", "operand, axis=0, reverse=False",
-       [](Tracer& t, const Arguments& a) -> Value {
-         const Array x = t.array(a["operand"]);
-         return t.cumulate("stablehlo.minimum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()),
-                           t.highest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
-       }},
+       [](Tracer& t, const Arguments& a) -> Value { return cumulative_extreme(t, a, false); }},
       {"jnp.median", "a, axis=None, out=None, overwrite_input=False, keepdims=False",
        [](Tracer& t, const Arguments& a) {
          return quantile(t, a["a"], 0.5, a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1);

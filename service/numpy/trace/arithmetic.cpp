@@ -92,7 +92,7 @@ Array power(Tracer& t, const Value& x, const Value& y) {
   if ((tensor::is_float(base.dtype) || tensor::is_complex(base.dtype)) && tensor::is_integer(power.dtype)) {
     const tensor::Dims dims = t.broadcast_dims({t.dims_of(x), t.dims_of(y)});
     Array made = t.op("stablehlo.power",
-                      {t.broadcast_to(t.array(x), dims), t.broadcast_to(t.convert(t.array(y), base.dtype), dims)});
+                      {t.broadcast_to(t.array(x), dims), t.convert(t.broadcast_to(t.array(y), dims), base.dtype)});
     made.weak = base.weak && power.weak;
     return made;
   }

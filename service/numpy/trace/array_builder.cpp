@@ -11,6 +11,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/tensor/sizes.h"
 
 namespace meshd::numpy {
@@ -303,18 +304,33 @@ Array ArrayBuilder::select(const Array& condition, const Array& a, const Array& 
   return out;
 }
 
+Array ArrayBuilder::differentiated_as(const Array& value, const std::vector<Array>& operands) {
+  if (!tensor::is_float(value.dtype()) && !tensor::is_complex(value.dtype())) return value;
+  std::vector<Array> all{value};
+  all.insert(all.end(), operands.begin(), operands.end());
+  Array out = op("stablehlo.custom_call", all,
+                 {{"call_target_name", {ir::StringAttr{std::string(ops::kDifferentiatedAs)}}}}, value.type);
+  out.weak = value.weak;
+  return out;
+}
+
 Array ArrayBuilder::integer_pow(const Array& a, int64_t n) {
-  if (n == 0) return full(a.type, int64_t{1}, a.weak);
-  const bool inverse = n < 0;
-  uint64_t left = inverse ? ~static_cast<uint64_t>(n) + 1 : static_cast<uint64_t>(n);
-  std::optional<Array> product;
-  for (Array square = a; left > 0;) {
-    if ((left & 1) != 0) product = product ? multiply(*product, square) : square;
-    left >>= 1;
-    if (left > 0) square = multiply(square, square);
-  }
-  if (!inverse) return *product;
-  return divide(full(a.type, int64_t{1}, a.weak), *product);
+  const Array one = full(a.type, int64_t{1}, a.weak);
+  if (n == 0) return one;
+  const uint64_t size = n < 0 ? ~static_cast<uint64_t>(n) + 1 : static_cast<uint64_t>(n);
+  const auto raised = [&](Array square) {
+    std::optional<Array> product;
+    for (uint64_t left = size; left > 0;) {
+      if ((left & 1) != 0) product = product ? multiply(*product, square) : square;
+      left >>= 1;
+      if (left > 0) square = multiply(square, square);
+    }
+    return *product;
+  };
+  if (n > 0) return raised(a);
+  const Array inverse = divide(one, raised(a));
+  // By the ops of 1 / (a * a) the slope at 0 is no number; by those of (1 / a) * (1 / a), which round otherwise, it is.
+  return n == -1 ? inverse : differentiated_as(inverse, {raised(divide(one, a))});
 }
 
 ir::Region ArrayBuilder::region(const std::vector<ir::Type>& types,

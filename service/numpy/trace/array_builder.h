@@ -105,6 +105,9 @@ class ArrayBuilder {
   Array complex(const Array& re, const Array& im) { return op("stablehlo.complex", {re, im}); }
   /// Elementwise with a number of the same type: multiply(a, 2).
   Array with_number(const Array& a, const Value& number) { return full(a.type, number); }
+  /// `value`, with other derivatives than its ops have (jax.custom_jvp): those of one other array, or, of pairs of an
+  /// array and a slope, the slopes (ops::kDifferentiatedAs). All are of the value's type.
+  Array differentiated_as(const Array& value, const std::vector<Array>& operands);
   /// a ** n for a known n, by repeated squaring (jax.lax.integer_pow).
   Array integer_pow(const Array& a, int64_t n);
 

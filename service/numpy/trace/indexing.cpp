@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "service/ops/movement/gather_scatter.h"
+
 namespace meshd::numpy {
 namespace {
 
@@ -301,7 +303,8 @@ Array gather(Tracer& t, const Array& x, const Indices& indices, const ResultLayo
                                     {"start_index_map", ir::int_array_attr(as_int64(layout.advanced))},
                                     {"index_vector_dim", ir::integer_attr(batch)}}}}},
                     {"slice_sizes", ir::int_array_attr(sizes)},
-                    {"indices_are_sorted", {ir::IntegerAttr{0, "i1"}}}},
+                    {"indices_are_sorted", {ir::IntegerAttr{0, "i1"}}},
+                    {std::string(ops::kPromisedInside), {ir::IntegerAttr{1, "i1"}}}},
                    tensor::TensorType{x.dtype(), dims});
   return move_front(t, out, layout.broadcast.size(), layout.broadcast_at);
 }
