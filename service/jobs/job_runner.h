@@ -145,7 +145,7 @@ class JobRunner {
   /// `memory` holds what the answer takes, here and in find_repeated() and wait(). Throws not_found, memory_full.
   JobView view(const std::string& id, std::string_view principal, core::MemoryReservation& memory);
   /// The array that is, or is to be, a result of a background job of a session. Throws not_found where there is no such
-  /// job, invalid_request where it makes no such array, dependency_failed where it did not.
+  /// job, invalid_request where it makes no such array, dependency_failed where it did not, or cannot any more.
   std::string result_array(const std::string& id, int64_t result, std::string_view principal);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops. No time: what is shown
   /// agrees with the effects that are visible, where view() may show a job that has just committed as running.

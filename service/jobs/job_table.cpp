@@ -48,7 +48,10 @@ std::string JobRunner::result_array(const std::string& id, int64_t result, std::
   const auto count = static_cast<int64_t>(arrays.size());
   if (result < count) {
     const std::string& array = arrays[static_cast<size_t>(result)];
-    if (storage::is_over(job->state) && job->state != storage::JobState::kDone) throw dependency_failed(array, *job);
+    const JobRef live = find_live(id, principal);
+    const bool cannot_run = live != nullptr && live->cannot_run.has_value();
+    const bool has_failed = storage::is_over(job->state) && job->state != storage::JobState::kDone;
+    if (cannot_run || has_failed) throw dependency_failed(array, *job);
     return array;
   }
   if (count > 0) {

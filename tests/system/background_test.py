@@ -389,6 +389,8 @@ def jobs_that_read_what_was_not_made_end_with_what_kept_it_from_them():
         server.start()
         for job, _, _ in jobs:
             assert client.job(job, 1)["state"] == "queued", "the halted session holds it"
+        status, _, problem = client.post(SMALL, [{"job": reader["id"], "result": 0}], session)
+        assert (status, problem["code"]) == (409, "dependency_failed") and reader["id"] in problem["detail"], problem
         for job, code, named in jobs:
             ok(client.ask("POST", f"/v1/sessions/{session}:resume"))
             seen = client.ended(job)
