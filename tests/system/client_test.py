@@ -297,6 +297,19 @@ class Client(unittest.TestCase):
         np.testing.assert_array_equal(np.load(self.folder / "back.npy"), rows)
         np.testing.assert_array_equal(np.frombuffer(self.meshd("get", name, "-o", "-", "--format", "raw"), np.float32), rows)
 
+    def test_uploads_and_downloads_outlive_answers_of_503(self):
+        """A server that is ending or full, asked to go on."""
+        rows = self.save("x.npy", np.arange(8_000_000, dtype=np.float32))
+        name = self.prefix + "x"
+        proxy = Cutting(self.server.port, most=5_000_000, is_full_behind_cuts=True)
+        self.addCleanup(proxy.close)
+        self.meshd("put", "x.npy", "--name", name, url=proxy.url)
+        self.assertGreater(proxy.refusals, 2)
+        before = proxy.refusals
+        self.meshd("get", name, "-o", "back.npy", url=proxy.url)
+        self.assertGreater(proxy.refusals, before + 2)
+        np.testing.assert_array_equal(np.load(self.folder / "back.npy"), rows)
+
     # The rest.
 
     def test_meshes_devices_info_version(self):
@@ -387,10 +400,12 @@ class Client(unittest.TestCase):
 
 
 class Cutting:
-    """A proxy that cuts connections: when told, or each after `most` bytes in one direction."""
+    """A proxy that cuts connections: when told, or each after `most` bytes in one direction. Full behind cuts, it
+    refuses the request that comes next."""
 
-    def __init__(self, port, most=None):
+    def __init__(self, port, most=None, is_full_behind_cuts=False):
         self.port, self.most, self.cuts, self.streams = port, most, 0, []
+        self.is_full_behind_cuts, self.refusals = is_full_behind_cuts, 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
@@ -401,10 +416,20 @@ class Cutting:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+            if self.is_full_behind_cuts and self.refusals < self.cuts:
+                self.refusals += 1
+                threading.Thread(target=self.refuse, args=(client,), daemon=True).start()
+                continue
             upstream = socket.create_connection(("127.0.0.1", self.port))
             pair = (client, upstream)
             for source, sink in (pair, pair[::-1]):
                 threading.Thread(target=self.copy, args=(source, sink, pair), daemon=True).start()
+
+    @staticmethod
+    def refuse(client):
+        with client:
+            client.recv(1 << 16)
+            client.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     def copy(self, source, sink, pair):
         count = 0

@@ -105,7 +105,9 @@ Answer download(Connection& connection, Ask ask, Output& output, ProgressBar& ba
       if (before == 0) first = std::move(answer);
       output.end();
       return first;
-    } catch (const Disconnected&) {
+    } catch (const Failure& failure) {
+      // Lost, or 503: the server is ending or full.
+      if (failure.code() != kUnavailable) throw;
       if (output.size() > before) {
         tries = 0;
         pause = kResumePause;

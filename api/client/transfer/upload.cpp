@@ -82,8 +82,9 @@ class Resumable {
       try {
         const Answer answer = connection_.send({.method = "HEAD", .target = address_});
         if (const auto offset = number_in(answer.header("upload-offset"))) return *offset;
-      } catch (const Disconnected&) {
-        // The server may be starting again.
+      } catch (const Failure& failure) {
+        // The server may be starting again, or ending, which is 503.
+        if (failure.code() != kUnavailable) throw;
       }
     }
     throw lost;
