@@ -356,18 +356,20 @@ class UploadRoutes {
     Response response;
     services_.uploads.give_charge(upload);
     try {
-      const Replayed replayed(request, kept, *target->route, services_.uploads, *upload);
-      try {
-        response = target->handler(request);
-      } catch (const core::Error& error) {
-        response = problem(error, request);
-        if (may_pass(response.status)) throw;
+      {
+        const Replayed replayed(request, kept, *target->route, services_.uploads, *upload);
+        try {
+          response = target->handler(request);
+        } catch (const core::Error& error) {
+          response = problem(error, request);
+          if (may_pass(response.status)) throw;
+        }
       }
+      services_.uploads.finish(upload, std::string(response.headers.get("Location").value_or("")));
     } catch (...) {
       services_.uploads.take_charge_back(upload);
       throw;
     }
-    services_.uploads.finish(upload, std::string(response.headers.get("Location").value_or("")));
     response.headers.set("Upload-Complete", "?1");
     return response;
   }

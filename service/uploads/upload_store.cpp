@@ -158,19 +158,18 @@ void UploadStore::take_charge_back(const UploadRef& upload) {
 }
 
 void UploadStore::finish(const UploadRef& upload, const std::string& result) {
-  const storage::UploadRow row = upload->state.with([&](Upload::State& state) {
-    state.length = state.offset;
-    state.is_done = true;
-    state.result = result;
-    state.touched = clock_.steady();
-    state.charge.release();
-    return row_of(*upload, state);
+  const storage::UploadRow row = upload->state.with([&](const Upload::State& state) {
+    storage::UploadRow done = row_of(*upload, state);
+    done.length = state.offset;
+    done.is_done = true;
+    done.result = result;
+    return done;
   });
-  const std::vector<UploadRef> over = done_.with([&](Done& done) -> std::vector<UploadRef> {
-    std::vector<UploadRef>& own = done[upload->principal];
-    own.push_back(upload);
-    const auto count = static_cast<std::ptrdiff_t>(own.size()) - static_cast<std::ptrdiff_t>(limits_.most_done);
-    return {own.begin(), own.begin() + std::max<std::ptrdiff_t>(count, 0)};
+  const std::vector<UploadRef> over = done_.with([&](const Done& done) -> std::vector<UploadRef> {
+    const auto own = done.find(upload->principal);
+    if (own == done.end()) return {};
+    const auto size = static_cast<int64_t>(own->second.size());
+    return {own->second.begin(), own->second.begin() + std::clamp<int64_t>(size + 1 - limits_.most_done, 0, size)};
   });
   store_.catalog().write(
       [&](storage::Transaction& transaction) {
@@ -179,6 +178,14 @@ void UploadStore::finish(const UploadRef& upload, const std::string& result) {
         for (const UploadRef& old : over) transaction.delete_upload(old->id);
       },
       storage::Space::kFrees);
+  upload->state.with([&](Upload::State& state) {
+    state.length = row.length;
+    state.is_done = true;
+    state.result = result;
+    state.touched = clock_.steady();
+    state.charge.release();
+  });
+  done_.with([&](Done& done) { done[upload->principal].push_back(upload); });
   for (const UploadRef& old : over) forget(old);
 }
 

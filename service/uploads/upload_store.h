@@ -55,7 +55,8 @@ class UploadStore {
   void give_charge(const UploadRef& upload);
   void take_charge_back(const UploadRef& upload);
   /// The request has run and made what `result` says where to find (may be empty): the parts are dropped, and the
-  /// principal's oldest uploads that are done, beyond most_done, are deleted. By the holder of an Append.
+  /// principal's oldest uploads that are done, beyond most_done, are deleted. By the holder of an Append. Throws what
+  /// Catalog::write throws; then it is not done.
   void finish(const UploadRef& upload, const std::string& result);
   /// Cancels it, with all that has come; Append throws not_found from here on. Throws upload_in_use when a request
   /// appends or finishes it, as one may that began behind interrupt(): what it makes is not to be lost sight of.

@@ -200,6 +200,23 @@ TEST_F(Uploads, a_length_that_could_not_be_stored_was_not_told) {
   EXPECT_EQ(uploads_->status(uploads_->find(upload->id, "ann")).length, 20);
 }
 
+TEST_F(Uploads, one_whose_end_could_not_be_stored_is_not_done) {
+  const UploadRef upload = uploads_->create("ann", "", 10);
+  send(upload, "0123456789");
+  uploads_->give_charge(upload);
+  faults_.arm(1, testing::FaultReach::kSticky, testing::FaultKind::kNoSpace, "sql_write");
+  EXPECT_EQ(refusal([&] { uploads_->finish(upload, "/v1/arrays/a"); }), "disk_full");
+  faults_.disarm();
+  EXPECT_FALSE(uploads_->status(upload).is_done);
+  EXPECT_EQ(uploads_->status(upload).result, "");
+  uploads_->take_charge_back(upload);
+  EXPECT_EQ(ledger_->totals("ann").bytes, 10);
+  uploads_->finish(upload, "/v1/arrays/a");
+  EXPECT_EQ(ledger_->totals("ann").bytes, 0);
+  open();
+  EXPECT_EQ(uploads_->status(uploads_->find(upload->id, "ann")).result, "/v1/arrays/a");
+}
+
 TEST_F(Uploads, one_that_a_request_appends_to_or_finishes_is_not_cancelled) {
   const UploadRef upload = uploads_->create("ann", "", std::nullopt);
   {
