@@ -130,10 +130,9 @@ ShardLayout wanted_by_reader(const LoweringContext& context, ir::ValueId id, con
   if (is_region_result || uses.counts[number] != 1 ||
       !is_of_one_frame(uses.definitions[number], uses.last_users[number]))
     return layout;
-  for (const ReturnedValue& returned : context.returned) {
-    if (returned.value == id && returned.layout.view == layout.view) return returned.layout;
-  }
-  return layout;
+  const auto returned = context.returned.find(id);  // one at most, as it is read once
+  return returned != context.returned.end() && returned->second.layout.view == layout.view ? returned->second.layout
+                                                                                           : layout;
 }
 
 bool has_mesh(const std::optional<sharding::TensorSharding>& sharding) {

@@ -41,10 +41,9 @@ struct DefinitionsAndUses {
   explicit DefinitionsAndUses(const ir::Function& main);
 };
 
-/// A value that @main returns, and the result's layout. It is resharded as soon as it is defined, so that later
+/// What @main returns a value as: the result's layout. The value is resharded as soon as it is defined, so that later
 /// reshards can read the copy.
 struct ReturnedValue {
-  ir::ValueId value;
   ShardLayout layout;
   std::string reason;
 };
@@ -56,8 +55,8 @@ struct LoweringContext {
   const ir::Function& main;
   DefinitionsAndUses uses;
   Builder builder;
-  std::vector<LocalId> env;  ///< by ValueId; -1: not lowered yet, or a token
-  std::vector<ReturnedValue> returned;
+  std::vector<LocalId> env;                            ///< by ValueId; -1: not lowered yet, or a token
+  std::multimap<ir::ValueId, ReturnedValue> returned;  ///< by value; of one value in the order of results
   /// Sends of the block whose recv is not lowered yet, by channel.
   std::map<int64_t, std::deque<const ir::Op*>> unmatched_sends;
 

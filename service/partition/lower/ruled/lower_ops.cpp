@@ -55,9 +55,11 @@ bool differs_along_permutations(const sharding::FactorRule& rule, size_t number,
 }
 
 void reshard_returned(LoweringContext& context, ir::ValueId id) {
-  for (const ReturnedValue& returned : context.returned) {
+  const auto [begin, end] = context.returned.equal_range(id);
+  for (auto entry = begin; entry != end; ++entry) {
+    const ReturnedValue& returned = entry->second;
     const LocalId made = context.local(id);
-    if (returned.value == id && returned.layout.view == context.builder.layout(made).view)
+    if (returned.layout.view == context.builder.layout(made).view)
       context.builder.reshard(made, returned.layout, context.main.location, returned.reason);
   }
 }

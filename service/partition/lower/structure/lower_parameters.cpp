@@ -37,8 +37,8 @@ void define_empty(LoweringContext& context, ir::ValueId id) {
 
 }  // namespace
 
-std::vector<ReturnedValue> returned_values(const LoweringContext& context) {
-  std::vector<ReturnedValue> out;
+std::multimap<ir::ValueId, ReturnedValue> returned_values(const LoweringContext& context) {
+  std::multimap<ir::ValueId, ReturnedValue> out;
   if (context.main.body.ops.empty()) return out;
   const std::vector<ir::ValueId>& given = context.main.body.ops.back().operands;
   for (size_t i = 0, position = 0; i < given.size() && i < context.main.results.size(); ++i) {
@@ -48,7 +48,7 @@ std::vector<ReturnedValue> returned_values(const LoweringContext& context) {
     const std::string reason = fmt::format("result {}", position++);
     LocalParameter result;
     if (unreduced_sub_axes(context, annotated) == 0 && !have_other_axes(sharding_of(context, given[i]), annotated))
-      out.push_back({given[i], describe(context, parameter, annotated, result), reason});
+      out.emplace(given[i], ReturnedValue{describe(context, parameter, annotated, result), reason});
   }
   return out;
 }
