@@ -20,6 +20,7 @@ using tensor::DType;
 
 constexpr int64_t kMostGathered = 4096;  // elements up to which any strides are read in the loop
 constexpr int64_t kMostInnerStride = 8;  // elements: a line of eight f64 is read for each lane at worst
+constexpr int kMostComposed = 256;       // movement ops in a row that are read through: of more some are stored
 
 std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
@@ -98,7 +99,7 @@ FusedBuilder::Source FusedBuilder::source(LocalId id) {
   if (dims.size() == loop_.dims.size()) {
     for (size_t d = 0; d < dims.size(); ++d) map.push_back({static_cast<int>(d), 0, 1});
   }
-  const Source made = *read(id, map, true);
+  const Source made = *read(id, map, 0);
   sources_[id] = made;
   return made;
 }
@@ -117,7 +118,7 @@ std::pair<int64_t, tensor::Dims> FusedBuilder::linear(LocalId id, const Map& map
   return {offset, std::move(strides)};
 }
 
-std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& map, bool at_any_cost) {
+std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& map, int composed) {
   if (const ir::DenseAttr* splat = splat_of(builder_, builder_.memory_of(id))) {
     return constant(splat->type.dtype, *splat->bytes);
   }
@@ -127,13 +128,13 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
     if (node.kind == NodeKind::kIota) {
       if (const auto made = iota(id, node.iota_dim, map)) return made;
     }
-    if (node.kind == NodeKind::kRead) {
+    if (node.kind == NodeKind::kRead && composed < kMostComposed) {
       const LocalId operand = node.op->operands[0];
       std::optional<Source> made;
       if (node.read.same_bytes) {
         const auto [offset, strides] = linear(id, map);
         made = splat_of(builder_, builder_.memory_of(operand)) != nullptr
-                   ? read(operand, {}, false)
+                   ? read(operand, {}, composed + 1)
                    : read_stored(operand, offset, strides, false);
       } else {
         Map deeper;
@@ -145,13 +146,13 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
           const IndexingMap::Dim& outer = map.at(static_cast<size_t>(dim.result_dim));
           deeper.push_back({outer.result_dim, dim.start + dim.step * outer.start, dim.step * outer.step});
         }
-        made = read(operand, deeper, false);
+        made = read(operand, deeper, composed + 1);
       }
       if (made) return made;
     }
   }
   const auto [offset, strides] = linear(id, map);
-  return read_stored(id, offset, strides, at_any_cost);
+  return read_stored(id, offset, strides, composed == 0);
 }
 
 std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_t offset, const tensor::Dims& strides,

@@ -75,7 +75,8 @@ class FusedBuilder {
   };
 
   Source source(LocalId id);
-  std::optional<Source> read(LocalId id, const Map& map, bool at_any_cost);
+  /// `composed`: movement ops that `map` goes through. 0: the value is read at any cost.
+  std::optional<Source> read(LocalId id, const Map& map, int composed);
   std::optional<Source> read_stored(LocalId id, int64_t offset, const tensor::Dims& strides, bool at_any_cost);
   std::pair<int64_t, tensor::Dims> linear(LocalId id, const Map& map) const;
   std::optional<Source> iota(LocalId id, int64_t dim, const Map& map);

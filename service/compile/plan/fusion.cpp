@@ -143,38 +143,54 @@ class BlockFuser {
            left.type.layout.dims == right.type.layout.dims;
   }
 
-  // The earliest place where a value can be read: through indexing maps and aliases to the step that computes it.
-  Rank rank_of(LocalId id) {
-    while (true) {
-      if (producer(id) < 0) {
-        if (builder_.value(id).alias_of < 0) return {};
-        id = builder_.value(id).alias_of;
-        continue;
-      }
+  // What a value is read from, through indexing maps and aliases: its own step's result, or a value from outside.
+  // Programs have long chains of these, and each is walked once.
+  LocalId origin(LocalId id) {
+    std::vector<LocalId> passed;
+    while (origins_(id) < 0) {
+      passed.push_back(id);
       const int32_t n = producer(id);
-      if (node(n).kind == NodeKind::kPoint) {
-        if (node(n).group >= 0) return fusions_[static_cast<size_t>(node(n).group)].rank.next();
-        return Rank{n, 0}.next();
-      }
-      if (node(n).kind == NodeKind::kIota) return {};
-      if (node(n).kind == NodeKind::kRead) {
+      const LocalId alias_of = builder_.value(id).alias_of;
+      if (n >= 0 && node(n).kind == NodeKind::kRead) {
         id = node(n).op->operands[0];
-        continue;
+      } else if (n < 0 && alias_of >= 0) {
+        id = alias_of;
+      } else {
+        origins_[id] = id;
       }
-      return Rank{n, 0}.next();
     }
+    const LocalId found = origins_(id);
+    for (const LocalId each : passed) origins_[each] = found;
+    return found;
+  }
+
+  // The earliest place where a value can be read: that of the step that computes its origin.
+  Rank rank_of(LocalId id) {
+    const int32_t n = producer(origin(id));
+    if (n < 0 || node(n).kind == NodeKind::kIota) return {};
+    return node_rank(n).next();
   }
 
   // Whether `wanted(node)` is true for one of those before `limit` that read a value, through indexing maps and
   // aliases.
   template <typename Wanted>
   bool any_reader(LocalId id, int32_t limit, const Wanted& wanted) {
-    for (const int32_t user : users_(id)) {
-      if (user >= limit) break;
-      if (node(user).kind == NodeKind::kRead ? any_reader(result(user), limit, wanted) : wanted(user)) return true;
+    std::vector<LocalId> open = {id};
+    while (!open.empty()) {
+      const LocalId read = open.back();
+      open.pop_back();
+      for (const int32_t user : users_(read)) {
+        if (user >= limit) break;
+        if (node(user).kind == NodeKind::kRead) {
+          open.push_back(result(user));
+        } else if (wanted(user)) {
+          return true;
+        }
+      }
+      const std::vector<LocalId>& names = builder_.names(read);
+      open.insert(open.end(), names.begin(), names.end());
     }
-    const std::vector<LocalId>& names = builder_.names(id);
-    return std::any_of(names.begin(), names.end(), [&](LocalId name) { return any_reader(name, limit, wanted); });
+    return false;
   }
 
   Rank node_rank(int32_t n) {
@@ -229,17 +245,8 @@ class BlockFuser {
 
   template <typename Inside>
   bool comes_from(LocalId id, const Inside& inside) {
-    while (true) {
-      const int32_t n = producer(id);
-      if (n < 0) {
-        if (builder_.value(id).alias_of < 0) return false;
-        id = builder_.value(id).alias_of;
-        continue;
-      }
-      if (node(n).kind == NodeKind::kPoint) return inside(n);
-      if (node(n).kind != NodeKind::kRead) return false;
-      id = node(n).op->operands[0];
-    }
+    const int32_t n = producer(origin(id));
+    return n >= 0 && node(n).kind == NodeKind::kPoint && inside(n);
   }
 
   // Step 3. A reduction computes the pointwise values that only it reads.
@@ -444,6 +451,7 @@ class BlockFuser {
   bool fuse_;
   std::vector<Node> nodes_;
   Producers producers_{-1};
+  OfValues<LocalId> origins_{-1};  // of those that were asked for
   OfValues<std::vector<int32_t>> users_;
   std::unordered_set<LocalId> live_;
   std::unordered_set<LocalId> stored_;

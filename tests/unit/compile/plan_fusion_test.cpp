@@ -106,6 +106,26 @@ TEST(PlanFusion, movement_ops_compose) {
   EXPECT_EQ(output<float>(out)[0], (Floats{-5, -5, -3, -3, -1, -1}));
 }
 
+// As long as a program may be: the stack does not grow with a chain, neither where its readers are sought nor where it
+// is read through.
+TEST(PlanFusion, long_chains_of_movement_ops_are_planned) {
+  LocalBuilder b({1});
+  const LocalId x = b.argument("2xf32");
+  const LocalId twice = b.point("stablehlo.add", {x, x});
+  LocalId last = twice;
+  for (int i = 0; i < 90'001; ++i) {
+    const LocalId back = b.like(last);
+    b.op("stablehlo.reverse", {last}, {back}, {{"dimensions", attribute(ir::IntArrayAttr{{0}, "i64"})}});
+    last = back;
+  }
+  b.result(b.point("stablehlo.multiply", {twice, twice}));
+  b.result(b.point("stablehlo.subtract", {last, x}));
+  Bench bench;
+  const auto out = bench.run(plan_of(b), {bench.shards<float>({{1, 3}})});
+  EXPECT_EQ(output<float>(out, 0)[0], (Floats{4, 36}));
+  EXPECT_EQ(output<float>(out, 1)[0], (Floats{5, -1}));
+}
+
 TEST(PlanFusion, reshape_between_steps_is_another_name) {
   LocalBuilder b({1});
   const LocalId x = b.argument("2x3xf32");
