@@ -10,7 +10,8 @@ namespace meshd::propagation {
 
 /// Every use of a constant, and of a broadcast of a scalar, by anything that is not itself constant gets a copy of the
 /// computation that leads to it, so that shardings do not flow between the uses. Constants, iotas, and pointwise ops,
-/// broadcasts, reshapes and slices (and calls of functions that hold nothing else) of such count.
+/// broadcasts, reshapes and slices (and calls of functions that hold nothing else) of such count. The copies are
+/// bounded by the size of the program: uses beyond share a computation.
 void split_constants(Graph& graph);
 
 /// Manual computations: every manual axis that an operand or result does not use becomes replicated. Then data-flow

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "service/propagation/graph/op_class.h"
 #include "service/propagation/import/import_steps.h"
@@ -9,11 +10,19 @@
 namespace meshd::propagation {
 namespace {
 
+/// Most nodes of one copy, which are copied by recursion.
+constexpr int64_t kMostOfOne = 1000;
+/// Of all copies together there are at most so many, and so many for each node of the program: readers of a long
+/// computation of constants, each of them with a copy of its own, would make of a short text more than fits in memory.
+constexpr int64_t kMostCopies = 20'000;
+constexpr int64_t kCopiesOfNode = 4;
+
 /// Splits one function: a body with the regions in it, but without the bodies of calls, which are functions of their
 /// own.
 class Splitter {
  public:
-  explicit Splitter(Graph& graph) : graph_(graph) {}
+  /// `left`: the nodes that may still be copied. Who reads more than that shares what is there.
+  Splitter(Graph& graph, int64_t& left) : graph_(graph), left_(left) {}
 
   /// True when the body holds nothing but what keeps constants constant.
   bool split(int block) {
@@ -28,7 +37,7 @@ class Splitter {
     const std::vector<int> nodes = graph_.block(block).nodes;
     for (const int id : nodes) {
       if (graph_.node(id).kind == NodeKind::kFrame) {
-        frame_keeps_[id] = Splitter(graph_).split(graph_.node(id).blocks[0]);
+        frame_keeps_[id] = Splitter(graph_, left_).split(graph_.node(id).blocks[0]);
       }
       visit(id);
       if (graph_.node(id).kind != NodeKind::kRegions) continue;
@@ -73,9 +82,27 @@ class Splitter {
     for (size_t i = 0; i < graph_.node(id).operands.size(); ++i) {
       const int operand = graph_.node(id).operands[i];
       if (!is_split(operand) || graph_.tensor(operand).is_scalar()) continue;
+      const int64_t most = std::min(left_, kMostOfOne);
+      const int64_t count = count_copied(operand, most);
+      if (count > most) continue;
+      left_ -= count;
       std::unordered_map<int, int> copies;
       graph_.set_operand(id, static_cast<int>(i), copy(operand, copies));
     }
+  }
+
+  /// How many nodes lead to `tensor`, as copy() takes them; more than `most` are not counted.
+  [[nodiscard]] int64_t count_copied(int tensor, int64_t most) const {
+    std::unordered_set<int> seen;
+    std::vector<int> open = {tensor};
+    while (!open.empty() && static_cast<int64_t>(seen.size()) <= most) {
+      const Tensor& next = graph_.tensor(open.back());
+      open.pop_back();
+      if (next.is_scalar() || next.node < 0 || !seen.insert(next.node).second) continue;
+      const std::vector<int>& operands = graph_.node(next.node).operands;
+      open.insert(open.end(), operands.begin(), operands.end());
+    }
+    return static_cast<int64_t>(seen.size());
   }
 
   /// A copy of `tensor` with all of the computation that leads to it, scalars left out: they are never sharded.
@@ -200,6 +227,7 @@ class Splitter {
   }
 
   Graph& graph_;
+  int64_t& left_;
   std::unordered_map<int, bool> kind_;  ///< node -> constant (true) or scalar broadcast (false)
   std::vector<int> constants_;          ///< in the order of the text
   std::vector<int> scalar_broadcasts_;
@@ -212,7 +240,8 @@ class Splitter {
 }  // namespace
 
 void split_constants(Graph& graph) {
-  Splitter(graph).split(0);
+  int64_t left = kMostCopies + kCopiesOfNode * static_cast<int64_t>(graph.nodes.size());
+  Splitter(graph, left).split(0);
   graph.sweep();
 }
 

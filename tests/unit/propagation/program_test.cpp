@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,6 +115,34 @@ TEST(Propagate, a_copied_constant_is_reported_on_its_line_with_who_takes_it) {
   ASSERT_EQ(constant.copies.size(), 2U);
   EXPECT_EQ(constant.copies[0].users, (std::vector<std::pair<int32_t, int>>{{6, 1}}));
   EXPECT_EQ(constant.copies[1].users, (std::vector<std::pair<int32_t, int>>{{7, 1}}));
+}
+
+// `length` sums of constants, of which `reads` are read, the last one among them.
+ir::Module sums_of_constants(int length, int reads) {
+  const std::string type = "tensor<8x16xf32>";
+  std::string text = "func.func @main(%x0: " + type + R"( {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {?}]>}) -> )" +
+                     type + " {\n%c0 = stablehlo.constant dense<1.0> : " + type + "\n";
+  int last = 0;
+  for (int i = 1; i <= length; ++i) {
+    text += fmt::format("%c{} = stablehlo.add %c{}, %c0 : {}\n", i, i - 1, type);
+    if (i <= length - reads) continue;
+    text += fmt::format("%x{} = stablehlo.multiply %x{}, %c{} : {}\n", last + 1, last, i, type);
+    ++last;
+  }
+  return parsed(text + fmt::format("return %x{} : {}\n}}\n", last, type));
+}
+
+// Each of the reads has a copy of all sums before it in Shardy: more than fits in memory of a short text.
+TEST(Propagate, copies_of_constants_are_no_more_than_some_times_the_program) {
+  constexpr int kLength = 4'000;
+  const Propagated out = propagate(sums_of_constants(kLength, kLength));
+  EXPECT_EQ(sharding_of(out, "stablehlo.multiply", kLength - 1), R"(@mesh, [{"x"}, {}])");
+}
+
+TEST(Propagate, a_long_computation_of_constants_is_not_copied) {
+  constexpr int kLength = 100'000;
+  const Propagated out = propagate(sums_of_constants(kLength, 2));
+  EXPECT_EQ(ops_named(out, "stablehlo.add").size(), static_cast<size_t>(kLength));
 }
 
 TEST(Propagate, ops_that_nobody_uses_are_dropped) {
