@@ -54,17 +54,19 @@ class Unifier {
     visit(0, -1);
     std::map<int, int> exported_at;
     for (size_t i = 0; i < exported_.size(); ++i) exported_at[exported_[i]] = static_cast<int>(i);
-    std::stable_sort(frames_.begin(), frames_.end(), [&](const Frame& a, const Frame& b) {
+    std::vector<Frame> met = frames_;
+    std::stable_sort(met.begin(), met.end(), [&](const Frame& a, const Frame& b) {
       const auto place = [&](int parent) { return parent < 0 ? -1 : exported_at.at(parent); };
       return place(a.parent) < place(b.parent);
     });
     std::map<std::string, int> first_of;
-    for (const Frame& frame : frames_) first_of.emplace(signature_of(graph_, frame.node), frame.node);
-    for (const Frame& frame : frames_) {
-      const int first = first_of.at(signature_of(graph_, frame.node));
-      if (first == frame.node) continue;
+    for (const Frame& frame : met)
+      first_of_[frame.node] = first_of.emplace(signature_of(graph_, frame.node), frame.node).first->second;
+    // What is around a frame decides after it: the calls in there are those of the function that it is then.
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      if (first_of_.at(frame->node) == frame->node) continue;
       pairs_.clear();
-      if (are_alike(body(first), body(frame.node))) copies_.insert(copies_.end(), pairs_.begin(), pairs_.end());
+      if (are_alike(frame->node, frame->node)) copies_.insert(copies_.end(), pairs_.begin(), pairs_.end());
     }
     // All at once: what is copied is what propagation found.
     std::vector<std::pair<std::optional<OpenSharding>, Origin>> found;
@@ -83,8 +85,6 @@ class Unifier {
     int node;
     int parent;  ///< the frame around it, -1: @main
   };
-
-  [[nodiscard]] int body(int frame) const { return graph_.node(frame).blocks[0]; }
 
   void visit(int block, int parent) {
     for (const int id : graph_.block(block).nodes) {
@@ -105,8 +105,18 @@ class Unifier {
     return out;
   }
 
-  /// Notes pairs of tensors of two blocks of the same ops; false where the blocks differ.
+  /// Notes pairs of tensors inside of two nodes; false where their ops differ. A call is of the first copy.
   bool are_alike(int first, int second) {
+    const Node& x = graph_.node(graph_.node(first).kind == NodeKind::kFrame ? first_of_.at(first) : first);
+    const Node& y = graph_.node(second);
+    if (x.blocks.size() != y.blocks.size()) return false;
+    for (size_t k = 0; k < x.blocks.size(); ++k) {
+      if (!blocks_are_alike(x.blocks[k], y.blocks[k])) return false;
+    }
+    return true;
+  }
+
+  bool blocks_are_alike(int first, int second) {
     if (!pair_up(graph_.block(first).arguments, graph_.block(second).arguments)) return false;
     const std::vector<int> a = live(first);
     const std::vector<int> b = live(second);
@@ -114,11 +124,9 @@ class Unifier {
     for (size_t i = 0; i < a.size(); ++i) {
       const Node& x = graph_.node(a[i]);
       const Node& y = graph_.node(b[i]);
-      if (x.kind != y.kind || x.def != y.def || x.line != y.line || x.blocks.size() != y.blocks.size()) return false;
-      for (size_t k = 0; k < x.blocks.size(); ++k) {
-        if (!are_alike(x.blocks[k], y.blocks[k])) return false;
-      }
-      if (!pair_up(x.results, y.results)) return false;
+      // The edge of a function's argument has the line of the call.
+      if (x.kind != y.kind || x.def != y.def || (x.line != y.line && x.kind != NodeKind::kEdge)) return false;
+      if (!are_alike(a[i], b[i]) || !pair_up(x.results, y.results)) return false;
     }
     return true;
   }
@@ -130,8 +138,9 @@ class Unifier {
   }
 
   Graph& graph_;
-  std::vector<Frame> frames_;  ///< outer ones first
-  std::vector<int> exported_;  ///< inner ones first
+  std::vector<Frame> frames_;    ///< outer ones first
+  std::vector<int> exported_;    ///< inner ones first
+  std::map<int, int> first_of_;  ///< by frame: the first with its signature
   std::vector<std::pair<int, int>> pairs_;
   std::vector<std::pair<int, int>> copies_;  ///< from, to
 };
