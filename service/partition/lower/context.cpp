@@ -153,8 +153,7 @@ sharding::SubAxisSet unreduced_sub_axes(const LoweringContext& context,
   return sub_axes;
 }
 
-LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
-                       const ir::Location& location, const std::string& reason) {
+ShardLayout with_terms(const LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed) {
   const Builder& builder = context.builder;
   ShardLayout nearest = to;
   double least = builder.lacking(id, to);
@@ -165,7 +164,7 @@ LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& 
     least = lacking;
     nearest = std::move(terms);
   }
-  return context.builder.reshard(id, nearest, location, reason);
+  return nearest;
 }
 
 LocalId reshard_to_replicated(LoweringContext& context, ir::ValueId id, const Scope& scope,

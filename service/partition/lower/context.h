@@ -85,11 +85,10 @@ bool have_other_axes(const std::optional<sharding::TensorSharding>& a,
 /// Sub-axes over which a value of this sharding is yet to be summed.
 sharding::SubAxisSet unreduced_sub_axes(const LoweringContext& context,
                                         const std::optional<sharding::TensorSharding>& sharding);
-/// The value in layout `to`, or sharded along sub-axes in `summed` too where it or a copy of it is: over these it is
-/// yet to be summed (unreduced), and its shards are then the terms of the sum. Example: [{z, x}, {y}] to [{z}, {}] with
-/// x summed is [{z, x}, {}].
-LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
-                       const ir::Location& location, const std::string& reason);
+/// Layout `to`, or that with sub-axes in `summed` too where the value or a copy of it has them: over these it is yet to
+/// be summed (unreduced), and its shards are then the terms of the sum. Example: a value in [{z, x}, {y}] that goes to
+/// [{z}, {}] with x summed gets [{z, x}, {}].
+ShardLayout with_terms(const LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed);
 /// The value replicated: in the scope's view, or in its own where it varies over manual axes or is partial.
 LocalId reshard_to_replicated(LoweringContext& context, ir::ValueId id, const Scope& scope,
                               const ir::Location& location, const std::string& reason);

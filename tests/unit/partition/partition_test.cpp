@@ -272,6 +272,12 @@ return %1 : tensor<8x32xf32>)",
             R"(%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
 return %0 : tensor<8x32xf32>)",
             256},
+        Moving{"parts_of_an_unreduced_sum_that_is_read_whole_move_once", R"("x"=2, "y"=2, "z"=2)",
+               R"((%a: tensor<16xf32> [{"x", "z"}]) -> (tensor<16xf32> [{}]))",
+               R"(%0 = sdy.sharding_constraint %a <@mesh, [{}], unreduced={"z"}> : tensor<16xf32>
+%1 = stablehlo.negate %0 : tensor<16xf32>
+return %1 : tensor<16xf32>)",
+               48},
         Moving{"reshape_of_parts_that_end_within_an_axis", R"("x"=4, "y"=2)",
                R"((%a: tensor<4x16xf32> [{}, {"y"}]) -> (tensor<64xf32> [{"y", "x"}]))",
                R"(%0 = stablehlo.reshape %a : (tensor<4x16xf32>) -> tensor<64xf32>

@@ -31,14 +31,11 @@ void lower_constraint(LoweringContext& context, const ir::Op& op, const Scope& s
     const bool is_moot = is_constraint && !is_written && is_only_passed_on(context, op.results[i]);
     const ShardedType& type = context.builder.type(value);
     if (!is_moot && (to.view == type.layout.view || type.outer() == 0)) {
-      // Shardy's collectives name what they move; a reshard and a constraint name only where to.
       const sharding::SubAxisSet summed = unreduced_sub_axes(context, sharding_of(context, op.results[i]));
-      if (is_written || summed != 0) {
-        value =
-            reshard_or_sum(context, value, to, summed, op.location, is_written ? std::string(kWritten) : "constraint");
-      } else {
-        value = context.builder.defer(value, to, op.location, "constraint");
-      }
+      const ShardLayout terms = with_terms(context, value, to, summed);
+      // Shardy's collectives name what they move; a reshard and a constraint name only where to.
+      value = is_written ? context.builder.reshard(value, terms, op.location, std::string(kWritten))
+                         : context.builder.defer(value, terms, op.location, "constraint");
     }
     context.define(op.results[i], value);
   }

@@ -85,8 +85,9 @@ void lower_results(LoweringContext& context, const std::vector<ir::ValueId>& ret
     const auto annotated = of_rank(context.input.result_shardings[i], parameter.type.rank());
     const ShardLayout layout = describe(context, parameter, annotated, made);
     const Builder::Mark mark = builder.mark();
-    made.value = reshard_or_sum(context, context.local(returned[i]), layout, unreduced_sub_axes(context, annotated),
-                                location, fmt::format("result {}", position));
+    const LocalId value = context.local(returned[i]);
+    made.value = builder.reshard(value, with_terms(context, value, layout, unreduced_sub_axes(context, annotated)),
+                                 location, fmt::format("result {}", position));
     if (have_other_axes(sharding_of(context, returned[i]), annotated)) builder.mark_unruled(mark);
     made.value = builder.vary(made.value, builder.layout(made.value).mask(), location, "result");
     made.position = position++;
