@@ -57,6 +57,8 @@ struct LoweringContext {
   Builder builder;
   std::vector<LocalId> env;                            ///< by ValueId; -1: not lowered yet, or a token
   std::multimap<ir::ValueId, ReturnedValue> returned;  ///< by value; of one value in the order of results
+  /// By value: the layouts in which manual computations of @main's body read it, whatever others do.
+  std::map<ir::ValueId, std::vector<ShardLayout>> manual_operands;
   /// Sends of the block whose recv is not lowered yet, by channel.
   std::map<int64_t, std::deque<const ir::Op*>> unmatched_sends;
 

@@ -133,6 +133,7 @@ std::vector<ir::ValueId> lower_block(LoweringContext& context, const ir::Region&
 LocalProgram lower_program(const PartitionInput& input, const Views& views) {
   LoweringContext context(input, views);
   context.returned = returned_values(context);
+  context.manual_operands = manual_operands(context);
   LocalBlock body;
   {
     const Builder::Inside inside(context.builder, body);

@@ -278,6 +278,16 @@ return %0 : tensor<8x32xf32>)",
 %1 = stablehlo.negate %0 : tensor<16xf32>
 return %1 : tensor<16xf32>)",
                48},
+        Moving{"what_a_manual_computation_reads_whole_is_gathered_before_it_is_sliced", R"("x"=2, "y"=2)",
+               R"((%a: tensor<2x4xf32> [{}, {"x"}]) -> (tensor<3x4xf32> [{}, {}]))",
+               R"(%0 = stablehlo.negate %a : tensor<2x4xf32>
+%1 = stablehlo.slice %0 [0:1, 0:4] : (tensor<2x4xf32>) -> tensor<1x4xf32>
+%2 = sdy.manual_computation(%1, %0) in_shardings=[<@mesh, [{}, {}]>, <@mesh, [{}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={"x", "y"} (%b: tensor<1x4xf32>, %c: tensor<2x4xf32>) {
+  %d = stablehlo.concatenate %b, %c, dim = 0 : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  sdy.return %d : tensor<3x4xf32>
+} : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+return %2 : tensor<3x4xf32>)",
+               16},
         Moving{"reshape_of_parts_that_end_within_an_axis", R"("x"=4, "y"=2)",
                R"((%a: tensor<4x16xf32> [{}, {"y"}]) -> (tensor<64xf32> [{"y", "x"}]))",
                R"(%0 = stablehlo.reshape %a : (tensor<4x16xf32>) -> tensor<64xf32>

@@ -27,6 +27,8 @@ class ValueSources {
   /// Enters a block inside of the current one, which sees the copies of those around it; leave() forgets its own.
   void enter() { copies_.emplace_back(); }
   void leave() { copies_.pop_back(); }
+  /// True in the block that is around all others: they see its copies.
+  [[nodiscard]] bool is_outermost() const { return copies_.size() == 1; }
   /// `made` is the copy of `id` in layout `to` in the current block.
   void add_copy(LocalId id, const ShardLayout& to, LocalId made) { copies_.back().emplace(key(id, to), made); }
   [[nodiscard]] std::optional<LocalId> copy(LocalId id, const ShardLayout& to) const;

@@ -10,6 +10,13 @@
 namespace meshd::partition {
 namespace {
 
+// True when a manual computation gets the value in this layout whatever the op does: it moves there once, for both.
+bool is_moved_anyway(const LoweringContext& context, ir::ValueId id, const ShardLayout& to) {
+  const auto read = context.manual_operands.find(id);
+  return read != context.manual_operands.end() && context.builder.sources().is_outermost() &&
+         std::find(read->second.begin(), read->second.end(), to) != read->second.end();
+}
+
 // Estimate of the bytes that a device receives under a choice: for operands, for partial results, and for results that
 // are read in another layout.
 MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const FactorSubAxes& choice,
@@ -38,6 +45,7 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
     std::vector<size_t>& same = seen[op.operands[i]];
     if (std::any_of(same.begin(), same.end(), [&](size_t k) { return layouts[k] == layouts[i]; })) continue;
     same.push_back(i);
+    if (is_moved_anyway(context, op.operands[i], layouts[i])) continue;
     const double bytes = context.builder.lacking(context.local(op.operands[i]), layouts[i]) * bytes_of(i);
     moved.all += bytes;
     if (context.uses.counts[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;

@@ -7,10 +7,15 @@
 // free and shards its dimension 1: 2x3 again; the value varies over {x, y}, and x is in Scope::manual.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "service/partition/lower/context.h"
 
 namespace meshd::partition {
 
+/// The layouts in which manual computations of @main's body read values, for LoweringContext::manual_operands.
+std::map<ir::ValueId, std::vector<ShardLayout>> manual_operands(const LoweringContext& context);
 /// Throws invalid_program where the text's local types do not follow from its shardings, unsupported_partition for
 /// nested manual computations over meshes whose axes do not line up.
 void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope);
