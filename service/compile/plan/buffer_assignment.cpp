@@ -14,7 +14,7 @@ namespace {
 
 // Values that share one slot.
 struct Shared {
-  std::vector<LiveRange> lives;
+  std::vector<LiveRange> lives;  // in the order of time; no two overlap
   int64_t reserved_from = kForever;
   int64_t reserved_to = -kForever;
   TableId table = 0;
@@ -64,6 +64,7 @@ class Planner {
       parent_[static_cast<size_t>(id)] = id;
       Shared& made = sets_[static_cast<size_t>(id)];
       made.lives = lives;
+      std::sort(made.lives.begin(), made.lives.end(), starts_before);
       made.table = value.table;
       made.bytes = value.bytes;
       made.argument = value.argument;
@@ -102,6 +103,23 @@ class Planner {
     return !a_first && !b_first;
   }
 
+  static bool starts_before(const LiveRange& a, const LiveRange& b) {
+    return std::pair(a.start, a.end) < std::pair(b.start, b.end);
+  }
+
+  // True when a range of one list meets one of the other. Each of the shorter list looks at its neighbours only.
+  [[nodiscard]] bool any_meet(const std::vector<LiveRange>& a, const std::vector<LiveRange>& b) const {
+    if (a.size() < b.size()) return any_meet(b, a);
+    return std::any_of(b.begin(), b.end(), [&](const LiveRange& y) {
+      auto x =
+          std::upper_bound(a.begin(), a.end(), y.end, [](int64_t end, const LiveRange& r) { return end < r.start; });
+      while (x != a.begin() && (--x)->end >= y.start) {
+        if (meet(*x, y)) return true;
+      }
+      return false;
+    });
+  }
+
   // Unites the sets of two values if no two live ranges of them overlap.
   bool unite(LocalId a, LocalId b) {
     if (!is_stored(a) || !is_stored(b)) return false;
@@ -116,13 +134,11 @@ class Planner {
     for (const BuilderStep* loop : to.loops) {
       if (std::find(from.loops.begin(), from.loops.end(), loop) != from.loops.end()) return false;
     }
-    for (const LiveRange& x : to.lives) {
-      for (const LiveRange& y : from.lives) {
-        if (meet(x, y)) return false;
-      }
-    }
+    if (any_meet(to.lives, from.lives)) return false;
     parent_[static_cast<size_t>(right)] = left;
-    to.lives.insert(to.lives.end(), from.lives.begin(), from.lives.end());
+    const auto added = to.lives.insert(to.lives.end(), from.lives.begin(), from.lives.end());
+    std::inplace_merge(std::upper_bound(to.lives.begin(), added, *added, starts_before), added, to.lives.end(),
+                       starts_before);
     to.exchanged.insert(to.exchanged.end(), from.exchanged.begin(), from.exchanged.end());
     to.loops.insert(to.loops.end(), from.loops.begin(), from.loops.end());
     to.reserved_from = std::min(to.reserved_from, from.reserved_from);
