@@ -93,7 +93,8 @@ std::map<ir::ValueId, std::vector<ShardLayout>> manual_operands(const LoweringCo
     const Scope inner = scope_inside(context, op, Scope{});
     const std::vector<ir::ValueId>& arguments = op.regions.front().arguments;
     for (size_t i = 0; i < arguments.size(); ++i) {
-      if (is_token(context, arguments[i])) continue;
+      const bool is_read = context.uses.counts[static_cast<size_t>(arguments[i])] > 0;
+      if (is_token(context, arguments[i]) || !is_read) continue;
       const ShardLayout free = free_places(context, in[i], arguments[i], inner);
       const ShardLayout outside = outside_places(context, in[i], free, inner.manual);
       std::vector<ShardLayout>& known = out[op.operands[i]];
