@@ -56,6 +56,7 @@ class Server:
     def delete(self, path):
         self.connection.request("DELETE", path)
         self.connection.getresponse().read()
+        self.connection.close()  # Shardy may take longer for the next text than a server keeps one that is idle
 
 
 def made_as(function, value):
