@@ -567,13 +567,13 @@ App::~App() = default;
 
 uint16_t App::start() {
   parts_->server->start();
+  recover();
   parts_->log.info("listening", {{"port", parts_->server->port()},
                                  {"scheme", parts_->front.tls ? "https" : "http"},
                                  {"version", version()},
                                  {"devices", parts_->engine.options().device_count},
                                  {"processes", parts_->services.processes.count},
                                  {"threads", parts_->engine.threads()}});
-  recover();
   return parts_->server->port();
 }
 
@@ -602,7 +602,6 @@ void App::recover() {
                         [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
   parts.compiler.count_work(parts.memory);
   parts.is_recovered = true;
-  parts.log.info("ready", {});
 }
 
 void App::reload() {
