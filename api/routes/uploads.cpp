@@ -225,17 +225,16 @@ class UploadRoutes {
     if (!is_last) wrong.add("/Upload-Complete", "expected ?1 where the body ends with this request, else ?0");
     if (!offset) wrong.add("/Upload-Offset", "expected the number of bytes that have come before these");
     wrong.throw_if_any("invalid_request");
-    Append append(services_.uploads, upload, request.waiter, sealing_of(request));
-    const int64_t expected = services_.uploads.status(upload).offset;
-    if (*offset != expected) {
-      return problem(core::Error("upload_offset_mismatch",
-                                 fmt::format("the upload is at byte {}, the request begins at {}", expected, *offset)),
-                     request)
-          .with("Upload-Offset", std::to_string(expected));
+    std::optional<Append> append;
+    try {
+      append.emplace(services_.uploads, upload, request.waiter, sealing_of(request), offset);
+    } catch (const core::Error& error) {
+      if (error.code() != core::ErrorCode("upload_offset_mismatch")) throw;
+      return problem(error, request).with("Upload-Offset", std::to_string(services_.uploads.status(upload).offset));
     }
-    note_length(request, upload, *is_last, expected);
-    receive(request, append);
-    if (*is_last) return finish(request, append);
+    note_length(request, upload, *is_last, *offset);
+    receive(request, *append);
+    if (*is_last) return finish(request, *append);
     return no_content()
         .with("Upload-Complete", "?0")
         .with("Upload-Offset", std::to_string(services_.uploads.status(upload).offset))

@@ -8,7 +8,8 @@
 
 namespace meshd::uploads {
 
-Append::Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sealing sealing)
+Append::Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sealing sealing,
+               std::optional<int64_t> begin)
     : store_(store), upload_(std::move(upload)), sealing_(sealing), blobs_(store.storage()) {
   upload_->state.with([&](Upload::State& state) {
     if (state.is_gone) throw core::Error("not_found", "there is no upload '" + upload_->id + "'");
@@ -17,8 +18,10 @@ Append::Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sea
                         fmt::format("upload '{}' is complete{}", upload_->id,
                                     state.result.empty() ? "" : "; what it made is at " + state.result));
     }
-    if (state.is_taken) {
-      throw other_appends();
+    if (state.is_taken) throw other_appends();
+    if (begin && *begin != state.offset) {
+      throw core::Error("upload_offset_mismatch",
+                        fmt::format("the upload is at byte {}, the request begins at {}", state.offset, *begin));
     }
     state.is_taken = true;
     state.is_interrupted = false;

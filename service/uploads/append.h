@@ -23,9 +23,11 @@ enum class Sealing : uint8_t {
 /// Example: a body of 40 MiB that breaks off after 33 MiB leaves the parts [0, 32 MiB) and [32 MiB, 33 MiB).
 class Append {
  public:
-  /// `waiter`: of the request, by which UploadStore::interrupt ends it. Throws upload_in_use when another request has
-  /// the right, upload_completed, not_found.
-  Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sealing sealing = Sealing::kAsTheyFill);
+  /// `waiter`: of the request, by which UploadStore::interrupt ends it. `begin`: where it says that its bytes begin.
+  /// Throws not_found, upload_completed, upload_in_use when another request has the right, upload_offset_mismatch when
+  /// the upload is not at `begin`: such a request never has the right, and refuses nobody.
+  Append(UploadStore& store, UploadRef upload, core::WaiterRef waiter, Sealing sealing = Sealing::kAsTheyFill,
+         std::optional<int64_t> begin = std::nullopt);
   ~Append();
   Append(const Append&) = delete;
   Append& operator=(const Append&) = delete;

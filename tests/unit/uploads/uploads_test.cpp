@@ -1,6 +1,7 @@
 // Uploads that come in pieces: parts, offsets, the right to append, quotas, expiry, what a restart finds.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -131,6 +132,19 @@ TEST_F(Uploads, one_request_appends_and_others_may_end_it) {
   uploads_->interrupt(upload, other, clock_.steady() + std::chrono::seconds(10));
   ends.join();
   EXPECT_EQ(refusal([&] { Append(*uploads_, upload, other); }), "");
+}
+
+TEST_F(Uploads, who_begins_elsewhere_never_keeps_another_request_from_appending) {
+  const UploadRef upload = uploads_->create("ann", "", std::nullopt);
+  std::atomic<bool> is_over{false};
+  std::thread elsewhere([&] {
+    while (!is_over) {
+      EXPECT_NE(refusal([&] { Append(*uploads_, upload, waiter_, Sealing::kAsTheyFill, 1 << 20); }), "");
+    }
+  });
+  for (int64_t i = 0; i < 2'000; ++i) Append(*uploads_, upload, waiter_, Sealing::kAsTheyFill, 0);
+  is_over = true;
+  elsewhere.join();
 }
 
 TEST_F(Uploads, lengths_agree) {
