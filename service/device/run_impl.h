@@ -41,7 +41,7 @@
 #include "service/device/scheduler.h"
 #include "service/device/worker_pool.h"
 #include "service/kernels/elementwise/nonfinite.h"
-#include "service/kernels/product/kept_copy.h"
+#include "service/kernels/product/packed_operand.h"
 
 namespace meshd::device {
 
@@ -212,13 +212,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   /// The scratch of one of the threads that execute a step, and what its kernel has left there.
   struct Lane {
     int64_t number = 0;
-    kernels::KeptCopy* kept = nullptr;  ///< null: nothing stays
+    kernels::PackedOperand* kept = nullptr;  ///< null: nothing stays
   };
   /// Cut into work groups, a checkpoint behind each.
   void run_work_groups(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
   void run_work_items(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
-  /// Several shards have the operand that the step's kernel copies, and all at the same place.
-  [[nodiscard]] bool shares_copied_operand(const compile::Step& step, std::span<const int32_t> shards);
+  /// Several shards have the operand that the step's kernel packs, and all at the same place.
+  [[nodiscard]] bool shares_packed_operand(const compile::Step& step, std::span<const int32_t> shards);
   void charge(const compile::Step& step, size_t shard_count);
   /// Those that this rank executes.
   [[nodiscard]] WorkItems work_items_of(const compile::Step& step, int64_t shard) const;
@@ -403,9 +403,9 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   const std::shared_ptr<RunImpl> run_;
   const compile::Step& step_;
   std::vector<RunImpl::WorkItems> parts_;
-  std::vector<kernels::KeptCopy> kept_;  // by lane; empty: nothing stays in the scratch
-  std::vector<size_t> ends_;             // of the parts before each barrier, and of all parts
-  std::atomic<size_t> open_end_{0};      // parts before it may be taken
+  std::vector<kernels::PackedOperand> kept_;  // by lane; empty: nothing stays in the scratch
+  std::vector<size_t> ends_;                  // of the parts before each barrier, and of all parts
+  std::atomic<size_t> open_end_{0};           // parts before it may be taken
   std::atomic<size_t> next_part_{0};
   std::atomic<size_t> done_parts_{0};
   std::atomic<bool> has_failed_{false};

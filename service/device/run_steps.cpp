@@ -50,9 +50,9 @@ RunImpl::WorkItems RunImpl::work_items_of(const compile::Step& step, int64_t sha
   return {.shard = shard, .end = step.collective->get(plan()).work_items[static_cast<size_t>(shard)]};
 }
 
-bool RunImpl::shares_copied_operand(const compile::Step& step, std::span<const int32_t> shards) {
-  if (step.kernel->copied_operand < 0 || shards.size() < 2) return false;
-  const compile::SlotRef& operand = step.operands[static_cast<size_t>(step.kernel->copied_operand)];
+bool RunImpl::shares_packed_operand(const compile::Step& step, std::span<const int32_t> shards) {
+  if (step.kernel->packed_operand < 0 || shards.size() < 2) return false;
+  const compile::SlotRef& operand = step.operands[static_cast<size_t>(step.kernel->packed_operand)];
   const std::byte* const first = pointer(operand, shards.front());
   return std::all_of(shards.begin(), shards.end(), [&](int32_t shard) { return pointer(operand, shard) == first; });
 }
@@ -201,8 +201,8 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
     }
   }
   RunCheckpoint checkpoint(*this, is_lent_);
-  kernels::KeptCopy kept;
-  const Lane lane{0, shares_copied_operand(step, shards) ? &kept : nullptr};
+  kernels::PackedOperand kept;
+  const Lane lane{0, shares_packed_operand(step, shards) ? &kept : nullptr};
   for (const int32_t shard : shards) {
     WorkItems work_items = work_items_of(step, shard);
     work_items.estimated_ns = of_one;
@@ -234,7 +234,7 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
   // Each lane has scratch of its own; the plan has no more than this of it.
   for (auto lane = static_cast<int>(std::min<int64_t>(lanes, all_work_items)); lane-- > 0;) free_lanes_.push_back(lane);
   const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
-  if (run_->shares_copied_operand(step, shards)) kept_.resize(free_lanes_.size());
+  if (run_->shares_packed_operand(step, shards)) kept_.resize(free_lanes_.size());
   const std::vector<int64_t>& barriers = step.kernel->barriers;
   for (size_t i = 0; i <= barriers.size(); ++i) {
     std::vector<RunImpl::WorkItems> ranges;

@@ -16,7 +16,7 @@
 
 namespace meshd::kernels {
 class FusedKernel;
-struct KeptCopy;
+struct PackedOperand;
 }  // namespace meshd::kernels
 
 namespace meshd::ops {
@@ -32,7 +32,7 @@ struct KernelCall {
   const int64_t* result_offsets =
       nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
   core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: never checked
-  kernels::KeptCopy* kept = nullptr;       ///< PreparedKernel::copied_operand; null: nothing stays in the scratch
+  kernels::PackedOperand* kept = nullptr;  ///< PreparedKernel::packed_operand; null: nothing stays in the scratch
 };
 
 /// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
@@ -57,10 +57,10 @@ struct PreparedKernel {
   /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller splits ranges of work items into
   /// work groups, and each work item is some milliseconds of work at most.
   bool passes_checkpoints = false;
-  /// An operand that a call may copy into its scratch and leave there (KernelCall::kept), so that the next call of the
-  /// execution on this scratch does not copy it again: it pays to make the same work item of all shards that have this
+  /// An operand that a call may pack into its scratch and leave there (KernelCall::kept), so that the next call of the
+  /// execution on this scratch does not pack it again: it pays to make the same work item of all shards that have this
   /// operand at the same place before the next one. -1: none.
-  int copied_operand = -1;
+  int packed_operand = -1;
   std::vector<std::pair<int, int>> in_place;          ///< (operand, result) pairs that may share memory
   std::shared_ptr<const kernels::FusedKernel> fused;  ///< what run() calls, where it is a fused loop; else null
 };

@@ -164,11 +164,11 @@ Gemm::Gemm(const GemmSpec& spec) {
   GemmPlan plan = plan_of(spec);
   plan_ = std::move(plan.plan);
   scratch_bytes_ = plan.scratch_bytes;
-  keeps_copy_ = plan.keeps_copy;
+  keeps_packed_ = plan.keeps_packed;
 }
 
 void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch, core::Checkpoint* checkpoint,
-               KeptCopy* kept) const {
+               PackedOperand* kept) const {
   if (rows_ * row_bytes_ == 0) return;
   if (is_empty_sum_) {
     for (int64_t row = 0; row < rows_; ++row) std::memset(c + row * c_row_bytes_, 0, static_cast<size_t>(row_bytes_));

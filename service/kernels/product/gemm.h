@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "service/core/checkpoint.h"
-#include "service/kernels/product/kept_copy.h"
+#include "service/kernels/product/packed_operand.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
@@ -72,20 +72,20 @@ class Gemm {
 
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
-  /// True when run() can leave a copy of b, and use one.
-  [[nodiscard]] bool keeps_copy() const { return keeps_copy_; }
+  /// True when run() can leave b packed in the scratch, and use it there.
+  [[nodiscard]] bool keeps_packed() const { return keeps_packed_; }
   /// c is overwritten, or added to. Sums are made in f32 for narrower floats, and wrap around for integers. Products
   /// that take long are made in parts, with a checkpoint behind each. `kept` says what is in the scratch, and is told
   /// of what stays there: b has not changed since, and the products on the scratch differ at most in m and in n, those
   /// that differ in n also in where b is. null: nothing stays.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
-           core::Checkpoint* checkpoint = nullptr, KeptCopy* kept = nullptr) const;
+           core::Checkpoint* checkpoint = nullptr, PackedOperand* kept = nullptr) const;
 
   /// A prepared product in its library's form.
   struct Plan {
     virtual ~Plan() = default;
     virtual void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
-                     core::Checkpoint* checkpoint, KeptCopy* kept) const = 0;
+                     core::Checkpoint* checkpoint, PackedOperand* kept) const = 0;
   };
 
  private:
@@ -96,7 +96,7 @@ class Gemm {
   int64_t c_row_bytes_ = 0;
   bool is_empty_sum_ = false;
   bool uses_library_ = false;
-  bool keeps_copy_ = false;
+  bool keeps_packed_ = false;
 };
 
 }  // namespace meshd::kernels

@@ -105,7 +105,7 @@ struct GemmByLoops : Gemm::Plan {
   LoopShape shape{};
   Multiply multiply_all = nullptr;
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* /*scratch*/, core::Checkpoint* checkpoint,
-           KeptCopy* /*kept*/) const override {
+           PackedOperand* /*kept*/) const override {
     LoopShape checked = shape;
     checked.checkpoint = checkpoint;
     multiply_all(checked, a, b, c);

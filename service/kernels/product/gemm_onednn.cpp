@@ -54,7 +54,7 @@ struct SgemmByDnnl : Gemm::Plan {
   DnnlMatrix b;
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
-           core::Checkpoint* checkpoint, KeptCopy* /*kept*/) const override {
+           core::Checkpoint* checkpoint, PackedOperand* /*kept*/) const override {
     panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       const std::byte* const from_a = a_data + byte_offset(spec.a, row, 0, spec.in);
       const std::byte* const from_b = b_data + byte_offset(spec.b, 0, column, spec.in);
@@ -99,7 +99,7 @@ struct MatmulByDnnl : Gemm::Plan {
   dnnl::primitive primitive;
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
-           core::Checkpoint* checkpoint, KeptCopy* /*kept*/) const override {
+           core::Checkpoint* checkpoint, PackedOperand* /*kept*/) const override {
     core::pass(checkpoint);
     try {
       const auto memory = [](const dnnl::memory::desc& desc, const std::byte* data) {

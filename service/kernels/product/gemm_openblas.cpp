@@ -54,7 +54,7 @@ struct GemmByBlas : Gemm::Plan {
   BlasMatrix b;
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
-           core::Checkpoint* checkpoint, KeptCopy* /*kept*/) const override {
+           core::Checkpoint* checkpoint, PackedOperand* /*kept*/) const override {
     panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       for (int64_t term = 0; term < spec.k; term += depth) {
         multiply(a_data + byte_offset(spec.a, row, term, spec.in), b_data + byte_offset(spec.b, term, column, spec.in),
@@ -102,7 +102,7 @@ struct GemvByBlas : Gemm::Plan {
   int64_t result_bytes = 0;
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
-           core::Checkpoint* checkpoint, KeptCopy* /*kept*/) const override {
+           core::Checkpoint* checkpoint, PackedOperand* /*kept*/) const override {
     core::pass(checkpoint);
     const std::byte* matrix = matrix_is_b ? b_data : a_data;
     const std::byte* x = matrix_is_b ? a_data : b_data;

@@ -7,6 +7,7 @@
 //      level cache;
 //   2. for each strip of rows of a: its part is copied to where it stays in the first level cache, and multiplied by
 //      each strip of b: a tile of c gets the sums.
+// A packed b of one block may stay in the scratch, so that the next product with it begins with 2.
 //
 // Parts of a sum are added in the order of their terms, and how long they are follows from k. So an element of c has
 // the same bits whatever block of c it is computed with.
@@ -32,9 +33,9 @@ using tensor::DType;
 constexpr int64_t kRowsAhead = 4;       // of b, on their way into the caches
 constexpr int64_t kLineFloats = 16;     // of a cache line
 constexpr int64_t kMostColumns = 1024;  // of a block
-// All of b is kept where it is a block of columns, and not larger than a core's part of the caches that it shares.
-constexpr int64_t kMostKeptFloats = int64_t{1} << 20;
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
+// A packed b stays where it is one block of columns, and not larger than a core's part of the caches that it shares.
+constexpr int64_t kMostPackedFloats = int64_t{1} << 20;
 // A matrix b is read in place when it stays in the second level cache and few rows of a are multiplied with it, or when
 // it is read once or twice and not so large that pages far apart cost more than a copy.
 constexpr int64_t kDirectRows = 256;
@@ -94,9 +95,9 @@ class PackedGemm final : public Gemm::Plan {
     is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
     const auto lines = [](int64_t floats) { return core::round_up(floats, kLineFloats); };
     const int64_t packed = is_direct_ ? tiles_.columns() : columns_;
-    keeps_copy_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostKeptFloats;
+    keeps_packed_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostPackedFloats;
     // In front, so that products of other rows find it.
-    strip_at_ = lines((keeps_copy_ ? spec_.k : depth_) * packed);
+    strip_at_ = lines((keeps_packed_ ? spec_.k : depth_) * packed);
     const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
     converted_at_ = strip_at_ + lines(a_.by_rows ? (strip_rows - 1) * kTilePitch + depth_ : tiles_.rows * depth_);
     int64_t converted = 0;
@@ -105,15 +106,15 @@ class PackedGemm final : public Gemm::Plan {
     scratch_floats_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
   }
 
-  [[nodiscard]] bool keeps_copy() const { return keeps_copy_; }
+  [[nodiscard]] bool keeps_packed() const { return keeps_packed_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_floats_ * static_cast<int64_t>(sizeof(float)); }
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
-           core::Checkpoint* checkpoint, KeptCopy* kept) const override {
+           core::Checkpoint* checkpoint, PackedOperand* kept) const override {
     Call call{a_data, b_data, reinterpret_cast<float*>(c_data), reinterpret_cast<float*>(scratch), checkpoint};
-    call.keeps = keeps_copy_ && kept != nullptr;
-    call.has_copy = call.keeps && kept->of == b_data;
-    if (kept != nullptr && !call.has_copy) kept->of = nullptr;  // it is overwritten
+    call.keeps = keeps_packed_ && kept != nullptr;
+    call.is_packed = call.keeps && kept->of == b_data;
+    if (kept != nullptr && !call.is_packed) kept->of = nullptr;  // it is overwritten
     for (int64_t column = 0; column < spec_.n; column += columns_) {
       for (int64_t term = 0; term < spec_.k; term += depth_) {
         multiply_block(call, column, std::min(columns_, spec_.n - column), term, std::min(depth_, spec_.k - term));
@@ -129,8 +130,8 @@ class PackedGemm final : public Gemm::Plan {
     float* c;
     float* scratch;
     core::Checkpoint* checkpoint;
-    bool keeps = false;     // all of b's copy
-    bool has_copy = false;  // it is there
+    bool keeps = false;      // all of b's copy
+    bool is_packed = false;  // it is there
   };
 
   // Where the copy of the part of b is that begins with this term.
@@ -144,7 +145,7 @@ class PackedGemm final : public Gemm::Plan {
     float* const block = block_of(call, term);
     const int64_t width = tiles_.columns();
     if (!is_direct_) {
-      if (!call.has_copy) pack_b(call, column, columns, term, depth);
+      if (!call.is_packed) pack_b(call, column, columns, term, depth);
     } else if (const int64_t rest = columns % width; rest != 0 && rest != tiles_.lanes) {
       pack_strip(call.b, column + columns - rest, rest, term, depth, block, call.scratch);
     }
@@ -336,7 +337,7 @@ class PackedGemm final : public Gemm::Plan {
   int64_t depth_;    // terms of a part of the sum
   int64_t columns_;  // of a block
   bool is_direct_ = false;
-  bool keeps_copy_ = false;
+  bool keeps_packed_ = false;
   // In floats, in the scratch: behind the block of b a strip of a, lines of b in f32, strips of a in f32.
   int64_t strip_at_ = 0;
   int64_t converted_at_ = 0;
@@ -349,8 +350,8 @@ class PackedGemm final : public Gemm::Plan {
 GemmPlan plan_packed(const GemmSpec& spec) {
   auto plan = std::make_shared<PackedGemm>(spec);
   const int64_t bytes = plan->scratch_bytes();
-  const bool keeps_copy = plan->keeps_copy();
-  return {std::move(plan), bytes, keeps_copy};
+  const bool keeps_packed = plan->keeps_packed();
+  return {std::move(plan), bytes, keeps_packed};
 }
 
 }  // namespace meshd::kernels

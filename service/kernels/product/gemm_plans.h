@@ -13,7 +13,7 @@ namespace meshd::kernels {
 struct GemmPlan {
   std::shared_ptr<const Gemm::Plan> plan;
   int64_t scratch_bytes = 0;
-  bool keeps_copy = false;  ///< Gemm::keeps_copy()
+  bool keeps_packed = false;  ///< Gemm::keeps_packed()
 };
 
 /// The split of a large product into panels of c: never along k, and in multiples of the libraries' register tiles, so

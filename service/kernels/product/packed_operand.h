@@ -5,10 +5,10 @@
 
 namespace meshd::kernels {
 
-/// A copy of an operand that they have in common, in the order in which their loops read it. The scratch's owner keeps
-/// it beside the scratch, and starts a new one where an operand may have changed. One thread at a time.
-struct KeptCopy {
-  const std::byte* of = nullptr;  ///< where the operand is; null: there is no copy
+/// An operand that they have in common, packed in the order in which their loops read it. The scratch's owner keeps
+/// this beside the scratch, and starts a new one where an operand may have changed. One thread at a time.
+struct PackedOperand {
+  const std::byte* of = nullptr;  ///< where the operand is; null: none is packed
 };
 
 }  // namespace meshd::kernels

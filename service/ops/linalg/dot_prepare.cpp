@@ -221,7 +221,6 @@ struct Product {
   Blocks blocks;
   int64_t parts = 1;           // products that are added, in order
   Blocks later;                // those of parts behind the first one, where no result is converted
-  bool keeps_copy = false;     // of rhs, which is read where it is
   bool adds_in_place = false;  // `later` add to the result; else their blocks are made apart
   ScalarKernel add = nullptr;  // of results, where there are several parts
   int64_t batch_count = 1;
@@ -273,7 +272,7 @@ struct Product {
         const Blocks& of_part = part > 0 && convert_result == nullptr ? later : blocks;
         const Gemm& gemm = *of_part[rows < block_rows ? 1 : 0][columns < block_columns ? 1 : 0];
         gemm.run(a + row * a_row_bytes, b + column * b_column_bytes, is_in_place ? c : out_scratch, gemm_scratch,
-                 call.checkpoint, keeps_copy ? call.kept : nullptr);
+                 call.checkpoint, call.kept);
         core::pass(call.checkpoint);
         if (!is_in_place) store(out_scratch, rows, columns, c, part > 0 ? part_scratch : nullptr);
       }
@@ -408,8 +407,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
         std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one * all_parts)));
   }
   const std::optional<Gemm>& first = product->blocks[0][0];
-  product->keeps_copy = parts == 1 && !product->rhs.is_packed && first && first->keeps_copy();
-  if (product->keeps_copy) kernel.copied_operand = 1;
+  if (parts == 1 && !product->rhs.is_packed && first && first->keeps_packed()) kernel.packed_operand = 1;
   const int64_t block_elements = product->block_rows * product->block_columns;
   if (product->convert_result != nullptr || (parts > 1 && !product->adds_in_place))
     product->made_bytes = core::round_up(block_elements * product->out_elem, 64);

@@ -505,7 +505,7 @@ TEST(gemm, a_copy_of_b_that_stayed_is_found_and_another_b_is_not_taken_for_it) {
       const std::vector<std::byte> a = converted(Array::of(DType::kFloat32, {70 * kTerms}, rows), dtype).bytes;
       std::vector<std::byte> scratch(static_cast<size_t>(kernels::Gemm(spec).scratch_bytes()) + 64);
       std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
-      const auto product = [&](int64_t m, const std::byte* of, kernels::KeptCopy* kept) {
+      const auto product = [&](int64_t m, const std::byte* of, kernels::PackedOperand* kept) {
         spec.m = m;
         std::vector<float> c(static_cast<size_t>(m * kColumns));
         kernels::Gemm(spec).run(a.data(), of, reinterpret_cast<std::byte*>(c.data()), aligned, nullptr, kept);
@@ -513,13 +513,13 @@ TEST(gemm, a_copy_of_b_that_stayed_is_found_and_another_b_is_not_taken_for_it) {
       };
       const std::vector<float> expected = product(70, b.data(), nullptr);
       const std::vector<float> expected_of_few(expected.begin(), expected.begin() + 3 * kColumns);
-      if (!kernels::Gemm(spec).keeps_copy()) continue;  // a library makes it
-      kernels::KeptCopy kept;
+      if (!kernels::Gemm(spec).keeps_packed()) continue;  // a library makes it
+      kernels::PackedOperand kept;
       EXPECT_EQ(product(70, b.data(), &kept), expected);
       EXPECT_EQ(kept.of, b.data());
       std::fill(b.begin(), b.end(), std::byte{});  // what is read again would be seen
       EXPECT_EQ(product(70, b.data(), &kept), expected);
-      if (spec.m = 3; kernels::Gemm(spec).keeps_copy()) {
+      if (spec.m = 3; kernels::Gemm(spec).keeps_packed()) {
         EXPECT_EQ(product(3, b.data(), &kept), expected_of_few) << "few rows, with the copy of many";
       }
       EXPECT_EQ(product(70, other_b.data(), &kept), expected);
