@@ -123,10 +123,14 @@ void ValueFacts::visit_manual(const ir::Op& op) {
 
 void ValueFacts::visit_plain(const ir::Op& op) {
   fold(op);
-  static const ops::OpDef* const convert = ops::find_op("stablehlo.convert");
-  if (&ops::op(op.code) == convert && tensor::is_integer(function_.type_of(op.operands[0]).dtype()))
-    from_integers_.insert(op.results[0]);
-  if (ops::op(op.code).derivative.is_zero) return;
+  const ops::Derivative& derivative = ops::op(op.code).derivative;
+  if (derivative.is_zero) return;
+  // One with a derivative that makes a value with cotangents of an integer converts it.
+  if (derivative.vjp != nullptr && op.operands.size() == 1 && op.results.size() == 1 &&
+      has_cotangents(function_.type_of(op.results[0]))) {
+    const ir::Type& from = function_.type_of(op.operands[0]);
+    if (from.is_tensor() && tensor::is_integer(from.dtype())) from_integers_.insert(op.results[0]);
+  }
   if (!std::any_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) { return is_varied(id); })) return;
   for (const ir::ValueId id : op.results) vary(id);
 }
