@@ -7,8 +7,8 @@
 //   arrays      8       shards of arrays that leave it to jobs   they leave memory (arrays::ArrayStore)
 //   recycled    2     released buffers, kept for reuse           they go back to the system (tensor::BufferPool)
 //   accounted   5     the accounts of the ledger:
-//     requests  4       bodies, what they are decoded with and   503 memory_full at once
-//                       parsed into, and rows that are read
+//     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling one request
+//                       parsed into, and rows that are read      waits up to a second
 //     answers   4       what is made for responses until they    503 memory_full for reads; others are charged anyway
 //                       are sent
 //     downloads 2       pages of arrays, read while they are     503 memory_full for more of them

@@ -300,7 +300,7 @@ def overload():
 
 
 def refusals():
-    """L2 of a server that refuses: four times as many requests as it may take. It takes all that it may, the others are told at once."""
+    """L2 of a server that refuses: at least four times as many requests as it may take. It takes all that it may, the others are told at once."""
     took_seconds, rate = seconds(2, 20, 120), 100
     with Meshd(BINARY, "--devices", "8", "--requests-per-second", str(rate)) as server:
         much, _, refused = goodput(server, 8, took_seconds, looks_for_losses=False)

@@ -20,8 +20,8 @@ class App {
   App(const AppOptions& options, Log& log, hosts::Network* hosts = nullptr);
   ~App();
 
-  /// Listens, and takes up what waited before the start: jobs and models. Until it has returned, requests other than
-  /// those about health get 503 `starting`. The bound port.
+  /// Listens, and takes up what waited before the start: jobs and models. Until it has returned, health, metrics
+  /// and documents are answered, and other requests get 503 `starting`. The bound port.
   uint16_t start();
   /// Reads again what may change while the server runs (SIGHUP): the tokens file, the certificate. Ends nothing; what
   /// cannot be used is logged and leaves what was there before.

@@ -1,4 +1,4 @@
-// Who traces may be asked for memory, so that no program takes what others need.
+// The memory that a trace takes is held by whoever asked for it, so that no program takes what others need.
 #pragma once
 
 #include <cstdint>

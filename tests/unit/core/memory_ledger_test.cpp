@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -110,6 +111,7 @@ TEST(MemoryLedger, of_many_that_each_hold_a_part_one_waits_for_the_others) {
   const auto ledger = MemoryLedger::create(kLimit);
   constexpr int kThreads = 8;
   std::atomic<int> refused{0}, answered{0};
+  std::latch begun(kThreads);
   {
     MemoryReservation first(ledger, MemoryAccount::kRequests);
     ASSERT_TRUE(first.try_grow_beyond(9'000));
@@ -118,6 +120,7 @@ TEST(MemoryLedger, of_many_that_each_hold_a_part_one_waits_for_the_others) {
       threads.emplace_back([&] {
         MemoryReservation mine(ledger, MemoryAccount::kRequests);
         mine.grow_regardless(100);
+        begun.arrive_and_wait();
         try {
           mine.grow_beyond(9'000, "the test");
           ++answered;
