@@ -743,15 +743,21 @@ void ArrayStore::require_usable(const ArrayRef& array, std::string_view session)
   });
 }
 
-LentMemory::LentMemory(ArrayStore& store, int64_t bytes) : store_(store), bytes_(bytes) {
-  store_.lent_bytes_ += bytes_;
-  if (store_.memory_budget() < store_.memory_.most_bytes) store_.make_room();
+LentMemory::LentMemory(ArrayStore& store, int64_t bytes) : lent_(store.lent_bytes_), bytes_(bytes) {
+  *lent_ += bytes_;
+  if (store.memory_budget() < store.memory_.most_bytes) store.make_room();
 }
 
-LentMemory::~LentMemory() { store_.lent_bytes_ -= bytes_; }
+LentMemory::~LentMemory() { shrink_to(0); }
+
+void LentMemory::shrink_to(int64_t bytes) {
+  if (bytes >= bytes_) return;
+  *lent_ -= bytes_ - bytes;
+  bytes_ = bytes;
+}
 
 int64_t ArrayStore::memory_budget() const {
-  return std::clamp<int64_t>(memory_.with_jobs_bytes - lent_bytes_, 0, memory_.most_bytes);
+  return std::clamp<int64_t>(memory_.with_jobs_bytes - *lent_bytes_, 0, memory_.most_bytes);
 }
 
 ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter,

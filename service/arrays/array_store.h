@@ -63,17 +63,20 @@ core::Error not_made(std::string_view array, std::string_view why);
 
 class ArrayStore;
 
-/// Memory that a job has planned, which arrays keep out of for as long as this lives. One thread at a time.
+/// Memory that a job has planned, which arrays keep out of for as long as this lives. One thread at a time. It may
+/// outlive the store.
 class LentMemory {
  public:
   LentMemory(ArrayStore& store, int64_t bytes);
   ~LentMemory();
   LentMemory(const LentMemory&) = delete;
   LentMemory& operator=(const LentMemory&) = delete;
+  /// So many bytes are left: of results, when the run is over.
+  void shrink_to(int64_t bytes);
 
  private:
-  ArrayStore& store_;
-  const int64_t bytes_;
+  const std::shared_ptr<std::atomic<int64_t>> lent_;  ///< by the store, in all
+  int64_t bytes_;
 };
 
 /// Any thread. Lock order: an array's write_turn(), the lock of spilling, the table's lock, then one array's state;
@@ -371,7 +374,7 @@ class ArrayStore {
   const core::Clock& clock_;
   const ArrayMemory memory_;
   const std::shared_ptr<LoadedBytes> loaded_bytes_ = std::make_shared<LoadedBytes>();
-  std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
+  const std::shared_ptr<std::atomic<int64_t>> lent_bytes_ = std::make_shared<std::atomic<int64_t>>(0);  ///< to jobs
   const int64_t quota_bytes_;
   core::Locked<std::vector<Evictable>> evictable_;  ///< the last is the one used longest ago
   std::mutex spill_mutex_;                          ///< taken behind a write_turn(), before all other locks

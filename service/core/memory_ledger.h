@@ -3,9 +3,11 @@
 // memory_shares() divides the memory of the process (`--memory`, else its container's limit, else the machine's):
 //
 //   share      of 32  what it is for                             when none is free
-//   jobs       16     planned bytes of running jobs, and         a job waits for its turn (device::Engine)
+//   jobs       16     planned bytes of running jobs, results     a job waits for its turn (device::Engine)
+//                       until they are written or sent, and
 //   arrays      8       shards of arrays that leave it to jobs   they leave memory (arrays::ArrayStore)
-//   recycled    2     released buffers, kept for reuse           they go back to the system (tensor::BufferPool)
+//     recycled  2       of what both leave: released buffers,    they go back to the system (tensor::BufferPool)
+//                       kept for reuse
 //   accounted   5     the accounts of the ledger:
 //     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling one request
 //                       parsed into, and rows that are read      waits up to a second
@@ -19,10 +21,10 @@
 //                       yet                                      it has are committed; any other one fails
 //     waiting   2       requests of background jobs that wait,   the request leaves memory and is read again from the
 //                       and results that wait for the session    job's row; the job begins when it is next in order
-//   (rest)      1     the program itself: code, stacks, database
+//   (rest)      3     the program itself: code, stacks, database
 //
-// Results that are sent as they are (files, binary outputs of models) are in a second ledger of jobs::JobRunner, as
-// large as this one, so that slow readers of large files keep no other answer waiting
+// Of the memory of jobs, results that are sent as they are (files, binary outputs of models) may hold as much as
+// answers, so that slow readers of large files leave the rest to others: a second ledger of jobs::JobRunner counts them
 // (service/jobs/execution/job_memory.cpp). Metrics show it as one more account, "files".
 //
 // The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.

@@ -1,6 +1,7 @@
 // The execution engine: runs plans on logical devices, many runs at once, on one pool of threads.
 //
-// Invariant: at most one run holds a device at a time, and the planned bytes of admitted runs stay within the limit.
+// Invariant: at most one run holds a device at a time, and the planned bytes of admitted runs, with those of results
+// that are still in use, stay within the limit.
 //
 // 1. submit() checks the request and queues the run (scheduler.h).
 // 2. The run starts when it is the next in the fair order of all its devices and its planned bytes fit.
@@ -30,6 +31,7 @@
 #include "service/device/effect_sink.h"
 #include "service/device/executor.h"
 #include "service/device/held_results.h"
+#include "service/device/result_memory.h"
 #include "service/device/step_profile.h"
 #include "service/device/transport.h"
 #include "service/tensor/buffer.h"
@@ -156,6 +158,7 @@ struct RunOutcome {
   /// arguments whose buffers were written or given to a result, failed runs included
   std::vector<int64_t> overwritten;
   RunStats stats;
+  ResultMemory memory = {};                     ///< of `outputs`, beside which it is kept
   std::shared_ptr<HeldResults> held = nullptr;  ///< where RunRequest::apart asks for it, and other processes have some
   [[nodiscard]] bool ok() const { return !error.has_value(); }
 };

@@ -21,7 +21,7 @@ struct RunRequest;
 struct EngineStats {
   int64_t queued = 0;
   int64_t running = 0;
-  int64_t planned_bytes = 0;  ///< of running runs
+  int64_t planned_bytes = 0;  ///< of running runs, and of results that are still in use
   int64_t runs_done = 0;
   int64_t runs_failed = 0;
   std::vector<int64_t> device_queue;  ///< runs in each device's queue, the running one included

@@ -54,14 +54,16 @@ struct EngineShared {
   EngineShared(EngineOptions engine_options, std::shared_ptr<tensor::BufferPool> pool, int thread_count)
       : options(std::move(engine_options)),
         buffers(std::move(pool)),
-        scheduler(
+        shared_scheduler(std::make_shared<Scheduler>(
             options.device_count, options.memory_limit_bytes,
-            options.transport == nullptr || options.rank == 0 ? Scheduler::Order::kFair : Scheduler::Order::kTickets),
+            options.transport == nullptr || options.rank == 0 ? Scheduler::Order::kFair : Scheduler::Order::kTickets)),
+        scheduler(*shared_scheduler),
         workers(thread_count) {}
 
   const EngineOptions options;
   const std::shared_ptr<tensor::BufferPool> buffers;
-  Scheduler scheduler;
+  const std::shared_ptr<Scheduler> shared_scheduler;  ///< with the memory that results have (ResultMemory)
+  Scheduler& scheduler;
   struct Counters {
     int64_t runs_done = 0;
     int64_t runs_failed = 0;
@@ -158,6 +160,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   /// Of the time that its threads worked, the part of each flat device: by bytes and work of the shards of ours.
   [[nodiscard]] std::vector<std::chrono::nanoseconds> device_busy() const;
   [[nodiscard]] std::vector<int64_t> overwritten() const;
+  /// Of the planned bytes those that the results go on to hold.
+  [[nodiscard]] int64_t kept_bytes(const RunOutcome& outcome) const;
 
   // ---- time slices (run_time_slices.cpp)
   void begin_slice_clock();

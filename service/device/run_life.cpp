@@ -21,6 +21,8 @@ ProcessCounts process_counts(const WorkerPool& workers) {
 constexpr std::chrono::seconds kLeastForEstimate{1};
 
 constexpr int64_t kCopiedAtOnce = int64_t{16} << 20;
+// Results that are smaller are not worth another look at who waits for memory.
+constexpr int64_t kLeastKept = int64_t{64} << 10;
 
 }  // namespace
 
@@ -348,9 +350,25 @@ std::vector<int64_t> RunImpl::overwritten() const {
   return out;
 }
 
+int64_t RunImpl::kept_bytes(const RunOutcome& outcome) const {
+  if (engine_.options.memory_limit_bytes == 0) return 0;
+  std::vector<const tensor::Buffer*> buffers;
+  for (const auto& shards : outcome.outputs) {
+    for (const tensor::BufferRef& shard : shards) {
+      if (shard != nullptr) buffers.push_back(shard.get());
+    }
+  }
+  std::sort(buffers.begin(), buffers.end());  // several results may be one buffer
+  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+  int64_t bytes = 0;
+  for (const tensor::Buffer* buffer : buffers) bytes += buffer->size();
+  return bytes < kLeastKept ? 0 : std::min(bytes, planned_bytes_);
+}
+
 void RunImpl::finish(std::optional<core::Error> error) {
   const auto self = shared_from_this();
   RunOutcome outcome;
+  int64_t kept = 0;
   timer_.reset();
   const core::SteadyTime now = std::chrono::steady_clock::now();
   if (!has_begun_) {
@@ -368,6 +386,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
     if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
     stats_.device_busy = device_busy();
     if (!error) outcome.outputs = take_outputs();
+    kept = kept_bytes(outcome);
   } catch (...) {
     if (!error) error = core::keep_trying([&] { return error_of(std::current_exception()); });
   }
@@ -390,7 +409,8 @@ void RunImpl::finish(std::optional<core::Error> error) {
   outcome.stats = std::move(stats_);
   const auto done = std::move(done_);
   phase_.store(Phase::kDone, std::memory_order_release);
-  start_all(engine_.scheduler.remove(self, slice_time()));
+  start_all(engine_.scheduler.remove(self, slice_time(), kept));
+  outcome.memory = ResultMemory(engine_.shared_scheduler, kept);
   done(std::move(outcome));
   engine_.leave();  // the engine may be destroyed after this
 }

@@ -192,10 +192,19 @@ std::vector<QueueEntryRef> Scheduler::step_back(const QueueEntryRef& entry) {
   });
 }
 
-std::vector<QueueEntryRef> Scheduler::remove(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
+std::vector<QueueEntryRef> Scheduler::remove(const QueueEntryRef& entry, std::chrono::nanoseconds used,
+                                             int64_t kept_bytes) {
   return state_.with([&](State& state) {
     if (entry->state_ == QueueEntry::State::kRunning) charge(state, *entry, used);
+    state.bytes += kept_bytes;
     leave(state, entry);
+    return start(state);
+  });
+}
+
+std::vector<QueueEntryRef> Scheduler::give_back(int64_t bytes) {
+  return state_.with([&](State& state) {
+    state.bytes -= bytes;
     return start(state);
   });
 }

@@ -91,8 +91,10 @@ class Scheduler {
   Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair);
 
   std::vector<QueueEntryRef> add(const QueueEntryRef& entry, QueueRequest request);
-  /// A run is over, or is not to start any more; `used`: how long it held its devices since it was started last.
-  std::vector<QueueEntryRef> remove(const QueueEntryRef& entry, std::chrono::nanoseconds used);
+  /// A run is over, or is not to start any more; `used`: how long it held its devices since it was started last. So
+  /// many of its bytes stay planned until give_back().
+  std::vector<QueueEntryRef> remove(const QueueEntryRef& entry, std::chrono::nanoseconds used, int64_t kept_bytes = 0);
+  std::vector<QueueEntryRef> give_back(int64_t bytes);
   /// Takes a waiting run out of the queue; false when it runs, is aside or has ended. `starting` gets the entries that
   /// may start now.
   bool withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting);

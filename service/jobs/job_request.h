@@ -177,8 +177,9 @@ struct JobResult {
   device::RunStats stats;
   compile::PlanRef plan;
   std::shared_ptr<core::MemoryReservation> answer_memory;  ///< for its text or results, if large
-  kernels::MachineRates machine;                           ///< of a run with a profile: the limits of its steps
-  std::optional<compile::Traffic> traffic;                 ///< of a run with a profile, on devices of several processes
+  std::shared_ptr<const void> result_memory;  ///< what `results` have of the memory of jobs, if they are large
+  kernels::MachineRates machine;              ///< of a run with a profile: the limits of its steps
+  std::optional<compile::Traffic> traffic;    ///< of a run with a profile, on devices of several processes
   /// Took some microseconds and waits for nothing, and so will every run of the same request, if it need not be
   /// compiled again.
   bool is_brief = false;

@@ -4,8 +4,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -33,8 +35,25 @@ struct BufferPool::State {
     std::map<int64_t, std::vector<std::byte*>> free;
     Stats stats;
   };
-  explicit State(int64_t keep) : keep_bytes(keep) {}
+  State(int64_t keep, int64_t most) : keep_bytes(keep), most_bytes(most) {}
+  [[nodiscard]] int64_t may_keep(const Stats& stats) const {
+    return std::min(keep_bytes, most_bytes - stats.in_use_bytes);
+  }
+  // The largest of what is kept, while that is more than may be; else null.
+  std::byte* take_excess() {
+    return inner.with([&](Inner& all) -> std::byte* {
+      if (all.stats.kept_bytes == 0 || all.stats.kept_bytes <= may_keep(all.stats)) return nullptr;
+      while (all.free.rbegin()->second.empty()) all.free.erase(std::prev(all.free.end()));
+      auto& [capacity, largest] = *all.free.rbegin();
+      std::byte* taken = largest.back();
+      largest.pop_back();
+      all.stats.kept_bytes -= capacity;
+      return taken;
+    });
+  }
+
   const int64_t keep_bytes;
+  const int64_t most_bytes;
   core::Locked<Inner> inner;
 };
 
@@ -48,10 +67,11 @@ Buffer::~Buffer() {
   if (pool_ != nullptr) pool_->release(data_, capacity_);
 }
 
-BufferPool::BufferPool(int64_t keep_bytes) : state_(std::make_unique<State>(keep_bytes)) {}
+BufferPool::BufferPool(int64_t keep_bytes, int64_t most_bytes)
+    : state_(std::make_unique<State>(keep_bytes, most_bytes)) {}
 
-std::shared_ptr<BufferPool> BufferPool::create(int64_t keep_bytes) {
-  return std::shared_ptr<BufferPool>(new BufferPool(keep_bytes));
+std::shared_ptr<BufferPool> BufferPool::create(int64_t keep_bytes, int64_t most_bytes) {
+  return std::shared_ptr<BufferPool>(new BufferPool(keep_bytes, most_bytes));
 }
 
 BufferPool::~BufferPool() {
@@ -77,6 +97,7 @@ BufferRef BufferPool::allocate(int64_t size) {
     return recycled;
   });
   if (data == nullptr) {
+    while (std::byte* const excess = state_->take_excess()) std::free(excess);
     const int64_t alignment = capacity >= kHugePage ? kHugePage : kBufferAlignment;
     void* fresh = nullptr;
     if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity)) != 0) {
@@ -92,7 +113,7 @@ BufferRef BufferPool::allocate(int64_t size) {
 void BufferPool::release(std::byte* data, int64_t capacity) {
   const bool kept = state_->inner.with([&](State::Inner& inner) {
     inner.stats.in_use_bytes -= capacity;
-    if (inner.stats.kept_bytes + capacity > state_->keep_bytes) return false;
+    if (inner.stats.kept_bytes + capacity > state_->may_keep(inner.stats)) return false;
     inner.free[capacity].push_back(data);
     inner.stats.kept_bytes += capacity;
     return true;

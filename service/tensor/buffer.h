@@ -45,8 +45,9 @@ using BufferRef = std::shared_ptr<Buffer>;
 /// Recycles buffers by size class (powers of two with four steps between). Large ones use huge pages. Any thread.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  /// Keeps at most `keep_bytes` of released memory; more is returned to the system.
-  static std::shared_ptr<BufferPool> create(int64_t keep_bytes);
+  /// Keeps at most `keep_bytes` of released memory, and no more than `most_bytes` less the buffers in use; the rest is
+  /// returned to the system.
+  static std::shared_ptr<BufferPool> create(int64_t keep_bytes, int64_t most_bytes = INT64_MAX);
   ~BufferPool();
 
   /// A buffer of `size` bytes with unspecified content. Throws core::Error memory_exceeded when the system has none.
@@ -61,7 +62,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
  private:
   friend class Buffer;
-  explicit BufferPool(int64_t keep_bytes);
+  BufferPool(int64_t keep_bytes, int64_t most_bytes);
   void release(std::byte* data, int64_t capacity);
 
   struct State;

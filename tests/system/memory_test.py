@@ -387,6 +387,32 @@ def results_that_nobody_reads(server):
     ok(server.ask("DELETE", "/v1/models/zeros"), 204)
 
 
+def large_results_at_once(server):
+    """Results of 160 MiB, stored by eight clients at once and written much slower than they are made; then a file that nobody reads beside a job
+    that needs almost all there is: results are in the memory of jobs until they are written or sent."""
+    def document(mib):
+        return {"program": {"format": "numpy", "text": f"def f(x):\n  return jnp.zeros(({mib}, 1 << 18), jnp.float32) + x"}, "arguments": [1.5]}
+
+    def store(_):
+        answer = server.ask("POST", "/v1/run", {**document(160), "results": {"encoding": "array"}})
+        ok(server.ask("DELETE", "/v1/arrays/" + answer[2]["results"][0]["array"]), 204)
+        return answer
+
+    assert set(at_once(8, store)) == {(200, None)}
+    body = json.dumps(document(560)).encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(120)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(b"POST /v1/run HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/x-npy\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert client.recv(12, socket.MSG_WAITALL)[-3:] == b"200"
+        assert ok(server.ask("POST", "/v1/run", {**document(100), "results": {"encoding": "none"}}))
+        large = {**document(600), "results": {"encoding": "none"}}
+        assert ok(server.ask("POST", "/v1/run", {**large, "deadline": 0.5}), 422)["code"] == "deadline_exceeded"
+    until(lambda: server.ask("POST", "/v1/run", large)[0] == 200, "its memory is free again")
+
+
 def values_of_models(server):
     """Models of four megabytes of values each, until there is no room for more."""
     values = base64.b64encode(bytes(2_800_000)).decode()
@@ -566,7 +592,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
-                           downloads_that_nobody_reads, large_program, programs_that_take_much_to_compile, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, values_of_models,
+                           downloads_that_nobody_reads, large_program, programs_that_take_much_to_compile, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, large_results_at_once, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):
                 begin = time.monotonic()

@@ -253,7 +253,7 @@ struct App::Parts {
         traces(given.otlp_endpoint, version()),
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
-        pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled)),
+        pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled, given.memory_limit_bytes)),
         coordinator(network == nullptr ? nullptr
                                        : make_coordinator(*network, engine_options(given, network), given, pool)),
         store(store_options(given, log_lines, coordinator.get()), *files, clock),

@@ -84,7 +84,8 @@ void serve_rank(hosts::Network& network, const AppOptions& options, Log& log) {
     log.flush();
     _exit(3);
   };
-  hosts::Worker worker(network, worker_options, tensor::BufferPool::create(shares.recycled));
+  hosts::Worker worker(network, worker_options,
+                       tensor::BufferPool::create(shares.recycled, worker_options.with_runs_bytes));
   std::thread([&log, silence = worker.silence()] {
     const int signal = wait_for_end([] {});
     log.info("signal_ignored", {{"signal", signal}, {"reason", "rank 0 drains and stops the other ranks"}});

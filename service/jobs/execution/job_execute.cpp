@@ -309,10 +309,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   run.devices = job->assignment.devices;
   job->apart = find_apart(*job);
   run.apart = job->apart;
-  std::optional<arrays::LentMemory> lent;
+  std::shared_ptr<arrays::LentMemory> lent;
   run.bind = [&](core::Checkpoint& checkpoint, int64_t planned_bytes) {
     std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);
-    lent.emplace(arrays_, planned_bytes);
+    lent = std::make_shared<arrays::LentMemory>(arrays_, planned_bytes);
     return bound;
   };
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);
@@ -323,6 +323,9 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   for (Argument& argument : job->request.arguments) {
     if (auto* value = std::get_if<tensor::DenseValue>(&argument)) value->buffer = nullptr;
   }
+  // Results that may wait for the jobs before it have memory of the account `waiting`: those jobs need that of the run.
+  if (job->waiting.bytes() > 0) outcome.memory = {};
+  if (lent) lent->shrink_to(outcome.memory.bytes());
   job->overwritten = outcome.overwritten;
   if (!outcome.ok()) {
     if (job->streams()) wait_to_leave_effects(*job, *outcome.error, *waiter);
@@ -358,6 +361,13 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     result.argument_shardings.push_back(sharding.mesh == nullptr ? std::nullopt : std::optional(sharding));
   }
   hold_answer(*job, result, *waiter);
+  if (outcome.memory.bytes() > 0) {
+    struct Held {
+      device::ResultMemory of_engine;
+      std::shared_ptr<arrays::LentMemory> of_arrays;
+    };
+    result.result_memory = std::make_shared<const Held>(Held{std::move(outcome.memory), lent});
+  }
   commit(*job, outcome, result, *waiter);
   hold_results(job->request, result);
   return result;

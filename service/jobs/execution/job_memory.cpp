@@ -162,9 +162,9 @@ void JobRunner::hold_answer(Job& job, JobResult& result, core::Waiter& waiter) {
     }
     return memory;
   };
-  // The memory of results that are sent as they are is that of no running job any more, and clients may take long to
-  // read them. They have an account of their own, as large as that of other answers: who reads a large file slowly
-  // keeps nobody else waiting.
+  // Clients may take long to read results that are sent as they are, which stay in the memory of jobs so long. They
+  // have an account of their own, as large as that of other answers: who reads a large file slowly leaves to others
+  // what is not in it.
   if (are_sent_as_they_are(request)) result.answer_memory = hold(unsent_, result_bytes(plan));
   if (request.form.is_file && !job.has_row) return;
   const int64_t bytes = answer_bytes(request, plan, result);
@@ -182,15 +182,17 @@ void JobRunner::hold_answer(Job& job, JobResult& result, core::Waiter& waiter) {
 }
 
 void hold_results(const JobRequest& request, JobResult& result) {
-  if (result.answer_memory == nullptr || !are_sent_as_they_are(request)) return;
+  if (request.results != ResultMode::kInline) result.result_memory = nullptr;  // arrays have memory of their own
+  if (!are_sent_as_they_are(request) || (result.answer_memory == nullptr && result.result_memory == nullptr)) return;
   struct Held {
     tensor::BufferRef buffer;
-    std::shared_ptr<core::MemoryReservation> memory;
+    std::shared_ptr<core::MemoryReservation> answer;
+    std::shared_ptr<const void> result;
   };
   for (JobValue& one : result.results) {
     for (tensor::BufferRef& shard : one.shards) {
       if (shard == nullptr) continue;
-      const auto held = std::make_shared<Held>(Held{shard, result.answer_memory});
+      const auto held = std::make_shared<Held>(Held{shard, result.answer_memory, result.result_memory});
       shard = tensor::BufferRef(held, held->buffer.get());
     }
   }

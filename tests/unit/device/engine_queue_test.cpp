@@ -216,6 +216,35 @@ TEST_F(QueueTest, run_that_fits_later_waits_and_is_not_overtaken) {
   let_go(d);
 }
 
+TEST_F(QueueTest, results_that_are_in_use_keep_their_bytes) {
+  constexpr int64_t kElements = int64_t{1} << 20;
+  const auto negate = [&](Bench& bench) {
+    LocalBuilder b({1});
+    b.result(b.point("stablehlo.negate", {b.argument(std::to_string(kElements) + "xf32")}));
+    device::RunRequest request;
+    request.plan = plan_of(b);
+    request.arguments = {bench.shards<float>({std::vector<float>(kElements, 1)})};
+    return bench.start(std::move(request));
+  };
+  std::optional<device::RunOutcome> of_a;
+  device::RunOutcome later;
+  {
+    // 8 MiB for the argument and the result.
+    Bench bench({.device_count = 1, .threads = 1, .memory_limit_bytes = 12 * kElements - 1});
+    of_a = negate(bench)->wait();
+    EXPECT_EQ(bench.engine.stats().planned_bytes, 4 * kElements);
+    const auto b = negate(bench);
+    EXPECT_EQ(b->run->progress().state, device::RunState::kQueued);
+    device::RunOutcome moved = std::move(*of_a);
+    EXPECT_EQ(b->run->progress().state, device::RunState::kQueued);
+    moved.memory = {};
+    later = b->wait();
+    EXPECT_TRUE(later.ok());
+    EXPECT_EQ(bench.engine.stats().planned_bytes, 4 * kElements);
+  }
+  EXPECT_EQ(later.memory.bytes(), 4 * kElements);  // the engine is gone, nobody waits
+}
+
 // Asks once on each device and waits until it is answered.
 class Asking : public device::EffectSink {
  public:
