@@ -743,9 +743,13 @@ void ArrayStore::require_usable(const ArrayRef& array, std::string_view session)
   });
 }
 
+void ArrayStore::lend(int64_t bytes) {
+  *lent_bytes_ += bytes;
+  if (memory_budget() < memory_.most_bytes) make_room();
+}
+
 LentMemory::LentMemory(ArrayStore& store, int64_t bytes) : lent_(store.lent_bytes_), bytes_(bytes) {
-  *lent_ += bytes_;
-  if (store.memory_budget() < store.memory_.most_bytes) store.make_room();
+  store.lend(bytes);
 }
 
 LentMemory::~LentMemory() { shrink_to(0); }

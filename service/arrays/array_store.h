@@ -92,6 +92,10 @@ class ArrayStore {
 
   static constexpr size_t kLongestName = 1024;  ///< bytes: names are in memory as long as the array is known
 
+  /// Keeps out of so many bytes from now on, until they are taken back (LentMemory).
+  void lend(int64_t bytes);
+  void take_back(int64_t bytes) { *lent_bytes_ -= bytes; }
+
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
   /// but the principal's quota has it from now on. Throws invalid_array (size, name), quota_exceeded, limit_reached.
   /// `id`: of a promised array of before a restart; empty: a new one.

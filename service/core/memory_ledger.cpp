@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <string>
@@ -23,6 +24,7 @@ constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"downloads", 2}, {"
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
 constexpr std::chrono::seconds kWaitFor{1};
+constexpr std::chrono::milliseconds kLookAgain{20};  // the lender wakes nobody
 constexpr int64_t kTrimsPerLimit = 8;
 
 void raise_peak(std::atomic<int64_t>& peak, int64_t held) {
@@ -89,7 +91,8 @@ MemoryReservation::MemoryReservation(MemoryReservation&& other) noexcept
     : ledger_(std::move(other.ledger_)),
       account_(other.account_),
       is_beyond_(std::exchange(other.is_beyond_, false)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      borrowed_(std::exchange(other.borrowed_, 0)) {}
 
 MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexcept {
   if (this == &other) return *this;
@@ -98,6 +101,7 @@ MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexc
   account_ = other.account_;
   is_beyond_ = std::exchange(other.is_beyond_, false);
   bytes_ = std::exchange(other.bytes_, 0);
+  borrowed_ = std::exchange(other.borrowed_, 0);
   return *this;
 }
 
@@ -132,14 +136,34 @@ bool MemoryReservation::try_grow_beyond(int64_t bytes) {
   return true;
 }
 
+bool MemoryReservation::try_borrow(int64_t bytes) {
+  if (ledger_ == nullptr || ledger_->lender_.try_lend == nullptr) return try_grow_beyond(bytes);
+  if (try_grow(bytes)) return true;
+  const bool is_first = borrowed_ == 0;
+  if (is_first && ledger_->has_borrower_.exchange(true)) return false;
+  if (!ledger_->lender_.try_lend(bytes)) {
+    if (is_first) ledger_->has_borrower_ = false;
+    return false;
+  }
+  borrowed_ += bytes;
+  bytes_ += bytes;
+  return true;
+}
+
 void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
-  if (try_grow_beyond(bytes)) return;
+  if (try_borrow(bytes)) return;
   MemoryLedger::Account& account = ledger_->of(account_);
   bool is_held = false;
   if (!account.has_waiting.exchange(true)) {
-    std::unique_lock held(ledger_->mutex_);
     ++ledger_->waiting_;
-    is_held = ledger_->given_.wait_for(held, kWaitFor, [&] { return try_grow_beyond(bytes); });
+    const auto until = std::chrono::steady_clock::now() + kWaitFor;
+    while (!is_held && std::chrono::steady_clock::now() < until) {
+      {
+        std::unique_lock held(ledger_->mutex_);
+        ledger_->given_.wait_for(held, kLookAgain);
+      }
+      is_held = try_borrow(bytes);
+    }
     --ledger_->waiting_;
     account.has_waiting = false;
   }
@@ -157,6 +181,13 @@ void MemoryReservation::grow_regardless(int64_t bytes) {
 void MemoryReservation::shrink(int64_t bytes) {
   bytes_ -= bytes;
   if (ledger_ == nullptr) return;
+  if (const int64_t back = std::min(bytes, borrowed_); back > 0) {
+    borrowed_ -= back;
+    ledger_->lender_.take_back(back);
+    ledger_->given_back_.fetch_add(back, std::memory_order_relaxed);
+    if (borrowed_ == 0) ledger_->has_borrower_ = false;
+    bytes -= back;
+  }
   ledger_->give_back(account_, bytes);
   if (bytes_ == 0 && std::exchange(is_beyond_, false)) ledger_->of(account_).has_beyond.store(false);
   ledger_->wake_waiting();

@@ -9,8 +9,8 @@
 //     recycled  2       of what both leave: released buffers,    they go back to the system (tensor::BufferPool)
 //                       kept for reuse
 //   accounted   5     the accounts of the ledger:
-//     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling one request
-//                       parsed into, and rows that are read      waits up to a second
+//     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling, one request
+//                       parsed into, and rows that are read      at a time borrows from jobs, or waits up to a second
 //     answers   4       what is made for responses until they    503 memory_full for reads; others are charged anyway
 //                       are sent
 //     downloads 2       pages of arrays, read while they are     503 memory_full for more of them
@@ -37,6 +37,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -56,6 +57,13 @@ MemoryShares memory_shares(int64_t process_bytes);
 enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms, kEffects, kWaiting };
 inline constexpr size_t kMemoryAccounts = 7;
 
+/// Who lends what one reservation at a time needs beyond its account: the memory of jobs. Any thread; called without a
+/// lock.
+struct MemoryLender {
+  std::function<bool(int64_t bytes)> try_lend;
+  std::function<void(int64_t bytes)> take_back;
+};
+
 /// Counts bytes by account. Any thread; without a lock unless a thread waits. Shared with its reservations, which may
 /// outlive its owner.
 class MemoryLedger {
@@ -73,6 +81,8 @@ class MemoryLedger {
   [[nodiscard]] std::array<Stats, kMemoryAccounts> stats() const;
   [[nodiscard]] int64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
   [[nodiscard]] int64_t limit_bytes() const { return limit_; }
+  /// Before any thread uses the ledger; what `lender` captures outlives the reservations.
+  void borrow_from(MemoryLender lender) { lender_ = std::move(lender); }
   /// True each time that an eighth of the limit has been given back: time to return free memory to the system, which an
   /// allocator keeps by thread. What it keeps is in no account.
   bool is_trim_due();
@@ -96,6 +106,9 @@ class MemoryLedger {
   std::atomic<int64_t> held_{0};
   std::atomic<int64_t> given_back_{0};  ///< since the last trim
   std::array<Account, kMemoryAccounts> accounts_;
+
+  MemoryLender lender_;                    ///< empty: nobody lends
+  std::atomic<bool> has_borrower_{false};  ///< a reservation that the lender has lent to
 
   std::atomic<int> waiting_{0};  ///< threads in grow_beyond, of all accounts
   std::mutex mutex_;             ///< for the condition alone
@@ -121,7 +134,8 @@ class MemoryReservation {
   /// The same for what may be larger than the account: one reservation at a time may go beyond the limit this way,
   /// until it holds nothing. Whoever is refused tries again later.
   [[nodiscard]] bool try_grow_beyond(int64_t bytes);
-  /// The same, and throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
+  /// The same, but what is beyond the account is borrowed where the ledger has a lender, and then not counted in the
+  /// account. Throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
   /// second until others have given back what is missing, so that of many that each hold a part of what they need one
   /// goes on; while one of the account waits, all others are refused at once.
   void grow_beyond(int64_t bytes, std::string_view user);
@@ -135,10 +149,13 @@ class MemoryReservation {
   [[nodiscard]] int64_t limit_bytes() const;
 
  private:
+  [[nodiscard]] bool try_borrow(int64_t bytes);
+
   MemoryLedgerRef ledger_;  ///< null: of none
   MemoryAccount account_ = MemoryAccount::kRequests;
   bool is_beyond_ = false;
   int64_t bytes_ = 0;
+  int64_t borrowed_ = 0;  ///< of these
 };
 
 }  // namespace meshd::core

@@ -164,6 +164,9 @@ bool Engine::keeps_devices(std::span<const int64_t> devices) const {
          });
 }
 
+bool Engine::try_lend(int64_t bytes) { return impl_->shared.scheduler.try_take(bytes); }
+void Engine::take_back(int64_t bytes) { start_all(impl_->shared.scheduler.give_back(bytes)); }
+
 EngineStats Engine::stats() const {
   EngineStats out;
   Scheduler::Stats scheduled = impl_->shared.scheduler.stats();

@@ -217,6 +217,8 @@ class Engine final : public Executor {
   [[nodiscard]] int threads() const override;
   [[nodiscard]] EngineStats stats() const override;
   [[nodiscard]] std::vector<int64_t> least_loaded(int64_t count) const override;
+  [[nodiscard]] bool try_lend(int64_t bytes) override;
+  void take_back(int64_t bytes) override;
   [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const override;
   [[nodiscard]] bool keeps_devices(std::span<const int64_t> devices) const override;
 

@@ -21,7 +21,7 @@ struct RunRequest;
 struct EngineStats {
   int64_t queued = 0;
   int64_t running = 0;
-  int64_t planned_bytes = 0;  ///< of running runs, and of results that are still in use
+  int64_t planned_bytes = 0;  ///< of running runs, of results that are still in use, and lent
   int64_t runs_done = 0;
   int64_t runs_failed = 0;
   std::vector<int64_t> device_queue;  ///< runs in each device's queue, the running one included
@@ -44,6 +44,9 @@ class Executor {
   /// So many devices, those with the shortest queues first, among equal ones by id. Throws too_few_devices.
   [[nodiscard]] virtual std::vector<int64_t> least_loaded(int64_t count) const = 0;
   [[nodiscard]] virtual const std::shared_ptr<tensor::BufferPool>& pool() const = 0;
+  /// So many of the bytes that runs plan, for somebody else, where they are free. Whoever has them gives them back.
+  [[nodiscard]] virtual bool try_lend(int64_t bytes) = 0;
+  virtual void take_back(int64_t bytes) = 0;
   /// A run on these devices keeps them while it waits for its client: it cannot step aside, because other processes
   /// execute it, too.
   [[nodiscard]] virtual bool keeps_devices(std::span<const int64_t> devices) const = 0;

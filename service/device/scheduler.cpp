@@ -202,6 +202,14 @@ std::vector<QueueEntryRef> Scheduler::remove(const QueueEntryRef& entry, std::ch
   });
 }
 
+bool Scheduler::try_take(int64_t bytes) {
+  return state_.with([&](State& state) {
+    if (limit_ > 0 && state.bytes + bytes > limit_) return false;
+    state.bytes += bytes;
+    return true;
+  });
+}
+
 std::vector<QueueEntryRef> Scheduler::give_back(int64_t bytes) {
   return state_.with([&](State& state) {
     state.bytes -= bytes;

@@ -95,6 +95,8 @@ class Scheduler {
   /// many of its bytes stay planned until give_back().
   std::vector<QueueEntryRef> remove(const QueueEntryRef& entry, std::chrono::nanoseconds used, int64_t kept_bytes = 0);
   std::vector<QueueEntryRef> give_back(int64_t bytes);
+  /// Makes so many planned that belong to no run, until give_back(); false: there are not so many.
+  [[nodiscard]] bool try_take(int64_t bytes);
   /// Takes a waiting run out of the queue; false when it runs, is aside or has ended. `starting` gets the entries that
   /// may start now.
   bool withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting);

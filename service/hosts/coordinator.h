@@ -70,6 +70,8 @@ class Coordinator final : public device::Executor {
   [[nodiscard]] device::EngineStats stats() const override;
   [[nodiscard]] std::vector<int64_t> least_loaded(int64_t count) const override { return engine_->least_loaded(count); }
   [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const override { return engine_->pool(); }
+  [[nodiscard]] bool try_lend(int64_t bytes) override { return engine_->try_lend(bytes); }
+  void take_back(int64_t bytes) override { engine_->take_back(bytes); }
   [[nodiscard]] bool keeps_devices(std::span<const int64_t> devices) const override {
     return engine_->keeps_devices(devices);
   }

@@ -353,6 +353,15 @@ struct App::Parts {
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
+    memory->borrow_from({[this](int64_t bytes) {
+                           if (!engine.try_lend(bytes)) return false;
+                           arrays.lend(bytes);
+                           return true;
+                         },
+                         [this](int64_t bytes) {
+                           arrays.take_back(bytes);
+                           engine.take_back(bytes);
+                         }});
     log.info("memory", {{"bytes", given.memory_bytes},
                         {"jobs", given.memory_limit_bytes},
                         {"arrays", given.array_memory_bytes},

@@ -139,6 +139,42 @@ TEST(MemoryLedger, of_many_that_each_hold_a_part_one_waits_for_the_others) {
   EXPECT_EQ(ledger->held_bytes(), 0);
 }
 
+TEST(MemoryLedger, one_reservation_at_a_time_borrows_what_its_account_lacks) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  std::atomic<int64_t> lent{0};
+  ledger->borrow_from({[&](int64_t bytes) {
+                         if (lent + bytes > 10'000) return false;
+                         lent += bytes;
+                         return true;
+                       },
+                       [&](int64_t bytes) { lent -= bytes; }});
+  MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);
+  first.grow_beyond(3'000, "the test");
+  first.grow_beyond(9'000, "the test");
+  EXPECT_EQ(std::pair(first.bytes(), lent.load()), std::pair(int64_t{12'000}, int64_t{9'000}));
+  EXPECT_EQ(ledger->held_bytes(), 3'000);
+  EXPECT_TRUE(second.try_grow(1'000)) << "what is lent is not in the account";
+  EXPECT_THROW(second.grow_beyond(500, "the test"), Error) << "one borrows";
+  EXPECT_THROW(first.grow_beyond(2'000, "the test"), Error) << "there is no more";
+  MemoryReservation moved = std::move(first);
+  moved.shrink(10'000);
+  EXPECT_EQ(std::pair(lent.load(), ledger->held_bytes()), std::pair(int64_t{0}, int64_t{3'000}));
+  second.grow_beyond(8'000, "the test");
+  EXPECT_EQ(lent, 8'000);
+  second = {};
+  EXPECT_EQ(std::pair(lent.load(), ledger->held_bytes()), std::pair(int64_t{0}, int64_t{2'000}));
+}
+
+TEST(MemoryLedger, who_waits_for_the_lender_has_it_as_soon_as_it_lends) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  std::atomic<bool> lends{false};
+  ledger->borrow_from({[&](int64_t) { return lends.load(); }, [](int64_t) {}});
+  MemoryReservation waits(ledger, MemoryAccount::kRequests);
+  std::jthread later([&] { lends = true; });
+  waits.grow_beyond(9'000, "the test");
+  EXPECT_EQ(waits.bytes(), 9'000);
+}
+
 TEST(MemoryLedger, who_waits_in_vain_is_refused) {
   const auto ledger = MemoryLedger::create(kLimit);
   MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);

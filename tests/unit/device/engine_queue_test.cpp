@@ -245,6 +245,20 @@ TEST_F(QueueTest, results_that_are_in_use_keep_their_bytes) {
   EXPECT_EQ(later.memory.bytes(), 4 * kElements);  // the engine is gone, nobody waits
 }
 
+TEST_F(QueueTest, bytes_that_are_lent_are_taken_from_runs) {
+  Bench bench({.device_count = 2, .threads = 1, .memory_limit_bytes = 20});
+  ASSERT_TRUE(bench.engine.try_lend(16));
+  EXPECT_FALSE(bench.engine.try_lend(5));
+  const auto a = held(bench, {0}, "a");  // 8 bytes
+  EXPECT_EQ(a->run->progress().state, device::RunState::kQueued);
+  bench.engine.take_back(6);
+  wait_for(1);
+  EXPECT_FALSE(bench.engine.try_lend(3));
+  let_go(a);
+  EXPECT_EQ(bench.engine.stats().planned_bytes, 10);
+  bench.engine.take_back(10);
+}
+
 // Asks once on each device and waits until it is answered.
 class Asking : public device::EffectSink {
  public:
