@@ -197,7 +197,7 @@ bool Connection::on_progress(Outgoing::Progress progress) {
 }
 
 int64_t Connection::answer_rate() const {
-  return outgoing_.text_bytes() / std::max<int64_t>(reactor_.context().options.longest_text.count(), 1);
+  return outgoing_.held_bytes() / std::max<int64_t>(reactor_.context().options.longest_held.count(), 1);
 }
 
 void Connection::note_written() {

@@ -22,6 +22,7 @@ constexpr size_t kChunkTail = 7;   // CRLF and, at the end, 0 CRLF CRLF
 void Outgoing::clear() {
   head_.clear();
   body_ = {};
+  held_bytes_ = 0;
   if (pieces_.keep || !pieces_.pieces.empty()) pieces_ = {};
   if (buffer_) {
     source_ = {};
@@ -38,6 +39,7 @@ void Outgoing::clear() {
 
 void Outgoing::start(Response&& response, bool chunk) {
   chunk_ = chunk;
+  held_bytes_ = response.held_bytes;
   total_ = static_cast<int64_t>(head_.size());
   if (auto* bytes = std::get_if<std::string>(&response.body)) {
     body_ = std::move(*bytes);

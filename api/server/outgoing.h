@@ -41,8 +41,10 @@ class Outgoing {
 
   /// Bytes that the stream took, in all.
   [[nodiscard]] int64_t written() const { return written_; }
-  /// Of a body that was made for this response and is in memory whole.
-  [[nodiscard]] int64_t text_bytes() const { return static_cast<int64_t>(body_.size()) + pieces_.made_bytes; }
+  /// Of memory that the response has until all of it is sent.
+  [[nodiscard]] int64_t held_bytes() const {
+    return static_cast<int64_t>(body_.size()) + pieces_.made_bytes + held_bytes_;
+  }
 
  private:
   [[nodiscard]] size_t gather(iovec* out, size_t most) const;
@@ -53,6 +55,7 @@ class Outgoing {
   std::string body_;
   MemoryPieces pieces_;
   BodySource source_;
+  int64_t held_bytes_ = 0;  ///< Response::held_bytes
   bool chunk_ = false;
   bool source_ended_ = true;
   bool short_ = false;

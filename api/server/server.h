@@ -35,7 +35,7 @@ struct ServerOptions {
   std::chrono::milliseconds head_deadline{10'000};  ///< from the first byte of a head to its end
   std::chrono::milliseconds idle_deadline{15'000};  ///< between requests of a connection
   int64_t minimum_bytes_per_second = 1024;          ///< of a body that comes, and of a client that reads
-  std::chrono::seconds longest_text{600};        ///< that a client may take for an answer in memory, beside the grace
+  std::chrono::seconds longest_held{600};        ///< that a client may take for an answer in memory, beside the grace
   std::chrono::milliseconds rate_grace{10'000};  ///< before that rate is required, and the longest pause
   int64_t json_bytes = 4LL << 20;
   int64_t program_bytes = 64LL << 20;

@@ -73,7 +73,9 @@ Response generate(Request& request) {
     *made += count;
     return count;
   };
-  return api::generated(200, "application/octet-stream", std::move(source));
+  Response response = api::generated(200, "application/octet-stream", std::move(source));
+  response.held_bytes = request.query.integer("held", 0, 0, INT64_MAX);
+  return response;
 }
 
 Response wait_for(Request& request) {

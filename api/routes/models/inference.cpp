@@ -61,7 +61,9 @@ Response infer(Request& request, Services& services) {
   const auto kept = std::make_shared<const Kept>(Kept{std::move(encoded.head), std::move(outputs)});
   MemoryPieces pieces{{std::as_bytes(std::span(kept->head))}, kept, static_cast<int64_t>(kept->head.size())};
   pieces.pieces.insert(pieces.pieces.end(), encoded.pieces.begin(), encoded.pieces.end());
-  return memory(200, "application/octet-stream", std::move(pieces)).with(kHeadLength, length);
+  Response response = memory(200, "application/octet-stream", std::move(pieces));
+  response.held_bytes = static_cast<int64_t>(bytes);
+  return std::move(response).with(kHeadLength, length);
 }
 
 Response ready(Request& request, Services& services) {

@@ -54,9 +54,11 @@ Response send_results(const Request& request, Services& services, const jobs::Jo
   const PageMemory pages = page_memory(services);
   std::vector<FileEntry> entries;
   jobs::JobResult rest = result;
+  int64_t held_bytes = 0;
   for (jobs::JobValue& value : rest.results) {
     auto reader = counted_reader(pages, value.layout, value.type.dtype, std::move(value.shards),
                                  arrays::full_slices(value.type.dims));
+    held_bytes += tensor::byte_count(value.type);
     entries.push_back({std::to_string(entries.size()), value.type, std::move(reader)});
     value.shards.clear();
   }
@@ -79,6 +81,7 @@ Response send_results(const Request& request, Services& services, const jobs::Jo
   } else {
     response = send_file(request, std::move(entries), file, ZipMethod::kStored, "");
   }
+  response.held_bytes = held_bytes;
   response.headers.set("Vary", "Accept, Accept-Encoding");
   if (fits) response.headers.set("Meshd-Answer", answer);
   return response;
