@@ -139,10 +139,11 @@ bool MemoryReservation::try_grow_beyond(int64_t bytes) {
 bool MemoryReservation::try_borrow(int64_t bytes) {
   if (ledger_ == nullptr || ledger_->lender_.try_lend == nullptr) return try_grow_beyond(bytes);
   if (try_grow(bytes)) return true;
+  std::atomic<bool>& has_borrower = ledger_->of(account_).has_borrower;
   const bool is_first = borrowed_ == 0;
-  if (is_first && ledger_->has_borrower_.exchange(true)) return false;
+  if (is_first && has_borrower.exchange(true)) return false;
   if (!ledger_->lender_.try_lend(bytes)) {
-    if (is_first) ledger_->has_borrower_ = false;
+    if (is_first) has_borrower = false;
     return false;
   }
   borrowed_ += bytes;
@@ -185,7 +186,7 @@ void MemoryReservation::shrink(int64_t bytes) {
     borrowed_ -= back;
     ledger_->lender_.take_back(back);
     ledger_->given_back_.fetch_add(back, std::memory_order_relaxed);
-    if (borrowed_ == 0) ledger_->has_borrower_ = false;
+    if (borrowed_ == 0) ledger_->of(account_).has_borrower = false;
     bytes -= back;
   }
   ledger_->give_back(account_, bytes);

@@ -11,8 +11,8 @@
 //   accounted   5     the accounts of the ledger:
 //     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling, one request
 //                       parsed into, and rows that are read      at a time borrows from jobs, or waits up to a second
-//     answers   4       what is made for responses until they    503 memory_full for reads; others are charged anyway
-//                       are sent
+//     answers   4       what is made for responses until they    503 memory_full for reads; others are charged anyway;
+//                       are sent                                 one text at a time borrows from jobs
 //     downloads 2       pages of arrays, read while they are     503 memory_full for more of them
 //                       sent to clients that may be slow
 //     events    4       backlogs of event streams                the stream ends; its client resumes
@@ -92,8 +92,9 @@ class MemoryLedger {
   struct Account {
     int64_t limit = 0;
     std::atomic<int64_t> held{0}, peak{0}, refused{0};
-    std::atomic<bool> has_beyond{false};   ///< a reservation has gone beyond the limit
-    std::atomic<bool> has_waiting{false};  ///< a thread is in grow_beyond
+    std::atomic<bool> has_beyond{false};    ///< a reservation has gone beyond the limit
+    std::atomic<bool> has_borrower{false};  ///< the lender has lent to one
+    std::atomic<bool> has_waiting{false};   ///< a thread is in grow_beyond
   };
   explicit MemoryLedger(int64_t limit_bytes);
   enum class Fit : uint8_t { kWithin, kAnyway };
@@ -107,8 +108,7 @@ class MemoryLedger {
   std::atomic<int64_t> given_back_{0};  ///< since the last trim
   std::array<Account, kMemoryAccounts> accounts_;
 
-  MemoryLender lender_;                    ///< empty: nobody lends
-  std::atomic<bool> has_borrower_{false};  ///< a reservation that the lender has lent to
+  MemoryLender lender_;  ///< empty: nobody lends
 
   std::atomic<int> waiting_{0};  ///< threads in grow_beyond, of all accounts
   std::mutex mutex_;             ///< for the condition alone
@@ -135,7 +135,9 @@ class MemoryReservation {
   /// until it holds nothing. Whoever is refused tries again later.
   [[nodiscard]] bool try_grow_beyond(int64_t bytes);
   /// The same, but what is beyond the account is borrowed where the ledger has a lender, and then not counted in the
-  /// account. Throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
+  /// account. For what no run waits for.
+  [[nodiscard]] bool try_borrow(int64_t bytes);
+  /// The same, and throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
   /// second until others have given back what is missing, so that of many that each hold a part of what they need one
   /// goes on; while one of the account waits, all others are refused at once.
   void grow_beyond(int64_t bytes, std::string_view user);
@@ -149,8 +151,6 @@ class MemoryReservation {
   [[nodiscard]] int64_t limit_bytes() const;
 
  private:
-  [[nodiscard]] bool try_borrow(int64_t bytes);
-
   MemoryLedgerRef ledger_;  ///< null: of none
   MemoryAccount account_ = MemoryAccount::kRequests;
   bool is_beyond_ = false;

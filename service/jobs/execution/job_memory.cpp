@@ -22,6 +22,9 @@ namespace {
 constexpr int64_t kSmallAnswer = int64_t{64} << 10;
 // Who gives memory back notifies nobody: answers leave with the packets of their clients.
 constexpr std::chrono::milliseconds kLookAgain{20};
+// Jobs that wait for the memory of a text have results in the memory that they wait for: one of them goes on after
+// this.
+constexpr std::chrono::seconds kPatience{10};
 
 // The most that a value takes as text: digits, and the brackets of its lists.
 int64_t text_bytes(const tensor::TensorType& type, bool base64) {
@@ -154,7 +157,8 @@ void JobRunner::hold_answer(Job& job, JobResult& result, core::Waiter& waiter) {
   const auto hold = [&](const core::MemoryLedgerRef& ledger, int64_t bytes) {
     auto memory = std::make_shared<core::MemoryReservation>(ledger, core::MemoryAccount::kAnswers);
     if (bytes <= kSmallAnswer) return std::shared_ptr<core::MemoryReservation>();
-    while (!memory->try_grow_beyond(bytes)) {
+    const core::SteadyTime patience = clock_.steady() + kPatience;
+    while (!(clock_.steady() < patience ? memory->try_borrow(bytes) : memory->try_grow_beyond(bytes))) {
       if (!job.in_background)
         throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
       if (auto end = end_of(job, waiter)) throw std::move(*end);
