@@ -745,7 +745,12 @@ void ArrayStore::require_usable(const ArrayRef& array, std::string_view session)
 
 void ArrayStore::lend(int64_t bytes) {
   *lent_bytes_ += bytes;
-  if (memory_budget() < memory_.most_bytes) make_room();
+  try {
+    if (memory_budget() < memory_.most_bytes) make_room();
+  } catch (...) {
+    take_back(bytes);
+    throw;
+  }
 }
 
 LentMemory::LentMemory(ArrayStore& store, int64_t bytes) : lent_(store.lent_bytes_), bytes_(bytes) {

@@ -142,13 +142,20 @@ bool MemoryReservation::try_borrow(int64_t bytes) {
   std::atomic<bool>& has_borrower = ledger_->of(account_).has_borrower;
   const bool is_first = borrowed_ == 0;
   if (is_first && has_borrower.exchange(true)) return false;
-  if (!ledger_->lender_.try_lend(bytes)) {
+  bool is_lent = false;
+  try {
+    is_lent = ledger_->lender_.try_lend(bytes);
+  } catch (...) {
     if (is_first) has_borrower = false;
-    return false;
+    throw;
   }
-  borrowed_ += bytes;
-  bytes_ += bytes;
-  return true;
+  if (is_lent) {
+    borrowed_ += bytes;
+    bytes_ += bytes;
+  } else if (is_first) {
+    has_borrower = false;
+  }
+  return is_lent;
 }
 
 void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {

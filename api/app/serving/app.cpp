@@ -355,7 +355,12 @@ struct App::Parts {
         rates(limits.requests_per_second, clock) {
     memory->borrow_from({[this](int64_t bytes) {
                            if (!engine.try_lend(bytes)) return false;
-                           arrays.lend(bytes);
+                           try {
+                             arrays.lend(bytes);
+                           } catch (...) {
+                             engine.take_back(bytes);
+                             throw;
+                           }
                            return true;
                          },
                          [this](int64_t bytes) {

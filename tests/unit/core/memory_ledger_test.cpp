@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <latch>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -163,6 +164,21 @@ TEST(MemoryLedger, one_reservation_at_a_time_borrows_what_its_account_lacks) {
   EXPECT_EQ(lent, 8'000);
   second = {};
   EXPECT_EQ(std::pair(lent.load(), ledger->held_bytes()), std::pair(int64_t{0}, int64_t{2'000}));
+}
+
+TEST(MemoryLedger, a_lender_that_fails_lends_to_the_next) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  bool fails = true;
+  ledger->borrow_from({[&](int64_t) -> bool {
+                         if (fails) throw std::bad_alloc();
+                         return true;
+                       },
+                       [](int64_t) {}});
+  MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);
+  EXPECT_THROW(static_cast<void>(first.try_borrow(9'000)), std::bad_alloc);
+  fails = false;
+  EXPECT_TRUE(second.try_borrow(9'000));
+  EXPECT_EQ(first.bytes(), 0);
 }
 
 TEST(MemoryLedger, who_waits_for_the_lender_has_it_as_soon_as_it_lends) {
