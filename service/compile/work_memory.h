@@ -9,7 +9,8 @@
 
 namespace meshd::compile {
 
-/// One piece of work. What its account has no room for it borrows from the memory of jobs. One thread at a time. A default one is never refused.
+/// One piece of work. What its account has no room for it borrows from the memory of jobs. One thread at a time. A
+/// default one is never refused.
 class WorkMemory {
  public:
   WorkMemory() = default;

@@ -19,18 +19,14 @@ TEST(BufferPool, released_memory_is_used_again) {
 
 TEST(BufferPool, keeps_no_more_than_it_may) {
   const auto pool = BufferPool::create(4 * kMiB);
-  {
-    const BufferRef a = pool->allocate(3 * kMiB), b = pool->allocate(2 * kMiB), c = pool->allocate(kMiB);
-  }
+  { const BufferRef a = pool->allocate(3 * kMiB), b = pool->allocate(2 * kMiB), c = pool->allocate(kMiB); }
   EXPECT_LE(pool->stats().kept_bytes, 4 * kMiB);
   EXPECT_GE(pool->stats().kept_bytes, 3 * kMiB);
 }
 
 TEST(BufferPool, released_memory_leaves_before_more_is_in_use_than_there_may_be) {
   const auto pool = BufferPool::create(8 * kMiB, 10 * kMiB);
-  {
-    const BufferRef large = pool->allocate(4 * kMiB), small = pool->allocate(kMiB);
-  }
+  { const BufferRef large = pool->allocate(4 * kMiB), small = pool->allocate(kMiB); }
   EXPECT_EQ(pool->stats().kept_bytes, 5 * kMiB);
   BufferRef used = pool->allocate(8 * kMiB);
   EXPECT_EQ(pool->stats().kept_bytes, kMiB) << "the largest leaves first";
