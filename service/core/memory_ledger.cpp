@@ -164,6 +164,10 @@ void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
   bool is_held = false;
   if (!account.has_waiting.exchange(true)) {
     ++ledger_->waiting_;
+    const std::shared_ptr<void> leaves(nullptr, [&](void*) {
+      --ledger_->waiting_;
+      account.has_waiting = false;
+    });
     const auto until = std::chrono::steady_clock::now() + kWaitFor;
     while (!is_held && std::chrono::steady_clock::now() < until) {
       {
@@ -172,8 +176,6 @@ void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
       }
       is_held = try_borrow(bytes);
     }
-    --ledger_->waiting_;
-    account.has_waiting = false;
   }
   if (is_held) return;
   throw Error("memory_full",

@@ -3,8 +3,8 @@
 // memory_shares() divides the memory of the process (`--memory`, else its container's limit, else the machine's):
 //
 //   share      of 32  what it is for                             when none is free
-//   jobs       16     planned bytes of running jobs, results     a job waits for its turn (device::Engine)
-//                       until they are written or sent, and
+//   jobs       16     planned bytes of running jobs, and of      a job waits for its turn (device::Engine)
+//                       results until they are written or sent
 //   arrays      8       shards of arrays that leave it to jobs   they leave memory (arrays::ArrayStore)
 //     recycled  2       of what both leave: released buffers,    they go back to the system (tensor::BufferPool)
 //                       kept for reuse

@@ -181,6 +181,20 @@ TEST(MemoryLedger, a_lender_that_fails_lends_to_the_next) {
   EXPECT_EQ(first.bytes(), 0);
 }
 
+TEST(MemoryLedger, who_waits_for_a_lender_that_fails_leaves_the_place_to_the_next) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  int asked = 0;
+  ledger->borrow_from({[&](int64_t) -> bool {
+                         if (++asked == 2) throw std::bad_alloc();
+                         return asked == 4;
+                       },
+                       [](int64_t) {}});
+  MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);
+  EXPECT_THROW(first.grow_beyond(9'000, "the test"), std::bad_alloc);
+  second.grow_beyond(9'000, "the test");  // refused once, and lent to while it waits
+  EXPECT_EQ(second.bytes(), 9'000);
+}
+
 TEST(MemoryLedger, who_waits_for_the_lender_has_it_as_soon_as_it_lends) {
   const auto ledger = MemoryLedger::create(kLimit);
   std::atomic<bool> lends{false};
