@@ -59,6 +59,28 @@ double raw_fsyncs(const std::string& folder) {
   return kCount / seconds;
 }
 
+// What the disk gives: the 8 MiB of a checkpoint (storage/writer.cpp) written in pages and synced, which no commit goes
+// past.
+void raw_checkpoints(const std::string& folder) {
+  const std::string path = folder + "/raw";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const std::string page(4096, 'x');
+  constexpr int kCount = 20, kPages = 2000;
+  std::vector<double> times;
+  for (int i = 0; i < kCount; ++i) {
+    const auto start = Clock::now();
+    for (int p = 0; p < kPages; ++p) {
+      if (::pwrite(file, page.data(), page.size(), (int64_t{i} * kPages + p) * 4096) < 0) return;
+    }
+    if (::fdatasync(file) != 0) return;
+    times.push_back(seconds_since(start));
+  }
+  ::close(file);
+  ::unlink(path.c_str());
+  std::printf("raw: 8 MiB written in pages and synced, p50 %.2f ms p90 %.2f ms\n", percentile(times, 0.5) * 1e3,
+              percentile(times, 0.9) * 1e3);
+}
+
 // One caller that waits for each commit.
 void single_commits(Catalog& catalog, double raw) {
   constexpr int kCount = 1000;
@@ -72,6 +94,12 @@ void single_commits(Catalog& catalog, double raw) {
   const double rate = kCount / seconds_since(start);
   std::printf("one caller: %.0f commits/s (%.2f of raw fsyncs), p50 %.0f us, p99 %.0f us\n", rate, rate / raw,
               percentile(latencies, 0.5) * 1e6, percentile(latencies, 0.99) * 1e6);
+}
+
+std::vector<EffectRow> effect_rows(int count) {
+  return std::vector<EffectRow>(static_cast<size_t>(count),
+                                effect_row("job_01890000-0000-7000-8000-000000000000", -1,
+                                           "[{\"dtype\":\"float32\",\"shape\":[],\"data\":0.125}]"));
 }
 
 // `sessions` sessions, each with `depth` appends of `rows` effects under way.
@@ -93,9 +121,7 @@ void grouped_effects(Catalog& catalog, int sessions, int depth, int rows, double
     const auto sent = Clock::now();
     catalog.write_async(
         [s, depth, rows](Transaction& t) {
-          std::vector<EffectRow> effects(static_cast<size_t>(rows),
-                                         effect_row("job_01890000-0000-7000-8000-000000000000", -1,
-                                                    "[{\"dtype\":\"float32\",\"shape\":[],\"data\":0.125}]"));
+          std::vector<EffectRow> effects = effect_rows(rows);
           t.append_effects("ses_" + std::to_string(depth) + "_" + std::to_string(rows) + "_" + std::to_string(s),
                            effects);
         },
@@ -133,6 +159,42 @@ void grouped_effects(Catalog& catalog, int sessions, int depth, int rows, double
       transactions / seconds, transactions / static_cast<double>(after.commits - before.commits),
       percentile(latencies, 0.5) * 1e3, percentile(latencies, 0.99) * 1e3,
       static_cast<double>(after.wal_bytes) / (1 << 20), static_cast<long>(after.checkpoints - before.checkpoints));
+}
+
+// Each millisecond's share of `rate` effects a second is submitted when it is due, whether or not what came before has
+// been acknowledged: the time of an acknowledgement counts from then, so that who waits behind a stall is counted too.
+void paced_effects(Catalog& catalog, int sessions, int rows, int rate, double duration) {
+  for (int s = 0; s < sessions; ++s) {
+    catalog.write([&](Transaction& t) { t.insert_session(session_row("ses_paced_" + std::to_string(s))); });
+  }
+  const int count = static_cast<int>(duration * rate / rows);
+  std::mutex mutex;
+  std::condition_variable idle;
+  int open = count;
+  std::vector<double> latencies;
+  latencies.reserve(static_cast<size_t>(count));
+  const auto start = Clock::now();
+  for (int i = 0; i < count; ++i) {
+    const auto due = start + std::chrono::milliseconds(static_cast<int64_t>(i) * rows * 1000 / rate);
+    std::this_thread::sleep_until(due);
+    catalog.write_async(
+        [s = i % sessions, rows](Transaction& t) {
+          std::vector<EffectRow> effects = effect_rows(rows);
+          t.append_effects("ses_paced_" + std::to_string(s), effects);
+        },
+        [&, due](const std::exception_ptr&) {
+          const std::lock_guard<std::mutex> held(mutex);
+          latencies.push_back(seconds_since(due));
+          if (--open == 0) idle.notify_one();
+        });
+  }
+  std::unique_lock<std::mutex> held(mutex);
+  idle.wait(held, [&] { return open == 0; });
+  std::printf(
+      "%d sessions, %d effects each, %d effects/s asked for: %.0f effects/s, ack p50 %.2f ms p99 %.2f ms, most %.2f "
+      "ms\n",
+      sessions, rows, rate, static_cast<double>(count) * rows / seconds_since(start), percentile(latencies, 0.5) * 1e3,
+      percentile(latencies, 0.99) * 1e3, percentile(latencies, 1) * 1e3);
 }
 
 void lookups(Catalog& catalog) {
@@ -294,12 +356,14 @@ int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : temporary.path();
   const double raw = raw_fsyncs(folder);
   std::printf("raw: %.0f appends of 4 KiB with fsync /s\n", raw);
+  raw_checkpoints(folder);
   {
     OpenStore store(folder + "/data");
     single_commits(store->catalog(), raw);
     grouped_effects(store->catalog(), 16, 1, 1, 3);
     grouped_effects(store->catalog(), 16, 8, 1, 3);
     grouped_effects(store->catalog(), 16, 8, 8, 3);
+    paced_effects(store->catalog(), 16, 8, 50'000, 3);
     lookups(store->catalog());
     blobs(*store, folder);
   }
