@@ -27,6 +27,32 @@ void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t 
   }
 }
 
+/// Whole elements, each kRepeat times. Of four and eight bytes, as many as a vector has become kRepeat vectors: lane j
+/// of vector k is element (k * lanes + j) / kRepeat.
+template <class T, int kRepeat>
+void copy_each_few(const T* source, int64_t elements, T* target) {
+  int64_t e = 0;
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    using Vector [[gnu::vector_size(16)]] = T;
+    constexpr int kLanes = 16 / sizeof(T);
+    const auto shuffled = [&]<int... kLane>(const Vector& from, int k, std::integer_sequence<int, kLane...>) {
+      return __builtin_shuffle(from, Vector{static_cast<T>((k * kLanes + kLane) / kRepeat)...});
+    };
+    for (; e + kLanes <= elements; e += kLanes) {
+      Vector from;
+      std::memcpy(&from, source + e, sizeof(from));
+#pragma GCC unroll 4
+      for (int k = 0; k < kRepeat; ++k) {
+        const Vector to = shuffled(from, k, std::make_integer_sequence<int, kLanes>());
+        std::memcpy(target + e * kRepeat + k * kLanes, &to, sizeof(to));
+      }
+    }
+  }
+  for (; e < elements; ++e) {
+    for (int i = 0; i < kRepeat; ++i) target[e * kRepeat + i] = source[e];
+  }
+}
+
 /// Elements that follow each other, each `repeat` times; the first lane is the `skip`th of its element.
 template <class T>
 void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* to, int64_t count) {
@@ -37,9 +63,22 @@ void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* t
     for (int64_t i = skip; i < repeat && target < end; ++i) *target++ = *source;
     ++source;
   }
-  for (; end - target >= repeat; ++source) {
-    for (int64_t i = 0; i < repeat; ++i) *target++ = *source;
+  const int64_t elements = (end - target) / repeat;
+  switch (repeat) {
+    case 2:
+      copy_each_few<T, 2>(source, elements, target);
+      break;
+    case 3:
+      copy_each_few<T, 3>(source, elements, target);
+      break;
+    case 4:
+      copy_each_few<T, 4>(source, elements, target);
+      break;
+    default:
+      for (int64_t e = 0; e < elements; ++e) std::fill_n(target + e * repeat, repeat, source[e]);
   }
+  source += elements;
+  target += elements * repeat;
   while (target < end) *target++ = *source;
 }
 

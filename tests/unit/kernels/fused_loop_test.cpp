@@ -193,6 +193,32 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
   }
 }
 
+TEST(FusedLoop, elements_that_follow_each_other_are_read_a_few_times_each) {
+  for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
+    for (int64_t repeat = 2; repeat <= 5; ++repeat) {
+      LoopMaker maker(static_cast<uint32_t>(repeat));
+      FusedLoop loop;
+      loop.dims = {7, 193, repeat};
+      loop.program.add_register(dtype);
+      loop.program.input_count = 1;
+      FusedInput input;
+      input.operand = maker.add_operand(dtype, 7 * 193 + 1);
+      input.offset = 1;
+      input.strides = {193, 1, 0};
+      loop.inputs.push_back(input);
+      loop.program.outputs = {0};
+      const std::vector<Bytes> operands = maker.operands();
+      const FusedKernel kernel(loop);
+      const Dims offsets(3, 0);
+      const auto expected = run_naively(loop, operands, offsets);
+      for (int round = 0; round < 20; ++round) {
+        ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), expected)
+            << tensor::name(dtype) << " " << repeat;
+      }
+    }
+  }
+}
+
 /// Gives a random loop a reduction over some of its dims.
 void add_reduction(LoopMaker& maker, FusedLoop& loop, TileProgram reducer) {
   FusedReduce reduce;
