@@ -15,6 +15,7 @@ OpDef convert_row();
 OpDef imag_row();
 OpDef maximum_row();
 OpDef minimum_row();
+OpDef power_row();
 OpDef real_row();
 OpDef reduce_precision_row();
 OpDef select_row();

@@ -1,8 +1,14 @@
 // Types, rules and instructions of pointwise rows.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
+#include <vector>
 
+#include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "tests/unit/ops/support.h"
@@ -147,6 +153,69 @@ TEST(Pointwise, bitcast_convert_moves_bytes_and_packs_nibbles) {
   EXPECT_EQ((bitcast<int8_t, uint8_t>(packed, {-1, 2, 1, -8}, 2)), (std::vector<uint8_t>{0x2F, 0x81}));
   const Instance same{.operands = types({"2xf32"}), .results = types({"2xi32"})};
   EXPECT_TRUE(std::holds_alternative<ScalarMath>(body_of(row("stablehlo.bitcast_convert"), same.view())));
+}
+
+/// The first operand to the power of a constant, by the row's instructions.
+template <class T>
+std::vector<T> powers(const std::vector<T>& bases, T exponent, tensor::DType dtype) {
+  kernels::TileProgram program;
+  program.input_count = 1;
+  program.add_register(dtype);
+  const uint16_t constant = program.constant(dtype, reinterpret_cast<const std::byte*>(&exponent));
+  const Instance instance{.operands = {ir::Type::of({dtype, {}}), ir::Type::of({dtype, {}})},
+                          .results = {ir::Type::of({dtype, {}})}};
+  const std::array<uint16_t, 2> operands = {0, constant};
+  program.outputs = {
+      emit_scalar(std::get<ScalarMath>(row("stablehlo.power").body), instance.view(), program, operands)};
+  kernels::TileScratch scratch(program, 1);
+  std::vector<T> made;
+  for (const T base : bases) {
+    std::memcpy(scratch.reg(0), &base, sizeof(T));
+    kernels::run_tile(program, scratch, 1);
+    T power = 0;
+    std::memcpy(&power, scratch.reg(program.outputs[0]), sizeof(T));
+    made.push_back(power);
+  }
+  return made;
+}
+
+template <class T>
+void check_powers(tensor::DType dtype) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> bases = {0,
+                          -T{0},
+                          1,
+                          -1,
+                          T{-2.5},
+                          Limits::infinity(),
+                          -Limits::infinity(),
+                          Limits::quiet_NaN(),
+                          Limits::max(),
+                          Limits::lowest(),
+                          Limits::min(),
+                          Limits::denorm_min()};
+  for (int i = -300; i <= 300; ++i) bases.push_back(static_cast<T>(std::exp(i * 0.07)));
+  for (const T exponent : {T{0.5}, T{1.5}, T{2}, T{3}, T{2.5}}) {
+    const std::vector<T> got = powers(bases, exponent, dtype);
+    for (size_t i = 0; i < bases.size(); ++i) {
+      const T expected =
+          static_cast<T>(std::pow(static_cast<long double>(bases[i]), static_cast<long double>(exponent)));
+      if (std::isnan(expected) || std::isinf(expected) || expected == 0) {
+        EXPECT_TRUE(std::isnan(expected) ? std::isnan(got[i])
+                                         : got[i] == expected && std::signbit(got[i]) == std::signbit(expected))
+            << bases[i] << " to the power of " << exponent << ": " << got[i];
+      } else {
+        EXPECT_LE(std::abs(got[i] - expected),
+                  std::max(2 * Limits::epsilon() * std::abs(expected), Limits::denorm_min()))
+            << bases[i] << " to the power of " << exponent << ": " << got[i];
+      }
+    }
+  }
+}
+
+TEST(Pointwise, powers_of_constant_exponents_are_those_of_the_function) {
+  check_powers<float>(tensor::DType::kFloat32);
+  check_powers<double>(tensor::DType::kFloat64);
 }
 
 }  // namespace
