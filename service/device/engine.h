@@ -110,7 +110,10 @@ struct RunRequest {
   uint64_t ticket = 0;     ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
   uint64_t key = 0;        ///< names the run to other ranks: the same on every rank, never used twice
   ApartShards apart = {};  ///< for an executor with other processes: what it need not bring here
-  bool profile = false;    ///< RunStats::profile is filled
+  /// Its results wait for other runs, which may need its memory: RunOutcome::memory is empty, and the caller counts
+  /// them.
+  bool results_wait = false;
+  bool profile = false;  ///< RunStats::profile is filled
   NonfiniteSearch nonfinite;
   /// The caller lends its thread: a run that may start at once begins in submit() and continues there until it stops,
   /// ends, or has had its time slice. For small programs this saves two wake-ups.

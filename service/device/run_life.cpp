@@ -386,7 +386,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
     if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
     stats_.device_busy = device_busy();
     if (!error) outcome.outputs = take_outputs();
-    kept = kept_bytes(outcome);
+    if (!request_.results_wait) kept = kept_bytes(outcome);
   } catch (...) {
     if (!error) error = core::keep_trying([&] { return error_of(std::current_exception()); });
   }

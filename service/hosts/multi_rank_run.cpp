@@ -132,6 +132,7 @@ void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments, 
               .has_effects = request_.effects != nullptr,
               .arguments = {},
               .results = request_.apart.results,
+              .results_wait = request_.results_wait,
               .drops = {}};
   std::vector<std::pair<int, int64_t>> planned;
   device::Ownership owners = device::ownership_of(owner_.options(), request_.devices);

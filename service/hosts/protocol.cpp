@@ -143,7 +143,7 @@ template <typename Archive>
 void archive(Archive& a, hosts::Begin& message) {
   archive_all(a, message.run, message.ticket, message.oldest_live, message.plan, message.devices, message.step_budget,
               message.operation_budget, message.byte_budget, message.profile, message.nonfinite, message.has_effects,
-              message.arguments, message.results, message.drops);
+              message.arguments, message.results, message.results_wait, message.drops);
 }
 
 template <typename Archive>

@@ -91,6 +91,7 @@ struct Begin {
   bool has_effects = false;                  ///< somebody takes them
   std::vector<ArgumentShard> arguments;      ///< of the shards that the rank holds, by argument, then by shard
   std::vector<device::ResultPlace> results;  ///< ApartShards::results
+  bool results_wait = false;                 ///< RunRequest::results_wait
   std::vector<uint64_t> drops;               ///< entries, when the arguments are found
 };
 

@@ -209,8 +209,9 @@ void Worker::on_control(int peer, Control kind, std::string_view text) {
     case Control::kBecame:
       return became(decode<Became>(text));
     case Control::kRelease: {
+      std::map<uint64_t, Held>::node_type released;  // ends behind the lock: runs that wait for its memory begin
       const std::lock_guard held(mutex_);
-      held_.erase(decode<Number>(text).value);
+      released = held_.extract(decode<Number>(text).value);
       return;
     }
     case Control::kDrop:
@@ -448,6 +449,7 @@ void Worker::begin(const Begin& begin) {
     request.byte_budget = begin.byte_budget;
     request.profile = begin.profile;
     request.nonfinite = begin.nonfinite;
+    request.results_wait = begin.results_wait;
     if (begin.has_effects) request.effects = run.get();
     request.arguments = find_arguments(run, begin.arguments);
     drop(begin.drops);
@@ -520,7 +522,7 @@ void Worker::ended(const WorkerRun& run, const std::vector<device::ResultPlace>&
   messages_->forget(cargo);
   if (!outcome.error && !places.empty()) {
     const std::lock_guard held(mutex_);
-    held_[run.key()] = {run.lowered(), std::move(outcome.outputs)};
+    held_[run.key()] = {run.lowered(), std::move(outcome.outputs), std::move(outcome.memory)};
   }
   Ended message{.run = run.key(), .error = std::move(outcome.error), .stats = std::move(outcome.stats)};
   messages_->send(0, Control::kEnded, encode(std::move(message)));

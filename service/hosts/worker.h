@@ -105,6 +105,7 @@ class Worker {
   struct Held {
     compile::LoweredRef lowered;
     std::vector<std::vector<tensor::BufferRef>> results;
+    device::ResultMemory memory;
   };
   std::map<uint64_t, Held> held_;  // by run
 

@@ -309,6 +309,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   run.devices = job->assignment.devices;
   job->apart = find_apart(*job);
   run.apart = job->apart;
+  // Results that may wait for the jobs before it have memory of the account `waiting`: those jobs need that of the run.
+  run.results_wait = job->waiting.bytes() > 0;
   std::shared_ptr<arrays::LentMemory> lent;
   run.bind = [&](core::Checkpoint& checkpoint, int64_t planned_bytes) {
     std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);
@@ -323,8 +325,6 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   for (Argument& argument : job->request.arguments) {
     if (auto* value = std::get_if<tensor::DenseValue>(&argument)) value->buffer = nullptr;
   }
-  // Results that may wait for the jobs before it have memory of the account `waiting`: those jobs need that of the run.
-  if (job->waiting.bytes() > 0) outcome.memory = {};
   if (lent) lent->shrink_to(outcome.memory.bytes());
   job->overwritten = outcome.overwritten;
   if (!outcome.ok()) {

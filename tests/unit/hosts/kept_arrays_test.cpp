@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <new>
+#include <thread>
 
 #include "service/hosts/own_disk.h"
 #include "tests/support/eventually.h"
@@ -205,10 +207,11 @@ Left store(device::RunOutcome& outcome, const std::string& name) {
 
 class LeftResults : public ::testing::Test {
  protected:
-  device::RunOutcome run(Ranks& ranks, device::RunRequest request) {
+  device::RunOutcome run(Ranks& ranks, device::RunRequest request) { return start(ranks, std::move(request))->wait(); }
+  static std::shared_ptr<Pending> start(Ranks& ranks, device::RunRequest request) {
     request.apart.arguments = {1};
     request.apart.results = {device::ResultPlace::kThere};
-    return start(*ranks.coordinator, std::move(request))->wait();
+    return testing::start(*ranks.coordinator, std::move(request));
   }
   device::RunRequest request_for(const Left& left, const std::string& version, storage::BlobStore& blobs) {
     device::RunRequest request = request_of(program_);
@@ -231,7 +234,7 @@ class LeftResults : public ::testing::Test {
       device::RunRequest request = request_of(program_);
       request.arguments[0].shards = shards;
       request.arguments[0].may_overwrite = false;
-      shards = start(one_.engine, std::move(request))->wait().outputs[0];
+      shards = testing::start(one_.engine, std::move(request))->wait().outputs[0];
     }
     std::vector<std::string> out;
     for (const auto& shard : shards)
@@ -317,8 +320,34 @@ TEST_F(LeftResults, go_through_rank_0_to_who_has_them_not) {
   outcome.held->became(0, "arr_0.v1");
   device::RunRequest request = request_for(left, "arr_0.v1", zero.blobs);
   request.devices = {4, 5, 6, 7, 0, 1, 2, 3};
-  EXPECT_EQ(bytes_of(start(*ranks.coordinator, std::move(request))->wait()), expected(2));
+  EXPECT_EQ(bytes_of(testing::start(*ranks.coordinator, std::move(request))->wait()), expected(2));
   EXPECT_EQ(loads_, 4) << "what rank 1 wrote and rank 0 needs";
+}
+
+TEST_F(LeftResults, are_among_the_bytes_that_their_rank_plans_until_they_are_released) {
+  const std::string text = std::string(kMesh8) + R"(
+func.func @main(%a: tensor<8x65536xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}]>}) -> (tensor<8x65536xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}, {}]>}) {
+  %0 = stablehlo.add %a, %a : tensor<8x65536xf32>
+  return %0 : tensor<8x65536xf32>
+})";
+  const compile::LoweredRef program = lowered(text);
+  constexpr int64_t kOfRank = int64_t{1} << 20;  // of the argument, and of the result
+  for (const bool results_wait : {false, true}) {
+    Ranks ranks(2, 7, 5 * kOfRank / 2, {kMuch, kMuch, folder_.path()});
+    device::RunRequest request = request_of(program);
+    request.results_wait = results_wait;
+    device::RunOutcome first = run(ranks, std::move(request));
+    ASSERT_TRUE(first.ok());
+    ASSERT_EQ(first.memory.bytes(), results_wait ? 0 : kOfRank) << "of rank 0";
+    first.memory = {};
+    const auto second = start(ranks, request_of(program));
+    if (!results_wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      EXPECT_FALSE(second->is_done()) << "rank 1 has no memory for it";
+      first.held = nullptr;
+    }
+    EXPECT_TRUE(second->wait().ok());
+  }
 }
 
 TEST_F(LeftResults, damaged_file_of_a_rank_ends_the_run_and_nothing_else) {
@@ -337,7 +366,8 @@ TEST_F(LeftResults, damaged_file_of_a_rank_ends_the_run_and_nothing_else) {
   }
   // Some of these are told that the shard is there when it could not be read already.
   std::vector<std::shared_ptr<Pending>> together;
-  for (int i = 0; i < 50; ++i) together.push_back(start(*ranks.coordinator, request_for(left, "arr_0.v1", zero.blobs)));
+  for (int i = 0; i < 50; ++i)
+    together.push_back(testing::start(*ranks.coordinator, request_for(left, "arr_0.v1", zero.blobs)));
   for (const auto& pending : together) {
     const auto failed = pending->wait();
     ASSERT_TRUE(failed.error.has_value());
