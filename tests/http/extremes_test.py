@@ -111,6 +111,8 @@ class Target:
         made["session"] = self.create("/v1/sessions", {})
         made["webhook"] = self.create("/v1/webhooks", {"session": made["session"], "url": "https://hooks.invalid/"})
         made["array"] = self.create("/v1/arrays", VALUE)
+        if "upload" in made:  # only so many may be open
+            self.ask("DELETE", f"/v1/uploads/{made['upload']}")
         made["upload"] = self.create("/v1/arrays:upload?dtype=uint8&shape=2", b"a", {**RAW, "Upload-Complete": "?0"})
         made["pending"] = self.create("/v1/arrays:assemble",
                                       {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]})
