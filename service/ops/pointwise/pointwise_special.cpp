@@ -3,9 +3,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <cstring>
-#include <limits>
-#include <optional>
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
@@ -13,6 +10,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/pointwise/builders.h"
 #include "service/ops/pointwise/pointwise_vjp.h"
+#include "service/ops/pointwise/special_emit.h"
 
 namespace meshd::ops {
 namespace {
@@ -179,49 +177,6 @@ uint16_t emit_atan2(const OpView& view, kernels::TileProgram& program, std::span
       program.emit(ScalarOp::kDivide, {program.emit(ScalarOp::kAdd, {x, rotated}, dtype), radius}, dtype);
   const uint16_t log = program.emit(kernels::scalar_op("log"), {unit}, dtype);
   return complex(imag(log), program.emit(ScalarOp::kNegate, {real(log)}, part));
-}
-
-/// The number that a register of f32 or f64 holds on all lanes.
-std::optional<double> constant_number(const kernels::TileProgram& program, uint16_t reg) {
-  for (const kernels::TileConstant& constant : program.constants) {
-    if (constant.reg != reg) continue;
-    if (program.registers[reg] == DType::kFloat64) {
-      double number = 0;
-      std::memcpy(&number, constant.element.data(), sizeof(number));
-      return number;
-    }
-    float number = 0;
-    std::memcpy(&number, constant.element.data(), sizeof(number));
-    return number;
-  }
-  return std::nullopt;
-}
-
-/// A power of f32 or f64 whose exponent is a constant of 0.5, 1.5, 2 or 3 is made of products and a square root, as
-/// XLA's algebraic simplifier does with some of them: a fifth of the time, at most one unit in the last place more.
-/// Every other one is the general function.
-uint16_t emit_power(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
-  const DType dtype = view.results[0].dtype();
-  const uint16_t base = operands[0];
-  const auto op = [&](ScalarOp operation, uint16_t a, uint16_t b) { return program.emit(operation, {a, b}, dtype); };
-  std::optional<double> exponent;
-  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) exponent = constant_number(program, operands[1]);
-  if (exponent == 2) return op(ScalarOp::kMultiply, base, base);
-  if (exponent == 3) return op(ScalarOp::kMultiply, op(ScalarOp::kMultiply, base, base), base);
-  if (exponent != 0.5 && exponent != 1.5) return op(ScalarOp::kPower, base, operands[1]);
-  const auto number = [&](double value) {
-    std::array<std::byte, sizeof(double)> element{};
-    const auto narrow = static_cast<float>(value);
-    if (dtype == DType::kFloat64) std::memcpy(element.data(), &value, sizeof(value));
-    if (dtype == DType::kFloat32) std::memcpy(element.data(), &narrow, sizeof(narrow));
-    return program.constant(dtype, element.data());
-  };
-  const uint16_t root = program.emit(kernels::scalar_op("sqrt"), {base}, dtype);
-  // The power of -0 is 0, that of -infinity infinity, unlike the root's.
-  const uint16_t made = exponent == 0.5 ? op(ScalarOp::kAdd, root, number(0)) : op(ScalarOp::kMultiply, base, root);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const uint16_t is_least = program.emit(ScalarOp::kCompareEq, {base, number(-infinity)}, DType::kBool);
-  return program.emit(ScalarOp::kSelect, {is_least, number(infinity), made}, dtype);
 }
 
 std::vector<ir::Type> infer_reduce_precision(const OpView& view) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/tile/tile_program.h"
@@ -48,11 +49,28 @@ class Emitter {
     return program_.constant(dtype_, element.data());
   }
 
+  /// The number of a register that holds a constant.
+  [[nodiscard]] std::optional<double> constant_number(uint16_t reg) const {
+    for (const kernels::TileConstant& constant : program_.constants) {
+      if (constant.reg != reg) continue;
+      if (dtype_ == DType::kFloat64) return read<double>(constant);
+      return read<float>(constant);
+    }
+    return std::nullopt;
+  }
+
   [[nodiscard]] double epsilon() const {
     return dtype_ == DType::kFloat64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   }
 
  private:
+  template <class T>
+  static T read(const kernels::TileConstant& constant) {
+    T value = 0;
+    std::memcpy(&value, constant.element.data(), sizeof(value));
+    return value;
+  }
+
   kernels::TileProgram& program_;
   DType dtype_;
 };
@@ -132,6 +150,17 @@ uint16_t polygamma(Emitter& e, uint16_t n, uint16_t x) {
   return e.select(natural, result, e.number(kNan));
 }
 
+uint16_t power(Emitter& e, uint16_t base, uint16_t exponent) {
+  const std::optional<double> number = e.constant_number(exponent);
+  if (number == 2) return e.multiply(base, base);
+  if (number == 3) return e.multiply(e.multiply(base, base), base);
+  if (number != 0.5 && number != 1.5) return e.power(base, exponent);
+  const uint16_t root = e.op(kernels::scalar_op("sqrt"), base);
+  // The power of -0 is 0, that of -infinity infinity, unlike the root's.
+  const uint16_t finite = number == 0.5 ? e.add(root, e.number(0)) : e.multiply(base, root);
+  return e.select(e.compare(ScalarOp::kCompareEq, base, e.number(-kInfinity)), e.number(kInfinity), finite);
+}
+
 /// Narrow types are computed in f32 and rounded once.
 template <typename Function>
 uint16_t computed_wider(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands,
@@ -154,6 +183,14 @@ uint16_t emit_zeta(const OpView& view, kernels::TileProgram& program, std::span<
 
 uint16_t emit_polygamma(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
   return computed_wider(view, program, operands, polygamma);
+}
+
+uint16_t emit_power(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64)
+    return program.emit(ScalarOp::kPower, {operands[0], operands[1]}, dtype);
+  Emitter emitter(program, dtype);
+  return power(emitter, operands[0], operands[1]);
 }
 
 }  // namespace meshd::ops
