@@ -207,11 +207,13 @@ Left store(device::RunOutcome& outcome, const std::string& name) {
 
 class LeftResults : public ::testing::Test {
  protected:
-  device::RunOutcome run(Ranks& ranks, device::RunRequest request) { return start(ranks, std::move(request))->wait(); }
-  static std::shared_ptr<Pending> start(Ranks& ranks, device::RunRequest request) {
+  device::RunOutcome run(Ranks& ranks, device::RunRequest request) {
+    return start_apart(ranks, std::move(request))->wait();
+  }
+  static std::shared_ptr<Pending> start_apart(Ranks& ranks, device::RunRequest request) {
     request.apart.arguments = {1};
     request.apart.results = {device::ResultPlace::kThere};
-    return testing::start(*ranks.coordinator, std::move(request));
+    return start(*ranks.coordinator, std::move(request));
   }
   device::RunRequest request_for(const Left& left, const std::string& version, storage::BlobStore& blobs) {
     device::RunRequest request = request_of(program_);
@@ -234,7 +236,7 @@ class LeftResults : public ::testing::Test {
       device::RunRequest request = request_of(program_);
       request.arguments[0].shards = shards;
       request.arguments[0].may_overwrite = false;
-      shards = testing::start(one_.engine, std::move(request))->wait().outputs[0];
+      shards = start(one_.engine, std::move(request))->wait().outputs[0];
     }
     std::vector<std::string> out;
     for (const auto& shard : shards)
@@ -320,7 +322,7 @@ TEST_F(LeftResults, go_through_rank_0_to_who_has_them_not) {
   outcome.held->became(0, "arr_0.v1");
   device::RunRequest request = request_for(left, "arr_0.v1", zero.blobs);
   request.devices = {4, 5, 6, 7, 0, 1, 2, 3};
-  EXPECT_EQ(bytes_of(testing::start(*ranks.coordinator, std::move(request))->wait()), expected(2));
+  EXPECT_EQ(bytes_of(start(*ranks.coordinator, std::move(request))->wait()), expected(2));
   EXPECT_EQ(loads_, 4) << "what rank 1 wrote and rank 0 needs";
 }
 
@@ -340,7 +342,7 @@ func.func @main(%a: tensor<8x65536xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"
     ASSERT_TRUE(first.ok());
     ASSERT_EQ(first.memory.bytes(), results_wait ? 0 : kOfRank) << "of rank 0";
     first.memory = {};
-    const auto second = start(ranks, request_of(program));
+    const auto second = start_apart(ranks, request_of(program));
     if (!results_wait) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       EXPECT_FALSE(second->is_done()) << "rank 1 has no memory for it";
@@ -366,8 +368,7 @@ TEST_F(LeftResults, damaged_file_of_a_rank_ends_the_run_and_nothing_else) {
   }
   // Some of these are told that the shard is there when it could not be read already.
   std::vector<std::shared_ptr<Pending>> together;
-  for (int i = 0; i < 50; ++i)
-    together.push_back(testing::start(*ranks.coordinator, request_for(left, "arr_0.v1", zero.blobs)));
+  for (int i = 0; i < 50; ++i) together.push_back(start(*ranks.coordinator, request_for(left, "arr_0.v1", zero.blobs)));
   for (const auto& pending : together) {
     const auto failed = pending->wait();
     ASSERT_TRUE(failed.error.has_value());
