@@ -209,7 +209,8 @@ void Worker::on_control(int peer, Control kind, std::string_view text) {
     case Control::kBecame:
       return became(decode<Became>(text));
     case Control::kRelease: {
-      std::map<uint64_t, Held>::node_type released;  // ends behind the lock: runs that wait for its memory begin
+      std::map<uint64_t, Held>::node_type
+          released;  // destroyed after the lock is released: runs that wait for its memory may begin
       const std::lock_guard held(mutex_);
       released = held_.extract(decode<Number>(text).value);
       return;

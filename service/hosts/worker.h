@@ -105,7 +105,7 @@ class Worker {
   struct Held {
     compile::LoweredRef lowered;
     std::vector<std::vector<tensor::BufferRef>> results;
-    device::ResultMemory memory;
+    device::ResultMemory memory;  ///< of `results`, unless they wait for other runs (RunRequest::results_wait)
   };
   std::map<uint64_t, Held> held_;  // by run
 
