@@ -13,7 +13,8 @@
 //    d. a reader outside has no greater rank than the merged fusion: one would wait for the other.
 // 3. Reduction fusion: a reduction takes those pointwise producers whose readers are all its own (XLA's input fusion).
 // 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read. A
-//    movement op that has no reader from memory leaves no step; one that keeps the bytes in order becomes an alias.
+//    movement op that has no reader from memory leaves no step; one that keeps the bytes in order becomes an alias. A
+//    transform reads reals themselves where a conversion makes them complex (Fuse::of_converted).
 // 5. Order: as the text, by the last op of each step; earlier where another step needs its result (topological order).
 //
 // Example, one shard, values 4x4xf32, each op with its number and rank:
@@ -358,10 +359,34 @@ class BlockFuser {
       step.table = builder_.value(self.op->results[0]).table;
     } else {
       step = make_step(builder_, *self.op);
+      if (fuse_) read_before_conversion(self, step);
       fill_large_splats(step);
     }
     need(step.operands);
     made_.push_back({std::move(step), n});
+  }
+
+  // An op that can read what its operand was before a conversion does so; the conversion is for others.
+  void read_before_conversion(const Node& self, BuilderStep& step) {
+    if (step.kind != StepKind::kKernel || self.op->def == nullptr || self.op->def->fuse.of_converted == nullptr) return;
+    const int32_t from = producer(self.op->operands[0]);
+    if (from < 0 || !is_conversion(node(from))) return;
+    const LocalOp& conversion = *node(from).op;
+    LocalView local(*builder_.program, *self.op);
+    local.operands[0] = LocalView(*builder_.program, conversion).operands[0];
+    std::optional<ops::PreparedKernel> kernel = self.op->def->fuse.of_converted(local.view);
+    if (!kernel) return;
+    step.kernel = *std::move(kernel);
+    step.operands[0] = conversion.operands[0];
+    step.name = "fused " + without_dialect(conversion.name) + " " + without_dialect(step.name) + " (2 ops)";
+    if (conversion.location.line > 0) add_lines(step, {conversion.location.line});
+  }
+
+  [[nodiscard]] bool is_conversion(const Node& node) const {
+    if (node.kind != NodeKind::kPoint || node.op->def == nullptr) return false;
+    const ops::Body body = ops::body_of(*node.op->def, LocalView(*builder_.program, *node.op).view);
+    const auto* const math = std::get_if<ops::ScalarMath>(&body);
+    return math != nullptr && math->op == kernels::ScalarOp::kConvert && math->emit == nullptr;
   }
 
   [[nodiscard]] bool is_same_bytes(const Node& self) const {

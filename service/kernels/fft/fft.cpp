@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "service/kernels/fft/fft_lines.h"
+#include "service/kernels/fft/fft_symmetry.h"
+#include "service/tensor/shape.h"
 
 namespace meshd::kernels {
 namespace {
@@ -20,62 +22,6 @@ ComplexView<const T> interleaved(const T* base) {
   return {base, base + 1, 2};
 }
 
-/// The two halves of a real line of even length, as real and imaginary parts of one complex line, separated again and
-/// together.
-template <class T>
-class RealHalves {
- public:
-  explicit RealHalves(int64_t half) : half_(half) {
-    for (int64_t k = 0; k <= half; ++k) {
-      const UnitRoot root = unit_root(k, 2 * half);
-      root_.push_back(static_cast<T>(root.re));
-      root_.push_back(static_cast<T>(root.im));
-    }
-  }
-
-  /// half complex values z to half + 1 values x.
-  void split(const T* z, T* x) const {
-    const T h = T{1} / 2;
-    for (int64_t k = 0; k <= half_; ++k) {
-      const int64_t a = k == half_ ? 0 : k;
-      const int64_t b = k == 0 ? 0 : half_ - k;
-      const T even_re = (z[2 * a] + z[2 * b]) * h;
-      const T even_im = (z[2 * a + 1] - z[2 * b + 1]) * h;
-      const T odd_re = (z[2 * a + 1] + z[2 * b + 1]) * h;
-      const T odd_im = (z[2 * b] - z[2 * a]) * h;
-      const T c = root_[static_cast<size_t>(2 * k)];
-      const T s = root_[static_cast<size_t>(2 * k + 1)];
-      x[2 * k] = even_re + (c * odd_re - s * odd_im);
-      x[2 * k + 1] = even_im + (c * odd_im + s * odd_re);
-    }
-    x[1] = x[2 * half_ + 1] = 0;
-  }
-
-  /// half + 1 values x, whose ends count as real, to half values z.
-  void join(const T* x, T* z) const {
-    const T h = T{1} / 2;
-    for (int64_t k = 0; k < half_; ++k) {
-      const int64_t b = half_ - k;
-      const T a_im = k == 0 ? 0 : x[2 * k + 1];
-      const T b_im = k == 0 ? 0 : x[2 * b + 1];
-      const T even_re = (x[2 * k] + x[2 * b]) * h;
-      const T even_im = (a_im - b_im) * h;
-      const T re = (x[2 * k] - x[2 * b]) * h;
-      const T im = (a_im + b_im) * h;
-      const T c = root_[static_cast<size_t>(2 * k)];
-      const T s = -root_[static_cast<size_t>(2 * k + 1)];
-      const T odd_re = re * c - im * s;
-      const T odd_im = re * s + im * c;
-      z[2 * k] = even_re - odd_im;
-      z[2 * k + 1] = even_im + odd_re;
-    }
-  }
-
- private:
-  int64_t half_;
-  std::vector<T> root_;
-};
-
 // Elements of a work item of lines.
 constexpr int64_t kFftItemElements = 1 << 13;
 // A smaller array is a work item, as it stays in the second level cache from one dimension to the next.
@@ -86,34 +32,53 @@ constexpr int64_t kManyArrays = 16;
 // Columns of a cache line, where they are transformed one by one; less where so many would take more than this.
 constexpr int64_t kColumnBytes = 64;
 constexpr int64_t kMaxColumnsBytes = 16 << 20;
+constexpr int64_t kCacheLine = 64;
+
+/// What a kind means for the code below.
+struct KindFacts {
+  bool from_real = false;
+  bool to_real = false;
+  bool is_inverse = false;
+  bool is_mirrored = false;  ///< half of the values is computed, the rest are their conjugates
+};
+constexpr KindFacts facts_of(FftKind kind) {
+  switch (kind) {
+    case FftKind::kForward:
+      return {};
+    case FftKind::kInverse:
+      return {.is_inverse = true};
+    case FftKind::kRealForward:
+      return {.from_real = true};
+    case FftKind::kRealForwardWhole:
+      return {.from_real = true, .is_mirrored = true};
+    case FftKind::kRealInverse:
+      return {.to_real = true, .is_inverse = true};
+  }
+  return {};
+}
 
 template <class T>
 class FftOf : public Fft::Impl {
  public:
-  explicit FftOf(FftSpec spec) : spec_(std::move(spec)) {
+  explicit FftOf(FftSpec spec) : spec_(std::move(spec)), facts_(facts_of(spec_.kind)) {
     const std::vector<int64_t>& lengths = spec_.lengths;
     last_ = lengths.back();
     total_ = tensor::element_count(lengths);
-    is_real_ = spec_.kind == FftKind::kRealForward || spec_.kind == FftKind::kRealInverse;
-    is_inverse_ = spec_.kind == FftKind::kInverse || spec_.kind == FftKind::kRealInverse;
-    complex_last_ = is_real_ ? last_ / 2 + 1 : last_;
+    is_real_ = facts_.from_real || facts_.to_real;
+    computed_ = is_real_ ? last_ / 2 + 1 : last_;
     if (total_ == 0 || spec_.batch == 0) return;
     is_halved_ = is_real_ && last_ % 2 == 0;
-    scale_ = is_inverse_ ? static_cast<T>(1 / (static_cast<double>(total_) / (is_halved_ ? 2 : 1))) : T{1};
+    scale_ = facts_.is_inverse ? static_cast<T>(1 / (static_cast<double>(total_) / (is_halved_ ? 2 : 1))) : T{1};
     last_line_.emplace(is_halved_ ? last_ / 2 : last_, false);
     if (is_halved_) halves_.emplace(last_ / 2);
-    complex_size_ = total_ / last_ * complex_last_;
     group_ = last_line_->is_long() ? 1 : kFftLanes<T>;
+    place();
     int64_t scratch = last_line_->scratch_elements();
     for (size_t d = 0; d + 1 < lengths.size(); ++d) {
-      Columns columns{LineFft<T>(lengths[d], true)};
-      columns.inner = tensor::element_count(lengths, d + 1, lengths.size()) / last_ * complex_last_;
-      columns.outer = tensor::element_count(lengths, 0, d);
-      columns.at_once = columns_at_once(columns.line);
-      columns.blocks = (columns.inner + columns.at_once - 1) / columns.at_once;
+      columns_.push_back(columns_of(d));
+      const Columns& columns = columns_.back();
       scratch = std::max(scratch, rounded(columns.line.scratch_elements()) +
                                       (columns.line.is_long() ? rounded(2 * lengths[d] * columns.at_once) : 0));
-      columns_.push_back(std::move(columns));
     }
     // Lines, and groups of lines that are converted from or to real ones.
     line_scratch_ = rounded(scratch);
@@ -145,34 +110,45 @@ class FftOf : public Fft::Impl {
   }
 
  private:
-  // The lines of a dimension that is not the last one, side by side. An array has outer * blocks blocks of them.
+  // The lines of a dimension that is not the last one, side by side: `width` columns for each step of the dimensions
+  // before it and of those between it and the last. Without room between the lines, the latter are columns as well.
   struct Columns {
     LineFft<T> line;
     int64_t outer = 1;    // steps of the dimensions before
-    int64_t inner = 1;    // columns of each
+    int64_t between = 1;  // and of those behind, without the last one
+    int64_t width = 1;    // columns of each
     int64_t at_once = 1;  // columns of a block; the last one has fewer
     int64_t blocks = 1;   // of each step
   };
-  // One dimension of all arrays, in work items.
+  // Complex arrays in memory, by complex values.
+  struct Layout {
+    int64_t array = 0;  // from array to array
+    int64_t line = 0;   // from line to line of the last dimension
+  };
+  template <class P>
+  struct Place {
+    P* base;
+    Layout layout;
+    int64_t first_array = 0;  // that lies at `base`
+  };
+  static Place<const T> read_only(const Place<T>& place) { return {place.base, place.layout, place.first_array}; }
+  // One dimension of all arrays, in work items; behind the last one, the copy of the lines.
   struct DimPass {
     size_t dim = 0;
-    int64_t units = 0;  // lines of the last dimension, else blocks of columns
+    int64_t units = 0;  // lines, or blocks of columns
     int64_t units_in_work_item = 1;
   };
   struct Call {
     const T* in;
     T* out;
     T* scratch;
-    T* intermediate;  // of a real inverse
+    T* intermediate;
     core::Checkpoint* checkpoint;
     int64_t first_intermediate = 0;  // the array that it begins with
-    // Complex values of an array of the intermediate.
-    [[nodiscard]] T* intermediate_at(int64_t array, int64_t pitch) const {
-      return intermediate + (array - first_intermediate) * pitch;
-    }
   };
 
   static int64_t rounded(int64_t elements) { return (elements + kFftLanes<T> - 1) / kFftLanes<T> * kFftLanes<T>; }
+  static int64_t bytes_of(int64_t elements) { return elements * static_cast<int64_t>(sizeof(T)); }
 
   static int64_t columns_at_once(const LineFft<T>& line) {
     if (!line.is_long()) return kFftLanes<T>;
@@ -180,34 +156,59 @@ class FftOf : public Fft::Impl {
     return std::clamp<int64_t>(kMaxColumnsBytes / (kBytes * line.length()), 1, kColumnBytes / kBytes);
   }
 
-  [[nodiscard]] bool needs_intermediate() const { return spec_.kind == FftKind::kRealInverse && !columns_.empty(); }
+  /// Where complex values are before, between and after the dimensions' passes.
+  void place() {
+    const int64_t lines = total_ / last_;
+    const bool is_cached = spec_.batch >= kManyArrays && bytes_of(2 * lines * computed_) <= kCachedArrayBytes;
+    is_split_ = spec_.lengths.size() > 1 && total_ >= kMinSplitElements && !is_cached;
+    const int64_t whole = facts_.is_mirrored ? last_ : computed_;
+    complex_ = {lines * whole, whole};
+    has_intermediate_ = spec_.lengths.size() > 1 && (facts_.to_real || facts_.is_mirrored);
+    if (!has_intermediate_) return;
+    intermediate_.line = computed_;
+    // An odd number of cache lines, so that columns are spread over all sets.
+    if (facts_.is_mirrored && is_split_)
+      intermediate_.line = ((bytes_of(2 * computed_) + kCacheLine - 1) / kCacheLine | 1) * kCacheLine / bytes_of(2);
+    intermediate_.array = rounded(2 * lines * intermediate_.line) / 2;
+  }
+
+  [[nodiscard]] Columns columns_of(size_t d) const {
+    const std::vector<int64_t>& lengths = spec_.lengths;
+    Columns columns{LineFft<T>(lengths[d], true)};
+    columns.outer = tensor::element_count(lengths, 0, d);
+    columns.between = tensor::element_count(lengths, d + 1, lengths.size()) / last_;
+    columns.width = computed_;
+    if ((has_intermediate_ ? intermediate_ : complex_).line == computed_)
+      columns.width *= std::exchange(columns.between, 1);
+    columns.at_once = columns_at_once(columns.line);
+    columns.blocks = (columns.width + columns.at_once - 1) / columns.at_once;
+    return columns;
+  }
 
   void plan_work_items() {
-    const auto bytes_of = [](int64_t elements) { return elements * static_cast<int64_t>(sizeof(T)); };
-    pitch_ = needs_intermediate() ? rounded(2 * complex_size_) : 0;
-    const bool is_cached = spec_.batch >= kManyArrays && bytes_of(2 * complex_size_) <= kCachedArrayBytes;
     scratch_bytes = bytes_of(line_scratch_ + group_scratch_);
-    if (columns_.empty() || total_ < kMinSplitElements || is_cached) {
+    if (!is_split_) {
       arrays_in_work_item_ = columns_.empty() ? group_ : 1;
       work_count = (spec_.batch + arrays_in_work_item_ - 1) / arrays_in_work_item_;
-      scratch_bytes += bytes_of(pitch_);
+      scratch_bytes += bytes_of(2 * intermediate_.array);
       return;
     }
     const int64_t lines = spec_.batch * (total_ / last_);
     const int64_t groups = std::max<int64_t>(1, kFftItemElements / (last_ * group_));
     const DimPass rows = {columns_.size(), lines, groups * group_};
-    if (!needs_intermediate()) passes_.push_back(rows);
+    if (!facts_.to_real) passes_.push_back(rows);
     for (size_t d = 0; d < columns_.size(); ++d) {
       const Columns& columns = columns_[d];
-      passes_.push_back({d, spec_.batch * columns.outer * columns.blocks,
+      passes_.push_back({d, spec_.batch * columns.outer * columns.between * columns.blocks,
                          std::max<int64_t>(1, kFftItemElements / (columns.line.length() * columns.at_once))});
     }
-    if (needs_intermediate()) passes_.push_back(rows);
+    if (facts_.to_real) passes_.push_back(rows);
+    if (is_copied()) passes_.push_back({columns_.size() + 1, lines, std::max<int64_t>(1, kFftItemElements / last_)});
     for (const DimPass& pass : passes_) {
       if (work_count > 0) barriers.push_back(work_count);
       work_count += (pass.units + pass.units_in_work_item - 1) / pass.units_in_work_item;
     }
-    workspace_bytes = bytes_of(pitch_ * spec_.batch);
+    workspace_bytes = bytes_of(2 * intermediate_.array * spec_.batch);
   }
 
   /// Arrays [begin, end): several short ones of one dimension, or one.
@@ -216,88 +217,152 @@ class FftOf : public Fft::Impl {
     call.intermediate = call.scratch + line_scratch_ + group_scratch_;
     call.first_intermediate = begin;
     const int64_t lines = total_ / last_;
-    if (!needs_intermediate()) run_pass(columns_.size(), begin * lines, end * lines, call);
+    if (!facts_.to_real) run_pass(columns_.size(), begin * lines, end * lines, call);
     for (size_t d = 0; d < columns_.size(); ++d) {
-      const int64_t blocks = columns_[d].outer * columns_[d].blocks;
-      run_pass(d, begin * blocks, end * blocks, call);
+      const int64_t units = columns_[d].outer * columns_[d].between * columns_[d].blocks;
+      run_pass(d, begin * units, end * units, call);
     }
-    if (needs_intermediate()) run_pass(columns_.size(), begin * lines, end * lines, call);
+    if (facts_.to_real) run_pass(columns_.size(), begin * lines, end * lines, call);
+    if (is_copied()) run_pass(columns_.size() + 1, begin * lines, end * lines, call);
   }
 
-  /// Units [first, last) of one dimension of all arrays, as DimPass counts them.
+  /// Whether the last pass copies lines out of the intermediate, and mirrors them.
+  [[nodiscard]] bool is_copied() const { return has_intermediate_ && facts_.is_mirrored; }
+  /// What the columns are transformed in.
+  [[nodiscard]] Place<T> columns_place(const Call& call) const {
+    return has_intermediate_ ? Place<T>{call.intermediate, intermediate_, call.first_intermediate}
+                             : Place<T>{call.out, complex_};
+  }
+
+  template <class P>
+  [[nodiscard]] P* line_at(const Place<P>& place, int64_t line) const {
+    const int64_t lines = total_ / last_;
+    return place.base +
+           2 * ((line / lines - place.first_array) * place.layout.array + line % lines * place.layout.line);
+  }
+
+  // The first of some columns, and complex values from row to row.
+  template <class P>
+  struct Rows {
+    P* first;
+    int64_t pitch;
+  };
+  /// A block of columns: of which array, from which one on, in which steps of the other dimensions.
+  struct Block {
+    int64_t array, outer, between, column, count;
+  };
+  static Block block_of(const Columns& columns, int64_t unit) {
+    const int64_t step = unit / columns.blocks;
+    const int64_t column = unit % columns.blocks * columns.at_once;
+    return {step / columns.between / columns.outer, step / columns.between % columns.outer, step % columns.between,
+            column, std::min(columns.at_once, columns.width - column)};
+  }
+  template <class P>
+  static Rows<P> rows_of(const Columns& columns, const Block& block, const Place<P>& place) {
+    const int64_t line = std::max(columns.width, place.layout.line);
+    const int64_t pitch = columns.between * line;
+    return {place.base + 2 * ((block.array - place.first_array) * place.layout.array +
+                              block.outer * columns.line.length() * pitch + block.between * line + block.column),
+            pitch};
+  }
+
+  /// Units [first, last) of one pass over all arrays, as DimPass counts them.
   void run_pass(size_t dim, int64_t first, int64_t last, const Call& call) const {
     if (dim == columns_.size()) return along_last(first, last, call);
+    if (dim > columns_.size()) return copy_lines(first, last, call);
     const Columns& columns = columns_[dim];
+    const Place<T> to = columns_place(call);
+    const bool is_first = facts_.to_real && dim == 0;
+    const Place<const T> from = is_first ? Place<const T>{call.in, complex_} : read_only(to);
     for (int64_t unit = first; unit < last; ++unit) {
       core::pass(call.checkpoint);
-      const int64_t step = unit / columns.blocks;
-      const int64_t column = unit % columns.blocks * columns.at_once;
-      const int64_t at = 2 * (step % columns.outer * columns.line.length() * columns.inner + column);
-      const int64_t array = step / columns.outer;
-      const int64_t dense = at + array * 2 * complex_size_;
-      const int64_t count = std::min(columns.at_once, columns.inner - column);
-      if (!needs_intermediate()) {
-        along(columns, call.out + dense, call.out + dense, count, call);
-      } else {
-        T* const to = call.intermediate_at(array, pitch_) + at;
-        along(columns, dim == 0 ? call.in + dense : to, to, count, call);
-      }
+      const Block block = block_of(columns, unit);
+      along(columns, rows_of(columns, block, from), rows_of(columns, block, to), block.count, call);
+    }
+  }
+
+  /// Lines [begin, end) of the results, of the intermediate. The second half of a line mirrors the first half of that
+  /// whose indices are the opposite ones.
+  void copy_lines(int64_t begin, int64_t end, const Call& call) const {
+    const Place<T> from = columns_place(call);
+    const Place<T> to = {call.out, complex_};
+    const int64_t lines = total_ / last_;
+    const int64_t inner = spec_.lengths[columns_.size() - 1];
+    const int64_t outer = lines / inner;
+    for (int64_t line = begin; line < end; ++line) {
+      if (line % kFftLanes<T> == 0) core::pass(call.checkpoint);
+      T* const there = line_at(to, line);
+      std::copy_n(line_at(from, line), 2 * computed_, there);
+      const int64_t array = line / lines;
+      const int64_t i = (outer - line % lines / inner) % outer;
+      const int64_t j = (inner - line % inner) % inner;
+      mirror_line(line_at(from, array * lines + i * inner + j), there, last_);
     }
   }
 
   /// Contiguous complex lines, `count` <= group_.
-  void transform(const T* in, T* out, int64_t count, T scale, const Call& call) const {
-    const int64_t length = last_line_->length();
+  void transform(const T* in, int64_t in_pitch, T* out, int64_t out_pitch, int64_t count, T scale,
+                 const Call& call) const {
     ComplexView<const T> from = interleaved(in);
     ComplexView<T> to = interleaved(out);
-    if (is_inverse_) {
+    if (facts_.is_inverse) {
       from = swapped(from);
       to = swapped(to);
     }
     if (last_line_->is_long()) {
       last_line_->run_line(from, to, scale, call.scratch, call.checkpoint);
     } else {
-      last_line_->run_lanes(from, 1, length, count, to, scale, call.scratch);
+      last_line_->run_lanes({from, 1, in_pitch}, count, {to, 1, out_pitch}, scale, call.scratch);
     }
+  }
+  void transform(const T* in, T* out, int64_t count, T scale, const Call& call) const {
+    transform(in, last_line_->length(), out, last_line_->length(), count, scale, call);
   }
 
   /// Lines [begin, end) of all arrays.
   void along_last(int64_t begin, int64_t end, const Call& call) const {
+    const Place<T> columns = columns_place(call);
     const int64_t lines = total_ / last_;  // of an array
-    for (int64_t first = begin; first < end; first += group_) {
+    // Lines of two arrays may be another number of values apart than those of one.
+    const bool is_even = columns.layout.array == lines * columns.layout.line;
+    for (int64_t first = begin; first < end;) {
       core::pass(call.checkpoint);
-      const int64_t count = std::min(group_, end - first);
-      if (!is_real_) {
-        transform(call.in + first * 2 * last_, call.out + first * 2 * last_, count, scale_, call);
-      } else if (spec_.kind == FftKind::kRealForward) {
-        real_forward(call.in + first * last_, call.out + first * 2 * complex_last_, count, call);
+      const int64_t together = is_even ? end : std::min(end, (first / lines + 1) * lines);
+      const int64_t count = std::min(group_, together - first);
+      if (facts_.to_real) {
+        const Place<const T> from = has_intermediate_ ? read_only(columns) : Place<const T>{call.in, complex_};
+        real_inverse([&](int64_t line) { return line_at(from, line); }, first, count, call);
+      } else if (facts_.from_real) {
+        real_forward(call.in + first * last_, line_at(columns, first), columns.layout.line, count, call);
       } else {
-        const auto from = [&](int64_t line) {
-          return needs_intermediate() ? call.intermediate_at(line / lines, pitch_) + line % lines * 2 * complex_last_
-                                      : call.in + line * 2 * complex_last_;
-        };
-        real_inverse(from, first, count, call);
+        transform(call.in + first * 2 * last_, last_, line_at(columns, first), columns.layout.line, count, scale_,
+                  call);
       }
+      first += count;
     }
   }
 
-  void real_forward(const T* in, T* out, int64_t count, const Call& call) const {
+  /// `pitch`: complex values from one line of `out` to the next.
+  void real_forward(const T* in, T* out, int64_t pitch, int64_t count, const Call& call) const {
     const int64_t length = last_line_->length();
     T* const group = call.scratch + line_scratch_;
-    if (is_halved_) {
-      transform(in, group, count, 1, call);
-      for (int64_t q = 0; q < count; ++q) halves_->split(group + q * 2 * length, out + q * 2 * complex_last_);
-      return;
+    if (!is_halved_) {
+      for (int64_t i = 0; i < count * length; ++i) {
+        group[2 * i] = in[i];
+        group[2 * i + 1] = 0;
+      }
     }
-    for (int64_t i = 0; i < count * length; ++i) {
-      group[2 * i] = in[i];
-      group[2 * i + 1] = 0;
-    }
-    transform(group, group, count, 1, call);
+    transform(is_halved_ ? in : group, group, count, 1, call);
     for (int64_t q = 0; q < count; ++q) {
-      T* const line = out + q * 2 * complex_last_;
-      std::copy_n(group + q * 2 * length, 2 * complex_last_, line);
-      line[1] = 0;
+      const T* const line = group + q * 2 * length;
+      T* const to = out + q * 2 * pitch;
+      if (is_halved_) {
+        halves_->split(line, to);
+      } else {
+        std::copy_n(line, 2 * computed_, to);
+        to[1] = 0;
+      }
+      if (facts_.is_mirrored && columns_.empty()) mirror_line(to, to, last_);
     }
   }
 
@@ -316,7 +381,7 @@ class FftOf : public Fft::Impl {
       T* const line = group + q * 2 * length;
       line[0] = from[0];
       line[1] = 0;
-      for (int64_t k = 1; k < complex_last_; ++k) {
+      for (int64_t k = 1; k < computed_; ++k) {
         line[2 * k] = line[2 * (length - k)] = from[2 * k];
         line[2 * k + 1] = from[2 * k + 1];
         line[2 * (length - k) + 1] = -from[2 * k + 1];
@@ -327,50 +392,54 @@ class FftOf : public Fft::Impl {
   }
 
   /// `count` columns of one block; in place or not.
-  void along(const Columns& columns, const T* in, T* out, int64_t count, const Call& call) const {
+  void along(const Columns& columns, const Rows<const T>& in, const Rows<T>& out, int64_t count,
+             const Call& call) const {
     const LineFft<T>& line = columns.line;
     if (line.is_long()) return long_columns(columns, in, out, count, call);
-    ComplexView<const T> from = interleaved(in);
-    ComplexView<T> to = interleaved(out);
-    if (is_inverse_) {
+    ComplexView<const T> from = interleaved(in.first);
+    ComplexView<T> to = interleaved(out.first);
+    if (facts_.is_inverse) {
       from = swapped(from);
       to = swapped(to);
     }
-    line.run_lanes(from, columns.inner, 1, count, to, 1, call.scratch);
+    line.run_lanes({from, in.pitch, 1}, count, {to, out.pitch, 1}, 1, call.scratch);
   }
 
   /// Columns become lines in scratch, as many as a cache line has, and columns again.
-  void long_columns(const Columns& columns, const T* in, T* out, int64_t count, const Call& call) const {
+  void long_columns(const Columns& columns, const Rows<const T>& in, const Rows<T>& out, int64_t count,
+                    const Call& call) const {
     const LineFft<T>& line = columns.line;
     const int64_t length = line.length();
     T* const work = call.scratch + rounded(line.scratch_elements());
     for (int64_t j = 0; j < length; ++j) {
       for (int64_t q = 0; q < count; ++q) {
-        work[2 * (q * length + j)] = in[2 * (j * columns.inner + q)];
-        work[2 * (q * length + j) + 1] = in[2 * (j * columns.inner + q) + 1];
+        work[2 * (q * length + j)] = in.first[2 * (j * in.pitch + q)];
+        work[2 * (q * length + j) + 1] = in.first[2 * (j * in.pitch + q) + 1];
       }
     }
     for (int64_t q = 0; q < count; ++q) {
       ComplexView<T> view = interleaved(work + 2 * q * length);
-      if (is_inverse_) view = swapped(view);
+      if (facts_.is_inverse) view = swapped(view);
       line.run_line({view.re, view.im, 2}, view, 1, call.scratch, call.checkpoint);
     }
     for (int64_t j = 0; j < length; ++j) {
       for (int64_t q = 0; q < count; ++q) {
-        out[2 * (j * columns.inner + q)] = work[2 * (q * length + j)];
-        out[2 * (j * columns.inner + q) + 1] = work[2 * (q * length + j) + 1];
+        out.first[2 * (j * out.pitch + q)] = work[2 * (q * length + j)];
+        out.first[2 * (j * out.pitch + q) + 1] = work[2 * (q * length + j) + 1];
       }
     }
   }
 
   FftSpec spec_;
-  int64_t last_ = 0;          ///< last length of the real side
-  int64_t complex_last_ = 0;  ///< and of the complex side
-  int64_t total_ = 0;         ///< elements of an array, real side
-  int64_t complex_size_ = 0;
-  int64_t pitch_ = 0;  ///< elements of T of an array of the intermediate
+  KindFacts facts_;
+  int64_t last_ = 0;      ///< last length of the real side
+  int64_t computed_ = 0;  ///< complex values of a line that are computed, or read
+  int64_t total_ = 0;     ///< elements of an array, real side
+  Layout complex_;        ///< of the complex operand or result
+  Layout intermediate_;
+  bool has_intermediate_ = false;
+  bool is_split_ = false;  ///< dimension by dimension
   bool is_real_ = false;
-  bool is_inverse_ = false;
   bool is_halved_ = false;  ///< real lines of even length are transformed as complex ones of half of it
   std::optional<LineFft<T>> last_line_;
   std::optional<RealHalves<T>> halves_;

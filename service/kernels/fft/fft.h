@@ -14,9 +14,10 @@
 namespace meshd::kernels {
 
 enum class FftKind : uint8_t {
-  kForward,      ///< complex to complex, e^(-2 pi i jk/n)
-  kInverse,      ///< complex to complex, e^(+2 pi i jk/n) / n
-  kRealForward,  ///< real of length n to the first n/2 + 1 complex values
+  kForward,           ///< complex to complex, e^(-2 pi i jk/n)
+  kInverse,           ///< complex to complex, e^(+2 pi i jk/n) / n
+  kRealForward,       ///< real of length n to the first n/2 + 1 complex values
+  kRealForwardWhole,  ///< real of length n to all n complex values
   kRealInverse,  ///< the inverse; the imaginary parts of the first value, and of the last where n is even, are ignored
 };
 

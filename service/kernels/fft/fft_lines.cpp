@@ -101,6 +101,70 @@ void store_turned(Planes<const T> from, int64_t rows, int64_t pitch, int64_t lan
 }  // namespace
 
 template <class T>
+LanesFft<T>::LanesFft(int64_t length) {
+  const auto fits = [](int64_t elements) {
+    return 4 * elements * kFftLanes<T> * static_cast<int64_t>(sizeof(T)) <= kCachedBytes;
+  };
+  columns_ = length;
+  if (!fits(length)) {
+    // The divisor nearest to the square root.
+    for (int64_t divisor = 2; divisor * divisor <= length; ++divisor) {
+      if (length % divisor == 0) rows_ = divisor;
+    }
+    if (fits(length / rows_)) {
+      columns_ = length / rows_;
+    } else {
+      rows_ = 1;
+    }
+  }
+  second_ = make_passes<T>(columns_);
+  if (rows_ == 1) return;
+  first_ = make_passes<T>(rows_);
+  for (int64_t j = 0; j < columns_; ++j) {
+    for (int64_t k = 0; k < rows_; ++k) {
+      const UnitRoot root = unit_root(j * k, length);
+      factors_[0].push_back(static_cast<T>(root.re));
+      factors_[1].push_back(static_cast<T>(root.im));
+    }
+  }
+}
+
+template <class T>
+int64_t LanesFft<T>::scratch_elements() const {
+  const int64_t cached = 4 * std::max(rows_, columns_) * kFftLanes<T>;
+  return cached + (rows_ > 1 ? 2 * length() * kFftLanes<T> : 0);
+}
+
+template <class T>
+void LanesFft<T>::run(const Lanes<ComplexView<const T>>& from, int64_t count, const Lanes<ComplexView<T>>& to, T scale,
+                      T* scratch) const {
+  const FftLoops<T>& loops = fft_loops<T>();
+  constexpr int64_t kLanes = kFftLanes<T>;
+  const int64_t plane = std::max(rows_, columns_) * kLanes;
+  const Planes<T> x = {scratch, scratch + plane};
+  const Planes<T> y = {scratch + 2 * plane, scratch + 3 * plane};
+  if (rows_ == 1) {
+    loops.load(from.view, columns_, from.pitch, count, kLanes, x);
+    const Planes<T> result = loops.transform(second_, kLanes, x, y) ? y : x;
+    return loops.store(read_only(result), columns_, to.pitch, count, kLanes, scale, to.view);
+  }
+  // Element (j, k) of the middle: row j * rows + k.
+  const Planes<T> middle = {scratch + 4 * plane, scratch + 4 * plane + length() * kLanes};
+  for (int64_t j = 0; j < columns_; ++j) {
+    loops.load(from.view.at(j * from.pitch), rows_, columns_ * from.pitch, count, kLanes, x);
+    const Planes<T> result = loops.transform(first_, kLanes, x, y) ? y : x;
+    const int64_t row = j * rows_;
+    loops.multiply_rows(read_only(result), {factors_[0].data() + row, factors_[1].data() + row}, rows_, kLanes,
+                        {middle.re + row * kLanes, middle.im + row * kLanes});
+  }
+  for (int64_t k = 0; k < rows_; ++k) {
+    loops.load({middle.re + k * kLanes, middle.im + k * kLanes, 1}, columns_, rows_ * kLanes, kLanes, kLanes, x);
+    const Planes<T> result = loops.transform(second_, kLanes, x, y) ? y : x;
+    loops.store(read_only(result), columns_, rows_ * to.pitch, count, kLanes, scale, to.view.at(k * to.pitch));
+  }
+}
+
+template <class T>
 LongFft<T>::LongFft(int64_t length) {
   const int64_t prime = largest_prime_factor(length);
   const bool is_direct = prime > kMaxShort && length / prime < kFftLanes<T>;
@@ -218,7 +282,7 @@ Chirp<T> make_chirp(int64_t length, int64_t padded) {
   if (transform.is_long()) {
     transform.run_line(from, to, scale, aligned);
   } else {
-    transform.run_lanes(from, 1, 0, 1, to, scale, aligned);
+    transform.run_lanes({from, 1, 0}, 1, {to, 1, 0}, scale, aligned);
   }
   for (size_t part = 0; part < 2; ++part) {
     out.kernel[part].resize(static_cast<size_t>(padded));
@@ -238,13 +302,13 @@ LineFft<T>::LineFft(int64_t length, bool is_strided) : length_(length) {
   if (is_long) {
     long_.emplace(transformed);
   } else {
-    passes_ = make_passes<T>(transformed);
+    lanes_ = LanesFft<T>(transformed);
   }
 }
 
 template <class T>
 int64_t LineFft<T>::scratch_elements() const {
-  if (!long_) return 4 * passes_.length * kFftLanes<T>;
+  if (!long_) return lanes_.scratch_elements() + 2 * lanes_.length() * kFftLanes<T>;
   return long_->scratch_elements() + (chirp_ ? 2 * whole_vectors<T>(chirp_->padded) : 0);
 }
 
@@ -268,36 +332,36 @@ void LineFft<T>::run_line(ComplexView<const T> from, ComplexView<T> to, T scale,
 }
 
 template <class T>
-void LineFft<T>::run_lanes(ComplexView<const T> from, int64_t pitch, int64_t lane_pitch, int64_t count,
-                           ComplexView<T> to, T scale, T* scratch) const {
+void LineFft<T>::run_lanes(const Lanes<ComplexView<const T>>& from, int64_t count, const Lanes<ComplexView<T>>& to,
+                           T scale, T* scratch) const {
+  if (!chirp_ && from.lane_pitch == 1 && to.lane_pitch == 1) return lanes_.run(from, count, to, scale, scratch);
   const FftLoops<T>& loops = fft_loops<T>();
   constexpr int64_t kLanes = kFftLanes<T>;
-  const int64_t plane = passes_.length * kLanes;
+  const int64_t plane = lanes_.length() * kLanes;
   const Planes<T> x = {scratch, scratch + plane};
-  const Planes<T> y = {scratch + 2 * plane, scratch + 3 * plane};
-  if (lane_pitch == 1) {
-    loops.load(from, length_, pitch, count, kLanes, x);
+  T* const rest = scratch + 2 * plane;
+  if (from.lane_pitch == 1) {
+    loops.load(from.view, length_, from.pitch, count, kLanes, x);
   } else {
-    load_turned(from, length_, pitch, lane_pitch, count, x);
+    load_turned(from.view, length_, from.pitch, from.lane_pitch, count, x);
   }
-  Planes<T> result;
+  const auto transform = [&](Planes<T> planes) {
+    lanes_.run({{planes.re, planes.im, 1}, kLanes, 1}, kLanes, {{planes.re, planes.im, 1}, kLanes, 1}, 1, rest);
+  };
   if (!chirp_) {
-    result = loops.transform(passes_, kLanes, x, y) ? y : x;
+    transform(x);
   } else {
     loops.multiply_rows(read_only(x), planes_of<T>(chirp_->factor), length_, kLanes, x);
     for (T* part : {x.re, x.im}) std::fill(part + length_ * kLanes, part + plane, T{0});
-    Planes<T> there = x;
-    Planes<T> other = y;
-    if (loops.transform(passes_, kLanes, there, other)) std::swap(there, other);
-    loops.multiply_rows(read_only(there), planes_of<T>(chirp_->kernel), passes_.length, kLanes, there);
-    if (loops.transform(passes_, kLanes, swapped(there), swapped(other))) std::swap(there, other);
-    loops.multiply_rows(read_only(there), planes_of<T>(chirp_->factor), length_, kLanes, there);
-    result = there;
+    transform(x);
+    loops.multiply_rows(read_only(x), planes_of<T>(chirp_->kernel), lanes_.length(), kLanes, x);
+    transform(swapped(x));
+    loops.multiply_rows(read_only(x), planes_of<T>(chirp_->factor), length_, kLanes, x);
   }
-  if (lane_pitch == 1) {
-    loops.store(read_only(result), length_, pitch, count, kLanes, scale, to);
+  if (to.lane_pitch == 1) {
+    loops.store(read_only(x), length_, to.pitch, count, kLanes, scale, to.view);
   } else {
-    store_turned(read_only(result), length_, pitch, lane_pitch, count, scale, to);
+    store_turned(read_only(x), length_, to.pitch, to.lane_pitch, count, scale, to.view);
   }
 }
 

@@ -19,6 +19,38 @@ View swapped(View view) {
   return view;
 }
 
+/// Lines side by side: element j of line q is at(j * pitch + q * lane_pitch) of `view`.
+template <class View>
+struct Lanes {
+  View view;
+  int64_t pitch = 1;
+  int64_t lane_pitch = 1;
+};
+
+/// A length whose factors are small, of lines side by side. One whose passes would leave the first level cache is split
+/// into rows x columns, both of which stay there: every so many elements are transformed, twiddled, and transformed
+/// with their neighbours (four-step algorithm without the transposition, as a vector has one element of many lines).
+template <class T>
+class LanesFft {
+ public:
+  LanesFft() = default;
+  explicit LanesFft(int64_t length);
+
+  [[nodiscard]] int64_t length() const { return rows_ * columns_; }
+  /// Elements of T of scratch that run() needs, aligned to 64 bytes.
+  [[nodiscard]] int64_t scratch_elements() const;
+  /// `count` <= kFftLanes<T> lines, times `scale`, in place or not. Lane pitches are 1.
+  void run(const Lanes<ComplexView<const T>>& from, int64_t count, const Lanes<ComplexView<T>>& to, T scale,
+           T* scratch) const;
+
+ private:
+  int64_t rows_ = 1;     ///< length of the first transforms; 1: not split
+  int64_t columns_ = 1;  ///< of the second ones
+  FftPasses<T> first_;
+  FftPasses<T> second_;
+  std::vector<T> factors_[2];  ///< e^(-2 pi i jk/length) for j < columns, k < rows
+};
+
 /// A length whose factors are small, split into rows x columns: the columns are transformed together, twiddled and
 /// transposed, then the rows (four-step algorithm), together or each by its definition.
 template <class T>
@@ -76,14 +108,14 @@ class LineFft {
   /// One line. `from` and `to` may be the same memory.
   void run_line(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch,
                 core::Checkpoint* checkpoint = nullptr) const;
-  /// `count` <= kFftLanes<T> lines; element j of line q is at(j * pitch + q * lane_pitch), in place or not.
-  void run_lanes(ComplexView<const T> from, int64_t pitch, int64_t lane_pitch, int64_t count, ComplexView<T> to,
-                 T scale, T* scratch) const;
+  /// `count` <= kFftLanes<T> lines, in place or not.
+  void run_lanes(const Lanes<ComplexView<const T>>& from, int64_t count, const Lanes<ComplexView<T>>& to, T scale,
+                 T* scratch) const;
 
  private:
   int64_t length_ = 1;
   std::optional<Chirp<T>> chirp_;  ///< where the factors are not small
-  FftPasses<T> passes_;            ///< of the length, or of the convolution's; not when is_long()
+  LanesFft<T> lanes_;              ///< of the length, or of the convolution's; not when is_long()
   std::optional<LongFft<T>> long_;
 };
 

@@ -8,20 +8,13 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/fft/fft_butterflies.h"
+#include "service/kernels/fft/fft_vectors.h"
 
 // Vectors wider than the processor's are passed by reference only; nothing depends on how they would be passed.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace meshd::kernels {
 namespace {
-
-/// Vectors of kBytes, which a processor's registers hold: of scratch, which is aligned, and of any place.
-template <class T, int64_t kBytes>
-struct Vectors {
-  static constexpr int64_t kCount = kBytes / static_cast<int64_t>(sizeof(T));
-  typedef T Type __attribute__((vector_size(kBytes)));
-  typedef T Loose __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
-};
 
 /// Terms of a sum that are added along one chain: the rounding errors of longer ones add up.
 constexpr int kChainTerms = 16;
@@ -171,34 +164,11 @@ template <int64_t kBytes, class T>
   return in_y;
 }
 
-/// How pairs of values become a vector of each part, and pairs again.
-template <class T, int64_t kBytes>
-struct Pairs {
-  static constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
-  using V = typename Vectors<T, kBytes>::Loose;
-
-  template <size_t... kLane>
-  [[gnu::always_inline]] static void load(const T* from, T* first, T* second, std::index_sequence<kLane...>) {
-    const V a = *reinterpret_cast<const V*>(from);
-    const V b = *reinterpret_cast<const V*>(from + kCount);
-    *reinterpret_cast<V*>(first) = __builtin_shufflevector(a, b, (2 * kLane)...);
-    *reinterpret_cast<V*>(second) = __builtin_shufflevector(a, b, (2 * kLane + 1)...);
-  }
-  template <size_t... kLane>
-  [[gnu::always_inline]] static void store(const T* first, const T* second, T scale, T* to,
-                                           std::index_sequence<kLane...>) {
-    const V a = *reinterpret_cast<const V*>(first) * scale;
-    const V b = *reinterpret_cast<const V*>(second) * scale;
-    *reinterpret_cast<V*>(to) = __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kCount)...);
-    *reinterpret_cast<V*>(to + kCount) =
-        __builtin_shufflevector(a, b, (kCount / 2 + kLane / 2 + kLane % 2 * kCount)...);
-  }
-};
-
 template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void load_rows(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                              int64_t lanes, Planes<T> to) {
   using V = typename Vectors<T, kBytes>::Loose;
+  using Both = Pairs<T, kBytes>;
   constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
   // Of pairs, the part that comes first.
   const bool is_swapped = from.im < from.re;
@@ -210,8 +180,8 @@ template <int64_t kStep, int64_t kBytes, class T>
     int64_t q = 0;
     for (; q + kCount <= columns; q += kCount) {
       if constexpr (kStep == 2) {
-        Pairs<T, kBytes>::load(base + 2 * (j * pitch + q), parts.re + j * lanes + q, parts.im + j * lanes + q,
-                               std::make_index_sequence<kCount>());
+        Both::load(base + 2 * (j * pitch + q), *reinterpret_cast<typename Both::V*>(parts.re + j * lanes + q),
+                   *reinterpret_cast<typename Both::V*>(parts.im + j * lanes + q), Both::kLanes);
       } else {
         *reinterpret_cast<V*>(to_re + q) = *reinterpret_cast<const V*>(from.re + j * pitch + q);
         *reinterpret_cast<V*>(to_im + q) = *reinterpret_cast<const V*>(from.im + j * pitch + q);
@@ -229,6 +199,7 @@ template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void store_rows(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                               int64_t lanes, T scale, ComplexView<T> to) {
   using V = typename Vectors<T, kBytes>::Loose;
+  using Both = Pairs<T, kBytes>;
   constexpr int64_t kCount = Vectors<T, kBytes>::kCount;
   const bool is_swapped = to.im < to.re;
   T* const base = is_swapped ? to.im : to.re;
@@ -239,8 +210,9 @@ template <int64_t kStep, int64_t kBytes, class T>
     int64_t q = 0;
     for (; q + kCount <= columns; q += kCount) {
       if constexpr (kStep == 2) {
-        Pairs<T, kBytes>::store(parts.re + j * lanes + q, parts.im + j * lanes + q, scale, base + 2 * (j * pitch + q),
-                                std::make_index_sequence<kCount>());
+        Both::store(*reinterpret_cast<const V*>(parts.re + j * lanes + q) * scale,
+                    *reinterpret_cast<const V*>(parts.im + j * lanes + q) * scale, base + 2 * (j * pitch + q),
+                    Both::kLanes);
       } else {
         *reinterpret_cast<V*>(to.re + j * pitch + q) = *reinterpret_cast<const V*>(from_re + q) * scale;
         *reinterpret_cast<V*>(to.im + j * pitch + q) = *reinterpret_cast<const V*>(from_im + q) * scale;

@@ -84,9 +84,9 @@ FactorRule fft_rule(const OpView& view) {
   return builder.build();
 }
 
-PreparedKernel prepare_fft(const OpView& local) {
+PreparedKernel prepare_kind(const OpView& local, FftKind kind) {
   kernels::FftSpec spec;
-  spec.kind = kind_of(local);
+  spec.kind = kind;
   spec.lengths = ir::ints(attributes_of(local), "fft_length");
   const Dims& dims = local.operands[0].dims();
   spec.is_double = local.operands[0].dtype() == DType::kFloat64 || local.operands[0].dtype() == DType::kComplex128;
@@ -106,6 +106,17 @@ PreparedKernel prepare_fft(const OpView& local) {
     fft->run({call.operands[0], call.results[0], call.scratch, call.workspace}, call.begin, call.end, call.checkpoint);
   };
   return kernel;
+}
+
+PreparedKernel prepare_fft(const OpView& local) { return prepare_kind(local, kind_of(local)); }
+
+/// Complex transforms of reals have half of the work: the other half mirrors it.
+std::optional<PreparedKernel> prepare_fft_of_reals(const OpView& local) {
+  const DType real = local.operands[0].dtype();
+  const bool is_real = real == DType::kFloat32 || real == DType::kFloat64;
+  if (kind_of(local) != FftKind::kForward || !is_real || tensor::complex_of(real) != local.results[0].dtype())
+    return std::nullopt;
+  return prepare_kind(local, FftKind::kRealForwardWhole);
 }
 
 }  // namespace
@@ -132,7 +143,8 @@ std::vector<OpDef> fft_rows() {
        .rule = fft_rule,
        .body = LocalKernel{prepare_fft},
        .derivative = {vjp_fft},
-       .batch = batch_leading},
+       .batch = batch_leading,
+       .fuse = {.of_converted = prepare_fft_of_reals}},
   };
 }
 

@@ -55,6 +55,35 @@ TEST(PlanFusion, without_fusing_the_result_is_the_same) {
             output<float>(bench.run(single, {bench.shards<float>({in})})));
 }
 
+// The conversion has no memory unless others read it; what made the reals stays a chain of its own.
+TEST(PlanFusion, transforms_read_reals_before_their_conversion) {
+  for (const bool is_read_by_others : {false, true}) {
+    LocalBuilder b({1});
+    const LocalId x = b.argument("6x8xf32");
+    const LocalId twice = b.point("stablehlo.add", {x, x});
+    const LocalId whole = b.like(twice, "complex<f32>");
+    b.op("stablehlo.convert", {twice}, {whole});
+    const LocalId out = b.like(whole);
+    b.op("stablehlo.fft", {whole}, {out},
+         {{"fft_type", attribute(ir::EnumAttr{"fft_type", "FFT"})},
+          {"fft_length", attribute(ir::IntArrayAttr{{6, 8}, "i64"})}});
+    b.result(out);
+    if (is_read_by_others) b.result(whole);
+    const auto fused = plan_of(b);
+    const auto single = plan_of(b, 2, false);
+    EXPECT_EQ(fused->step_count, 2) << to_text(*fused);
+    EXPECT_NE(to_text(*fused).find("fused convert fft"), std::string::npos) << to_text(*fused);
+    EXPECT_EQ(single->step_count, 3) << to_text(*single);
+    Bench bench;
+    Floats in;
+    for (int i = 0; i < 48; ++i) in.push_back(static_cast<float>(i * i % 17) - 7.5F);
+    const Floats got = output<float>(bench.run(fused, {bench.shards<float>({in})}))[0];
+    const Floats right = output<float>(bench.run(single, {bench.shards<float>({in})}))[0];
+    ASSERT_EQ(got.size(), right.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], right[i], 1e-4) << i;
+  }
+}
+
 TEST(PlanFusion, several_results_of_a_chain_are_written_by_one_step) {
   LocalBuilder b({1});
   const LocalId x = b.argument("3xf32");

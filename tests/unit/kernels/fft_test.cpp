@@ -94,11 +94,12 @@ void transform_dim(std::vector<Complex>& array, const std::vector<int64_t>& leng
 /// Root of the mean square of the error, relative to that of the right answer.
 template <class T>
 double error_of(FftKind kind, const std::vector<int64_t>& lengths, int64_t batch) {
-  const bool from_real = kind == FftKind::kRealForward;
+  const bool is_whole = kind == FftKind::kRealForwardWhole;
+  const bool from_real = kind == FftKind::kRealForward || is_whole;
   const bool to_real = kind == FftKind::kRealInverse;
   const int64_t size = product(lengths);
   const int64_t last = lengths.back();
-  const int64_t half = last / 2 + 1;
+  const int64_t half = is_whole ? last : last / 2 + 1;
   const int64_t half_size = size / last * half;
   const int64_t in_size = from_real ? size : 2 * (to_real ? half_size : size);
   const int64_t out_size = to_real ? size : 2 * (from_real ? half_size : size);
@@ -148,7 +149,8 @@ double error_of(FftKind kind, const std::vector<int64_t>& lengths, int64_t batch
   return static_cast<double>(std::sqrt(wrong / norm));
 }
 
-constexpr FftKind kKinds[] = {FftKind::kForward, FftKind::kInverse, FftKind::kRealForward, FftKind::kRealInverse};
+constexpr FftKind kKinds[] = {FftKind::kForward, FftKind::kInverse, FftKind::kRealForward, FftKind::kRealForwardWhole,
+                              FftKind::kRealInverse};
 
 void expect_right(const std::vector<int64_t>& lengths, int64_t batch) {
   for (const FftKind kind : kKinds) {
@@ -208,8 +210,8 @@ TEST(Fft, a_large_array_has_the_same_bits_among_others) {
   // Alone it is split into lines; in company it is a work item. Its values include infinities and NaN.
   for (const FftKind kind : kKinds) {
     const std::vector<int64_t> lengths = {128, 130};
-    const int64_t in_size =
-        2 * 128 * (kind == FftKind::kRealInverse ? 66 : 130) / (kind == FftKind::kRealForward ? 2 : 1);
+    const bool from_real = kind == FftKind::kRealForward || kind == FftKind::kRealForwardWhole;
+    const int64_t in_size = 2 * 128 * (kind == FftKind::kRealInverse ? 66 : 130) / (from_real ? 2 : 1);
     const int64_t out_size =
         2 * 128 * (kind == FftKind::kRealForward ? 66 : 130) / (kind == FftKind::kRealInverse ? 2 : 1);
     for (const bool is_finite : {true, false}) {
@@ -219,7 +221,7 @@ TEST(Fft, a_large_array_has_the_same_bits_among_others) {
       if (!is_finite) one[1000] = std::numeric_limits<float>::infinity();
       const Fft split({kind, false, 1, lengths});
       const std::vector<float> alone = run(split, one, static_cast<size_t>(out_size));
-      EXPECT_EQ(split.barriers().size(), 1U);
+      EXPECT_EQ(split.barriers().size(), kind == FftKind::kRealForwardWhole ? 2U : 1U);
       constexpr int64_t kBatch = 16;
       std::vector<float> in = noise<float>(static_cast<size_t>(in_size * kBatch), 9);
       std::copy(one.begin(), one.end(), in.begin() + (kBatch - 2) * in_size);
@@ -237,7 +239,7 @@ TEST(Fft, a_long_dimension_before_others) {
   // instead.
   for (const int64_t length : {4099, 8192}) {
     const std::vector<int64_t> lengths = {length, 7};
-    const std::vector<double> in = noise<double>(static_cast<size_t>(2 * length * 7));
+    std::vector<double> in = noise<double>(static_cast<size_t>(2 * length * 7));
     const std::vector<double> there = run(Fft({FftKind::kForward, true, 1, lengths}), in, in.size());
     const std::vector<double> back = run(Fft({FftKind::kInverse, true, 1, lengths}), there, in.size());
     for (size_t i = 0; i < in.size(); ++i) ASSERT_NEAR(back[i], in[i], 1e-12);
@@ -245,6 +247,15 @@ TEST(Fft, a_long_dimension_before_others) {
     double sum = 0;
     for (size_t i = 0; i < in.size(); i += 2) sum += in[i];
     EXPECT_NEAR(there[0], sum, 1e-9);
+    // Of reals, without their imaginary parts of zero.
+    std::vector<double> reals;
+    for (size_t i = 0; i < in.size(); i += 2) {
+      reals.push_back(in[i]);
+      in[i + 1] = 0;
+    }
+    const std::vector<double> right = run(Fft({FftKind::kForward, true, 1, lengths}), in, in.size());
+    const std::vector<double> whole = run(Fft({FftKind::kRealForwardWhole, true, 1, lengths}), reals, in.size());
+    for (size_t i = 0; i < in.size(); ++i) ASSERT_NEAR(whole[i], right[i], 1e-9) << i;
   }
 }
 
@@ -278,6 +289,27 @@ TEST(Fft, an_array_has_the_same_bits_wherever_it_stands) {
       const std::vector<float> out = run(Fft({FftKind::kForward, false, batch, {length}}), in, in.size());
       const auto begin = out.begin() + place * 2 * length;
       EXPECT_EQ(alone, std::vector<float>(begin, begin + 2 * length)) << length << " in " << batch;
+    }
+  }
+}
+
+TEST(Fft, transforms_of_reals_mirror_themselves_exactly) {
+  for (const std::vector<int64_t>& lengths :
+       std::vector<std::vector<int64_t>>{{24}, {35}, {20, 24}, {128, 130}, {26, 27, 25}}) {
+    const int64_t size = product(lengths);
+    const std::vector<float> in = noise<float>(static_cast<size_t>(size), 3);
+    const std::vector<float> out =
+        run(Fft({FftKind::kRealForwardWhole, false, 1, lengths}), in, static_cast<size_t>(2 * size));
+    for (int64_t at = 0; at < size; ++at) {
+      int64_t mirrored = 0;
+      int64_t stride = 1;
+      int64_t left = at;
+      for (size_t d = lengths.size(); d-- > 0; left /= lengths[d], stride *= lengths[d])
+        mirrored += (lengths[d] - left % lengths[d]) % lengths[d] * stride;
+      // Lines that mirror themselves in the last dimension are transformed as others are.
+      if (at % lengths.back() == 0 || 2 * (at % lengths.back()) == lengths.back()) continue;
+      EXPECT_EQ(out[static_cast<size_t>(2 * at)], out[static_cast<size_t>(2 * mirrored)]) << at;
+      EXPECT_EQ(out[static_cast<size_t>(2 * at + 1)], -out[static_cast<size_t>(2 * mirrored + 1)]) << at;
     }
   }
 }
