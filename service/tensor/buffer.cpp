@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <iterator>
@@ -19,6 +20,17 @@ namespace meshd::tensor {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// Huge pages all begin in the same set of each cache, and what runs through several buffers side by side would find a
+// few sets for all of them: each large buffer begins another number of lines behind the start of its first huge page.
+constexpr int64_t kStagger = 4096 + 256;
+constexpr int64_t kStaggers = 16;
+bool is_large(int64_t capacity) { return capacity >= kHugePage; }
+
+void free_buffer(std::byte* data, int64_t capacity) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  std::free(is_large(capacity) ? data - address % kHugePage : data);
+}
 
 // The next size of the form 2^k * {4,5,6,7}/4, so that at most a fifth of a buffer is waste.
 int64_t size_class(int64_t size) {
@@ -39,21 +51,30 @@ struct BufferPool::State {
   [[nodiscard]] int64_t may_keep(const Stats& stats) const {
     return std::min(keep_bytes, most_bytes - stats.in_use_bytes);
   }
-  // The largest of what is kept, while that is more than may be; else null.
-  std::byte* take_excess() {
-    return inner.with([&](Inner& all) -> std::byte* {
+  // Frees the largest of what is kept, while that is more than may be. False: it is not.
+  bool free_excess() {
+    int64_t size = 0;
+    std::byte* const data = inner.with([&](Inner& all) -> std::byte* {
       if (all.stats.kept_bytes == 0 || all.stats.kept_bytes <= may_keep(all.stats)) return nullptr;
       while (all.free.rbegin()->second.empty()) all.free.erase(std::prev(all.free.end()));
       auto& [capacity, largest] = *all.free.rbegin();
       std::byte* taken = largest.back();
       largest.pop_back();
       all.stats.kept_bytes -= capacity;
+      size = capacity;
       return taken;
     });
+    if (data != nullptr) free_buffer(data, size);
+    return data != nullptr;
+  }
+
+  int64_t next_stagger() {
+    return static_cast<int64_t>(staggered.fetch_add(1, std::memory_order_relaxed) % kStaggers) * kStagger;
   }
 
   const int64_t keep_bytes;
   const int64_t most_bytes;
+  std::atomic<uint64_t> staggered = 0;
   core::Locked<Inner> inner;
 };
 
@@ -77,7 +98,7 @@ std::shared_ptr<BufferPool> BufferPool::create(int64_t keep_bytes, int64_t most_
 BufferPool::~BufferPool() {
   state_->inner.with([](State::Inner& inner) {
     for (auto& [capacity, list] : inner.free) {
-      for (std::byte* data : list) std::free(data);
+      for (std::byte* data : list) free_buffer(data, capacity);
     }
   });
 }
@@ -97,15 +118,16 @@ BufferRef BufferPool::allocate(int64_t size) {
     return recycled;
   });
   if (data == nullptr) {
-    while (std::byte* const excess = state_->take_excess()) std::free(excess);
-    const int64_t alignment = capacity >= kHugePage ? kHugePage : kBufferAlignment;
+    while (state_->free_excess()) continue;
+    const int64_t alignment = is_large(capacity) ? kHugePage : kBufferAlignment;
+    const int64_t ahead = is_large(capacity) ? state_->next_stagger() : 0;
     void* fresh = nullptr;
-    if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity)) != 0) {
+    if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity + ahead)) != 0) {
       state_->inner.with([&](State::Inner& inner) { inner.stats.in_use_bytes -= capacity; });
       throw core::Error("memory_exceeded", fmt::format("the server has no memory for {} bytes", size));
     }
-    if (capacity >= kHugePage) madvise(fresh, static_cast<size_t>(capacity), MADV_HUGEPAGE);
-    data = static_cast<std::byte*>(fresh);
+    if (is_large(capacity)) madvise(fresh, static_cast<size_t>(capacity), MADV_HUGEPAGE);
+    data = static_cast<std::byte*>(fresh) + ahead;
   }
   return std::make_shared<Buffer>(data, size, capacity, shared_from_this());
 }
@@ -118,7 +140,7 @@ void BufferPool::release(std::byte* data, int64_t capacity) {
     inner.stats.kept_bytes += capacity;
     return true;
   });
-  if (!kept) std::free(data);
+  if (!kept) free_buffer(data, capacity);
 }
 
 BufferPool::Stats BufferPool::stats() const {

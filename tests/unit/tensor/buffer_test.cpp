@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+#include <vector>
+
 namespace meshd::tensor {
 namespace {
 
@@ -15,6 +19,24 @@ TEST(BufferPool, released_memory_is_used_again) {
   EXPECT_EQ(pool->allocate(3 * kMiB)->data(), first);
   EXPECT_EQ(pool->stats().fresh_allocations, 1);
   EXPECT_EQ(pool->stats().in_use_bytes, 0);
+}
+
+TEST(BufferPool, large_buffers_begin_in_different_sets_of_the_caches) {
+  const auto pool = BufferPool::create(0);
+  std::vector<BufferRef> buffers;
+  std::set<uintptr_t> places;
+  for (int i = 0; i < 16; ++i) {
+    buffers.push_back(pool->allocate(int64_t{4} << 20));
+    const auto address = reinterpret_cast<uintptr_t>(buffers.back()->data());
+    EXPECT_EQ(address % kBufferAlignment, 0U);
+    places.insert(address % 4096);
+    std::memset(buffers.back()->data(), i, static_cast<size_t>(buffers.back()->size()));
+  }
+  EXPECT_EQ(places.size(), 16U);
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(buffers[static_cast<size_t>(i)]->bytes().front(), std::byte(i));
+    EXPECT_EQ(buffers[static_cast<size_t>(i)]->bytes().back(), std::byte(i));
+  }
 }
 
 TEST(BufferPool, keeps_no_more_than_it_may) {
