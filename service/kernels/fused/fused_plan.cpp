@@ -20,6 +20,9 @@ constexpr int64_t kColumnWorkItems = 8;
 /// A loop without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
+/// Of inputs that code reads as one element for a row; tiles of shorter rows have several rows.
+constexpr int64_t kElementBytes = 4;
+constexpr int64_t kLeastTileOfRow = 512;
 /// Fewer lanes than these are folded within tiles.
 constexpr int64_t kTileLanes = kBlockLanes;
 
@@ -126,10 +129,31 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size) {
   return groups > block ? groups - groups % block : groups;
 }
 
+namespace {
+
+/// A tile of one row: code reads what has one value for the row as one element.
+void set_rows(const FusedLoop& loop, FusedPlan& plan) {
+  const int64_t row = plan.region.dims.empty() ? 1 : plan.region.dims.back();
+  const bool is_one_row = plan.region.dims.size() < 2;
+  const std::vector<uint16_t>& outputs = loop.program.outputs;
+  for (const RegionInput& input : plan.region.inputs) {
+    if (std::find(outputs.begin(), outputs.end(), input.reg) != outputs.end()) continue;  // it is copied
+    const bool is_constant = input.strides.empty() || input.strides.back() == 0;
+    if (is_constant && !input.is_iota && tensor::size_bytes(input.dtype) == kElementBytes)
+      plan.elements.push_back(input.reg);
+  }
+  if (!is_one_row && !plan.elements.empty() && row >= kLeastTileOfRow) plan.tile = std::min(plan.tile, row);
+  plan.by_rows = !is_one_row && row >= plan.tile;
+  if (!is_one_row && !plan.by_rows) plan.elements.clear();
+}
+
+}  // namespace
+
 FusedPlan make_fused_plan(const FusedLoop& loop) {
   FusedPlan plan{.region = whole_region(loop),
                  .layout = TileLayout(loop.program),
                  .stays = {},
+                 .elements = {},
                  .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
                  .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
@@ -138,6 +162,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     std::vector<bool> alike(loop.dims.size(), false);
     plan.region.collapse(alike);
     plan.tile = fit_tile(plan.tile, plan.region);
+    set_rows(loop, plan);
     plan.work_item_elements = kFusedItemElements;
     plan.work_count = (plan.region.size + kFusedItemElements - 1) / kFusedItemElements;
     int64_t output_bytes = 0;
@@ -177,7 +202,8 @@ bool code_streams(const FusedPlan& plan) {
 
 const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes) {
   if (plan.code == nullptr) return nullptr;
-  return plan.code->get(loop.program, {.prefetches = plan.prefetches, .streams = code_streams(plan)}, lanes);
+  return plan.code->get(
+      loop.program, {.prefetches = plan.prefetches, .streams = code_streams(plan), .elements = plan.elements}, lanes);
 }
 
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {

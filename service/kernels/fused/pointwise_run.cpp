@@ -28,8 +28,7 @@ PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const F
       reader_(plan.region, scratch_, memory),
       ways_(loop.program.outputs.size(), OutputWay::kDirect, memory),
       soon_(memory),
-      row_(plan.region.dims.empty() ? 1 : plan.region.dims.back()),
-      by_rows_(plan.region.dims.size() > 1 && row_ >= plan.tile) {
+      row_(plan.region.dims.empty() ? 1 : plan.region.dims.back()) {
   set_ways();
 }
 
@@ -82,11 +81,13 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   const TileProgram& program = loop_.program;
   const int64_t begin = at;
   if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
+  const std::span<const uint16_t> elements =
+      code_ != nullptr && code_->reads_elements() ? plan_.elements : std::span<const uint16_t>();
   while (at < end) {
     int64_t count = std::min(plan_.tile, end - at);
-    if (by_rows_) count = std::min(count, row_ - at % row_);
+    if (plan_.by_rows) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
-    reader_.read(at, count);
+    reader_.read(at, count, elements);
     soon_.clear();
     for (const SoonRead& read : soon)
       soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
@@ -101,7 +102,7 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     bind_outputs(at);
     if (!soon.empty()) {
       run_tile(program, code_, scratch_, count, soon_);
-    } else if (code_ == nullptr && plan_.prefetches && !by_rows_) {
+    } else if (code_ == nullptr && plan_.prefetches && !plan_.by_rows) {
       run_tile(program, nullptr, scratch_, count, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
     } else {
       run_tile(program, code_, scratch_, count);

@@ -52,8 +52,7 @@ class PointwiseRun {
   std::pmr::vector<OutputWay> ways_;
   std::pmr::vector<MemoryRange> soon_;  ///< of one tile
   int64_t row_ = 1;                     ///< elements after which a tile ends, where tiles are parts of rows
-  bool by_rows_ = false;
-  bool takes_over_ = false;  ///< a result has an operand's memory
+  bool takes_over_ = false;             ///< a result has an operand's memory
 };
 
 }  // namespace meshd::kernels

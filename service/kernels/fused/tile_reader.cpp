@@ -194,8 +194,8 @@ TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::mem
   }
 }
 
-void TileReader::read(int64_t start, int64_t count) {
-  for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count);
+void TileReader::read(int64_t start, int64_t count, std::span<const uint16_t> elements) {
+  for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count, elements);
 }
 
 std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
@@ -208,7 +208,8 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
-void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count) {
+void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count,
+                            std::span<const uint16_t> elements) {
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   // A tile that ends within a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
   const bool is_ragged = count % kBlockLanes != 0;
@@ -228,7 +229,12 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
     return;
   }
   scratch_.bind(input.reg, state.home);
-  if (stride == 0 && in_row && !input.is_iota) return read_element(input, state, start, count);
+  if (stride == 0 && in_row && !input.is_iota) {
+    if (is_ragged || std::find(elements.begin(), elements.end(), input.reg) == elements.end())
+      return read_element(input, state, start, count);
+    return scratch_.bind(input.reg,
+                         const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
+  }
   // What the lanes hold depends on where they begin: on the element or row (a row again and again is one), and on the
   // lane within it.
   int64_t phase = start % input.period;

@@ -53,7 +53,8 @@ class TileReader {
   void forget(size_t input) { states_[input].filled_count = 0; }
 
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
-  void read(int64_t start, int64_t count);
+  /// `elements`: registers for which one lane will do where the tile has whole blocks of lanes and one value for all.
+  void read(int64_t start, int64_t count, std::span<const uint16_t> elements = {});
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
@@ -72,7 +73,8 @@ class TileReader {
     ScalarKernel from_int64 = nullptr;
   };
 
-  void read_input(const RegionInput& input, State& state, int64_t start, int64_t count);
+  void read_input(const RegionInput& input, State& state, int64_t start, int64_t count,
+                  std::span<const uint16_t> elements);
   void read_element(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
   void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);

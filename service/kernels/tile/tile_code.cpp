@@ -45,6 +45,7 @@ std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLe
     made->memory_ = CodeMemory::make({begin, generator.size()});
     if (made->memory_ == nullptr) return nullptr;
     made->plain_ = reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()));
+    made->reads_elements_ = generator.reads_elements();
     if (generator.streaming_begin() != 0) {
       made->streaming_ =
           reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()) + generator.streaming_begin());

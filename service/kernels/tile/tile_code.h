@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
@@ -28,6 +29,8 @@ class TileCode {
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
     std::optional<uint16_t> repeats_while = std::nullopt;
+    /// Inputs of four bytes that have one value on all lanes of every run.
+    std::span<const uint16_t> elements = {};
   };
   /// Null where code is not generated: on processors other than x86-64 with AVX2, for programs that call a function for
   /// each lane, and for those too large.
@@ -43,6 +46,8 @@ class TileCode {
   /// With repeats_while: computes the first block at most `most` (1 or more) times; returns how many it was.
   int64_t repeat(std::byte* const* registers, int64_t most) const { return plain_(registers, 0, most); }
   [[nodiscard]] bool streams() const { return streaming_ != nullptr; }
+  /// Of Options::elements the code reads the first lane alone.
+  [[nodiscard]] bool reads_elements() const { return reads_elements_; }
   /// Of memory, in whole pages.
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(memory_->bytes()); }
 
@@ -53,6 +58,7 @@ class TileCode {
   std::unique_ptr<const CodeMemory> memory_;
   Function plain_ = nullptr;
   Function streaming_ = nullptr;
+  bool reads_elements_ = false;
 };
 
 /// Code that is made when enough lanes were computed for it to pay; until then, and where there is none, the program is

@@ -268,7 +268,7 @@ size_t TileGenerator::chain_begin(size_t called, size_t least) const {
 void TileGenerator::prefetch() {
   if (!options_.prefetches) return;
   for (uint16_t reg = 0; reg < program_.input_count; ++reg) {
-    if (uses_[reg].empty()) continue;
+    if (uses_[reg].empty() || is_element(reg)) continue;
     const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
     if (bytes > 8) continue;
     const Xbyak::Reg64 memory = pointer(reg);
@@ -278,6 +278,11 @@ void TileGenerator::prefetch() {
 }
 
 // --- values ---
+
+bool TileGenerator::is_element(uint16_t reg) const {
+  return reads_elements() &&
+         std::find(options_.elements.begin(), options_.elements.end(), reg) != options_.elements.end();
+}
 
 size_t TileGenerator::next_use(uint16_t reg, size_t after) const {
   const auto next = std::upper_bound(uses_[reg].begin(), uses_[reg].end(), after);
@@ -597,13 +602,16 @@ Xbyak::Address TileGenerator::address(uint16_t reg, int v) {
     std::memcpy(&bits, value->element.data(), static_cast<size_t>(tensor::size_bytes(program_.registers[reg])));
     return constant(form(reg) == LaneForm::kHalf ? bits << 16 : bits);
   }
+  if (is_element(reg)) return ptr[pointer(reg)];
   const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
   return ptr[pointer(reg) + r12 * bytes + (first_lane_ + v * lanes_) * bytes];
 }
 
 void TileGenerator::load(const Vector& to, uint16_t reg, int v) {
   const Xbyak::Address from = address(reg, v);
-  if (form(reg) == LaneForm::kWord || constant_of_[reg] != nullptr) {
+  if (is_element(reg)) {
+    vbroadcastss(to, from);
+  } else if (form(reg) == LaneForm::kWord || constant_of_[reg] != nullptr) {
     vmovups(to, from);
   } else if (form(reg) == LaneForm::kByte) {
     vpmovzxbd(to, from);
@@ -648,7 +656,7 @@ template <class Use>
 void TileGenerator::with_operand(size_t k, int v, int temporary, const Use& use) {
   const uint16_t reg = operands_[k];
   const bool is_words = form(reg) == LaneForm::kWord || constant_of_[reg] != nullptr;
-  if (operand_groups_[k] < 0 && is_words)
+  if (operand_groups_[k] < 0 && is_words && !is_element(reg))
     use(address(reg, v));
   else
     use(operand(k, v, temporary));

@@ -48,6 +48,8 @@ class TileGenerator : private Xbyak::CodeGenerator {
   [[nodiscard]] size_t size() const { return getSize(); }
   /// Where the second form begins; 0: there is none.
   [[nodiscard]] size_t streaming_begin() const { return streaming_begin_; }
+  /// Of the options' elements the first lane alone. Kernels that are called read whole blocks.
+  [[nodiscard]] bool reads_elements() const { return !calls_kernels_ && !options_.elements.empty(); }
 
  private:
   using Vector = Xbyak::Xmm;  // of either width
@@ -74,6 +76,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
 
   // Values.
   [[nodiscard]] LaneForm form(uint16_t reg) const { return lane_form(program_.registers[reg]); }
+  [[nodiscard]] bool is_element(uint16_t reg) const;
   [[nodiscard]] size_t next_use(uint16_t reg, size_t after) const;
   [[nodiscard]] bool is_kept(uint16_t reg, size_t after) const;
   int take_group();

@@ -193,6 +193,38 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
   }
 }
 
+// Code reads them where they are, as one element; operands are no longer than they have to be.
+TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
+  for (const int64_t row : {1, 63, 512, 1000, 1024, 3001, 9000}) {
+    for (const int64_t rows : {1, 5}) {
+      LoopMaker maker(static_cast<uint32_t>(row));
+      FusedLoop loop;
+      loop.dims = {rows, row};
+      loop.program.input_count = 4;
+      const std::vector<Dims> strides = {{row, 1}, {1, 0}, {0, 0}, {1, 0}};
+      for (int i = 0; i < 4; ++i) {
+        loop.program.add_register(i == 3 ? DType::kInt32 : DType::kFloat32);
+        FusedInput input;
+        input.operand = maker.add_operand(i == 3 ? DType::kInt32 : DType::kFloat32, i == 0   ? rows * row
+                                                                                    : i == 2 ? 1
+                                                                                             : rows);
+        input.strides = strides[static_cast<size_t>(i)];
+        loop.inputs.push_back(input);
+      }
+      const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
+      const uint16_t scaled = loop.program.emit(ScalarOp::kMultiply, {2, difference}, DType::kFloat32);
+      const uint16_t number = loop.program.emit(ScalarOp::kConvert, {3}, DType::kFloat32);
+      const uint16_t larger = loop.program.emit(ScalarOp::kCompareGt, {number, scaled}, DType::kBool);
+      loop.program.outputs = {loop.program.emit(ScalarOp::kSelect, {larger, scaled, 1}, DType::kFloat32)};
+      if (row == 1000) loop.program.outputs.push_back(1);
+      const std::vector<Bytes> operands = maker.operands();
+      const auto expected = run_naively(loop, operands, {0, 0});
+      EXPECT_EQ(run_kernel(FusedKernel(loop), operands, {}, {0, 0}), expected) << describe(loop);
+      EXPECT_EQ(run_kernel(code_at_once(loop), operands, {}, {0, 0}), expected) << "code " << describe(loop);
+    }
+  }
+}
+
 TEST(FusedLoop, elements_that_follow_each_other_are_read_a_few_times_each) {
   for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
     for (int64_t repeat = 2; repeat <= 5; ++repeat) {

@@ -231,6 +231,36 @@ TEST_F(TileCodeTest, random_programs_have_the_interpreters_bits) {
   EXPECT_GT(made, 500);
 }
 
+TEST_F(TileCodeTest, inputs_of_one_value_are_read_as_one_element) {
+  int made = 0;
+  for (int i = 0; i < 600 && !HasFailure(); ++i) {
+    const TileProgram program = random_program();
+    std::vector<uint16_t> elements;
+    std::vector<Bytes> inputs = random_inputs(program, kLanes);
+    for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+      if (tensor::size_bytes(program.registers[reg]) == 4 && number(0, 1) == 0) elements.push_back(reg);
+    }
+    const auto code = TileCode::make(program, cpu_level(), {.prefetches = i % 2 == 0, .elements = elements});
+    if (code == nullptr || !code->reads_elements()) continue;
+    ++made;
+    std::vector<Bytes> first_lane = inputs;
+    for (const uint16_t reg : elements) {
+      for (size_t at = 4; at < inputs[reg].size(); at += 4) {
+        std::memcpy(inputs[reg].data() + at, inputs[reg].data(), 4);
+        std::memset(first_lane[reg].data() + at, 0xA5, 4);
+      }
+    }
+    std::vector<Bytes> got = outputs_of(program, first_lane, kLanes, code.get(), Way::kCode);
+    std::vector<Bytes> expected = outputs_of(program, inputs, kLanes, nullptr, Way::kInterpreted);
+    for (size_t k = 0; k < got.size(); ++k) {
+      // The code does not write inputs that are outputs.
+      if (program.outputs[k] < program.input_count) got[k] = expected[k];
+    }
+    EXPECT_EQ(difference(program, got, expected), "") << describe(program);
+  }
+  EXPECT_GT(made, 50);
+}
+
 TEST_F(TileCodeTest, stores_past_the_caches_have_the_same_bits) {
   int made = 0;
   for (int i = 0; i < 400 && !HasFailure(); ++i) {
