@@ -82,9 +82,9 @@ def make(binary, seed, sessions, count, environment=None):
             observer.close()
         for thread in listeners:
             thread.join()
+        if run.failures:
+            raise RuntimeError("; ".join(run.failures))
         server.stop(signal.SIGKILL)
-    if run.failures:
-        raise RuntimeError("; ".join(run.failures))
     return history, nemesis.counts
 
 

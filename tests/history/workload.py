@@ -122,6 +122,7 @@ class Run:
                 what()
             except Exception as error:  # noqa: BLE001: told by the history
                 self.failures.append(f"{what}: {type(error).__name__}: {error}")
+                self.stopping.set()  # nobody waits for a server that does not come back
                 raise
         return threading.Thread(target=safely)
 

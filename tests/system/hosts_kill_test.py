@@ -33,6 +33,10 @@ def kill_one(server, rng):
     """SIGKILL to a rank; the rank, when all of them are gone."""
     ranks = ranks_of(server) if server.launcher else [server.process.pid]
     rank = rng.randrange(len(ranks))
+    if not server.launcher:
+        server.stop(signal.SIGKILL)
+        return rank
+    server.assert_runs()
     os.kill(ranks[rank], signal.SIGKILL)
     assert server.process.wait(60) != 0, f"rank {rank} was killed, and the job ended well"
     until(lambda: not any(pathlib.Path("/proc", str(process)).exists() for process in ranks), f"no process is left after rank {rank} was killed")

@@ -130,6 +130,7 @@ def signals_end_it_and_lose_nothing(server):
 
     def restart_after(end, is_well):
         ranks = ranks_of(server)
+        server.assert_runs()
         end(ranks)
         code = server.process.wait(60)
         assert (code == 0) == is_well, code

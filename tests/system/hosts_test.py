@@ -325,6 +325,7 @@ def ends_cleanly(binary):
             assert ok(one.ask("GET", f"/v1/arrays/{array}/data?format=json"))["data"] == [1, 2]
         # A rank that dies ends the job; nothing acknowledged is lost.
         server.start()
+        server.assert_runs()
         os.kill(ranks_of(server)[1], signal.SIGKILL)
         assert server.process.wait(60) != 0
         server.start()
@@ -346,6 +347,7 @@ def shards_on_the_disks_of_ranks_outlive_the_job(binary):
         ranks = pathlib.Path(folder, "data", "ranks")
         files = [path for path in (ranks / "1" / "blobs").rglob("*.rank1")]
         assert len(files) == 4 and sum(path.stat().st_size for path in files) >= LARGE_BYTES // 2, files
+        server.assert_runs()
         os.kill(ranks_of(server)[1], signal.SIGKILL)
         server.process.wait(60)
         orphan = files[0].with_name(files[0].name.replace(".v1.", ".v9."))

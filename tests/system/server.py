@@ -1,10 +1,12 @@
 """A meshd of its own for a test: started on a free port with an empty data folder, stopped at the end."""
 import http.client
 import json
+import os
 import pathlib
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,8 @@ import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Exit codes of a process that a defect has ended. No test sends these signals to a server that it expects to go on.
+CRASHES = tuple(-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))
 
 
 class Meshd:
@@ -28,7 +32,9 @@ class Meshd:
         self.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failure, *_):
+        if failure is None and self.process.poll() in CRASHES:
+            raise AssertionError(self.ended_by_itself())
         self.stop()
         if self.owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -54,7 +60,11 @@ class Meshd:
         raise RuntimeError("meshd did not get ready")
 
     def stop(self, how=signal.SIGTERM):
-        if self.process and self.process.poll() is None:
+        """The exit code. With SIGKILL it is this signal that ends the server: one that has ended by itself, before or meanwhile, is a failure, which
+        those who were cut off from it cannot tell from the kill."""
+        if how == signal.SIGKILL:
+            self.kill()
+        elif self.process and self.process.poll() is None:
             self.process.send_signal(how)
             try:
                 self.process.wait(60)
@@ -62,6 +72,24 @@ class Meshd:
                 self.process.kill()
                 self.process.wait()
         return self.process.returncode if self.process else None
+
+    def kill(self):
+        self.assert_runs()
+        self.process.kill()
+        assert self.process.wait(60) == -signal.SIGKILL, self.ended_by_itself()
+
+    def assert_runs(self):
+        assert self.process.poll() is None, self.ended_by_itself()
+
+    def ended_by_itself(self):
+        return f"the server has ended by itself with {self.process.returncode}; the end of its log: {self.end_of_log()}"
+
+    def end_of_log(self):
+        if self.log is None:
+            return "among what this test has printed"
+        if isinstance(self.log, int) or not stat.S_ISREG(os.fstat(self.log.fileno()).st_mode):
+            return "not kept"
+        return pathlib.Path(f"/proc/self/fd/{self.log.fileno()}").read_bytes()[-4000:].decode(errors="replace")
 
     def ask(self, method, path, body=None, headers=None, most_parsed=1 << 40):
         """(status, headers, JSON document or bytes); a document of more than `most_parsed` bytes stays bytes"""

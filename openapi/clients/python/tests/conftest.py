@@ -41,7 +41,7 @@ class Server:
         self.process = subprocess.Popen(command, stderr=self.log, env=environment)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            assert self.process.poll() is None, (self.folder / "log").read_text()
+            assert self.process.poll() is None, self.log_text()
             try:
                 with urllib.request.urlopen(self.url + "/readyz", timeout=5, context=self.tls):
                     return self
@@ -50,9 +50,14 @@ class Server:
         raise AssertionError("meshd did not get ready")
 
     def stop(self, how=signal.SIGTERM):
+        assert self.process.poll() is None, f"the server has ended by itself with {self.process.returncode}: {self.log_text()}"
         self.process.send_signal(how)
-        self.process.wait(60)
+        code = self.process.wait(60)
+        assert how != signal.SIGKILL or code == -how, f"the server has ended with {code}: {self.log_text()}"
         self.log.close()
+
+    def log_text(self):
+        return (self.folder / "log").read_text()
 
     def restart(self):
         self.stop(signal.SIGKILL)
