@@ -12,17 +12,18 @@ import os
 import pathlib
 import random
 import socket
-import struct
 import sys
 import threading
 import time
 
+from bystanders import Bystanders
 from server import Meshd, logging, memory_of, ok, status_of, until
 
 BINARY = sys.argv[1]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
 RAW = {"Content-Type": "application/octet-stream"}
 MIB = 1 << 20
+PRESENT = 0.8  # of the bystanders that are promised, at each look: what was cut off takes a moment to come again
 
 
 def seconds(short, long, longest):
@@ -176,59 +177,21 @@ def assert_nothing_lost(clients):
     assert not lost, f"{len(lost)} are lost: {lost[:5]}"
 
 
-class Bystanders:
-    """Idle connections, event streams, heads that trickle in, readers that do not read."""
-
-    def __init__(self, server, idle, streams, slow, readers):
-        self.server, self.sockets, self.slow, self.on = server, [], [], True
-        session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
-        big = ok(server.ask("POST", f"/v1/arrays?dtype=uint8&shape={8 * MIB}", bytes(8 * MIB), RAW), 201)["id"]
-        for _ in range(idle):
-            self.open(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-        for _ in range(streams):
-            self.open(f"GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n".encode())
-        for _ in range(readers):
-            self.open(f"GET /v1/arrays/{big}/data HTTP/1.1\r\nHost: x\r\n\r\n".encode(), receive=4096)
-        self.slow = [self.open(b"GET /livez HTTP/1.1\r\n") for _ in range(slow)]
-        self.thread = threading.Thread(target=self.trickle)
-        self.thread.start()
-
-    def open(self, sent, receive=None):
-        client = socket.socket()
-        if receive:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
-        client.connect(("127.0.0.1", self.server.port))
-        client.sendall(sent)
-        self.sockets.append(client)
-        return client
-
-    def trickle(self):
-        while self.on:
-            for client in self.slow:
-                try:
-                    client.sendall(b"X-A: b\r\n")
-                except OSError:
-                    pass  # its head took too long
-            time.sleep(2)
-
-    def leave(self):
-        self.on = False
-        self.thread.join()
-        for client in self.sockets:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            client.close()
-
-
 class Probe(threading.Thread):
-    """Asks /livez and a small GET for as long as it is on; what they took."""
+    """Asks /livez and a small GET for as long as it is on; what they took, and every second how many of the bystanders the server has."""
 
-    def __init__(self, server):
+    def __init__(self, server, others):
         super().__init__()
-        self.server, self.on, self.livez, self.small, self.peak = server, True, [], [], 0
+        self.server, self.others = server, others
+        self.on, self.livez, self.small, self.peak, self.shares = True, [], [], 0, []
 
     def run(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        counted = 0
         while self.on:
+            if time.monotonic() - counted > 1:
+                counted = time.monotonic()
+                self.shares.append(shares_of(self.server, self.others))
             for path, took in (("/livez", self.livez), ("/v1/arrays?limit=1", self.small)):
                 began = time.monotonic()
                 connection.request("GET", path)
@@ -244,6 +207,15 @@ class Probe(threading.Thread):
         self.join()
         print("  /livez ms: median %g, p99 %g, most %g" % spread(self.livez))
         print("  small GET ms: median %g, p99 %g, most %g; resident at most %d MiB" % (*spread(self.small), self.peak))
+        print(f"  of the bystanders there were at least, in {len(self.shares)} looks: {self.least()}")
+
+    def least(self):
+        """Of each state the least share that was there at a look."""
+        return {state: round(min(share[state] for share in self.shares), 2) for state in self.others.promised}
+
+
+def shares_of(server, others):
+    return others.shares(ok(server.ask("GET", "/metrics")).decode())
 
 
 def raise_descriptors():
@@ -258,17 +230,21 @@ def mixed():
     took_seconds = seconds(4, 60, 1800)
     part = 1 if LONG else 0.2
     with Meshd(BINARY, "--devices", "8", "--memory", "1GB") as server:
-        others = Bystanders(server, int(1000 * part), int(200 * part), int(200 * part), int(100 * part))
-        probe = Probe(server)
-        probe.start()
-        clients = [Client(server, number, time.monotonic() + took_seconds, 0.05) for number in range(int(64 * part))]
-        join(clients)
-        probe.end()
-        sum_up(clients, f"mixed load of {len(clients)} clients for {took_seconds} s", took_seconds)
-        others.leave()
+        session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+        big = ok(server.ask("POST", f"/v1/arrays?dtype=uint8&shape={8 * MIB}", bytes(8 * MIB), RAW), 201)["id"]
+        with Bystanders(server, session, big, [int(count * part) for count in (1000, 200, 200, 100)]) as others:
+            until(lambda: min(shares_of(server, others).values()) >= PRESENT, "the bystanders are there", 60)
+            probe = Probe(server, others)
+            probe.start()
+            clients = [Client(server, number, time.monotonic() + took_seconds, 0.05) for number in range(int(64 * part))]
+            join(clients)
+            probe.end()
+            sum_up(clients, f"mixed load of {len(clients)} clients for {took_seconds} s", took_seconds)
+            print(f"  opened in all, as the server cuts them off: {others.leave()}")
         assert_nothing_lost(clients)
         if LONG:
             assert not any(client.refusals for client in clients), "it is no overload"
+            assert min(probe.least().values()) >= PRESENT, "the bystanders were not there all the time"
             assert spread(probe.livez)[1] <= 50 and spread(probe.small)[1] <= 100 and probe.peak <= 512
 
 
