@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """load_test.py BINARY [mixed | overload | refusals | soak]: a server with --memory 1GB or 2GB under load.
 mixed: 64 clients that upload, read, run and log, beside 1,000 idle connections, 200 event streams, 200 heads that trickle and 100
-readers that do not read. overload: four times the clients that the server is at its peak with, and sixteen times, without a pause. refusals: a
-server that refuses most of what comes. soak: eight
-clients with pauses, for long; memory, descriptors and threads stay. Nothing acknowledged is lost, nothing answers 5xx but what refuses work.
-Seconds: MESHD_LONG=1 (./dev check-long) 60, 90, 20 and 180, and figures are judged; LONG=1 half an hour, 15 and two minutes and two hours, and the slopes of
+readers that do not read. overload: four times the clients that the server is at its peak with, and sixteen times, without a pause. refusals: servers that
+refuse most of what comes, for its rate, for memory, for jobs that wait. soak: eight clients at 60 % of what they reach without a pause, for
+long; memory, descriptors and threads stay. Nothing acknowledged is lost, nothing answers 5xx but what refuses work.
+Seconds: MESHD_LONG=1 (./dev check-long) 60, 90, 60 and 180, and figures are judged; LONG=1 half an hour, 15 and six minutes and two hours, and the slopes of
 memory and times too; else a few, and only answers are judged."""
+import collections
+import dataclasses
 import http.client
 import json
 import os
@@ -17,12 +19,13 @@ import threading
 import time
 
 from bystanders import Bystanders
-from server import Meshd, logging, memory_of, ok, status_of, until
+from server import SPIN, Meshd, logging, memory_of, ok, status_of, until
 
 BINARY = sys.argv[1]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
 RAW = {"Content-Type": "application/octet-stream"}
 MIB = 1 << 20
+SOAK = 0.6  # of the peak
 PRESENT = 0.8  # of the bystanders that are promised, at each look: what was cut off takes a moment to come again
 
 
@@ -47,20 +50,22 @@ RUN = json.dumps({"program": {"format": "numpy", "text": "def f(x, w):\n    retu
 
 
 class Client(threading.Thread):
-    """Asks one kind of thing after the other on a kept connection, `pause` seconds apart, and writes down what was acknowledged."""
+    """Asks one kind of thing after the other on a kept connection for some seconds, and writes down what was acknowledged. The next begins `pause`
+    seconds after the last has ended, or `pace` seconds after it has begun."""
 
-    def __init__(self, server, number, ends, pause=0.0):
+    def __init__(self, server, number, seconds_of_work, pause=0.0, pace=0.0):
         super().__init__()
-        self.server, self.ends, self.pause = server, ends, pause
+        self.server, self.seconds, self.pause, self.pace = server, seconds_of_work, pause, pace
         self.random = random.Random(number)
-        self.took, self.statuses, self.refusals, self.wrong = {}, {}, [], []
-        self.arrays, self.effects = {}, 0
+        self.took, self.statuses, self.refusals, self.codes, self.wrong = {}, {}, [], collections.Counter(), []
+        self.arrays, self.effects, self.asked = {}, 0, 0
         self.session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
         self.connection = None
 
     def ask(self, kind, method, path, body=None, headers=None):
         if isinstance(body, dict):
             body, headers = json.dumps(body), JSON
+        self.asked += 1
         for _ in range(2):  # a kept connection may have been ended meanwhile
             if self.connection is None:
                 self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
@@ -81,8 +86,10 @@ class Client(threading.Thread):
         self.statuses[answer.status] = self.statuses.get(answer.status, 0) + 1
         if answer.status in (429, 503):
             self.refusals.append(took)
-            if not answer.getheader("Retry-After"):
-                self.wrong.append(f"{method} {path}: {answer.status} without Retry-After")
+            code = json.loads(data).get("code")
+            self.codes[code] += 1
+            if not code or not answer.getheader("Retry-After"):
+                self.wrong.append(f"{method} {path}: {answer.status} without a code or Retry-After: {data[:300]!r}")
         elif answer.status >= 400:
             self.wrong.append(f"{method} {path}: {answer.status} {data[:300]!r}")
         else:
@@ -91,14 +98,16 @@ class Client(threading.Thread):
 
     def run(self):
         kinds = [self.upload, self.download, self.compute, self.log, self.look, self.drop]
-        while time.monotonic() < self.ends:
+        began = time.monotonic()
+        while time.monotonic() < began + self.seconds:
             try:
                 self.random.choice(kinds)()
             except Exception as error:  # noqa: BLE001
                 self.wrong.append(repr(error))
                 return
-            if self.pause:
-                time.sleep(self.pause * self.random.uniform(0.5, 1.5))
+            wait = began + self.asked * self.pace - time.monotonic() if self.pace else self.pause * self.random.uniform(0.5, 1.5)
+            if wait > 0:
+                time.sleep(wait)
 
     def upload(self):
         fill, size = self.random.randrange(256), self.random.choice((100, 10_000, 1_000_000))
@@ -236,7 +245,7 @@ def mixed():
             until(lambda: min(shares_of(server, others).values()) >= PRESENT, "the bystanders are there", 60)
             probe = Probe(server, others)
             probe.start()
-            clients = [Client(server, number, time.monotonic() + took_seconds, 0.05) for number in range(int(64 * part))]
+            clients = [Client(server, number, took_seconds, 0.05) for number in range(int(64 * part))]
             join(clients)
             probe.end()
             sum_up(clients, f"mixed load of {len(clients)} clients for {took_seconds} s", took_seconds)
@@ -248,10 +257,47 @@ def mixed():
             assert spread(probe.livez)[1] <= 50 and spread(probe.small)[1] <= 100 and probe.peak <= 512
 
 
-def goodput(server, count, took_seconds, looks_for_losses=True):
-    """Answers a second, answers of each client, times of refusals, and answers a second of processor time that these clients leave to the server: they run
-    beside it, and many threads of Python cost more a request than few."""
-    clients = [Client(server, number, time.monotonic() + took_seconds) for number in range(count)]
+class LargeRuns(Client):
+    """A run's arguments are half a megabyte of JSON."""
+    BODY = json.dumps({"program": {"format": "numpy", "text": "def f(x):\n    return x.sum()"}, "arguments": [{"dtype": "float32", "shape": [100_000], "data": [0.5] * 100_000}]}).encode()
+
+    def compute(self):
+        self.ask("run", "POST", "/v1/run", self.BODY, JSON)
+
+
+class BackgroundJobs(Client):
+    """Runs in the background that take some 20 ms each; nobody waits for them."""
+
+    def compute(self):
+        self.ask("run", "POST", f"/v1/sessions/{self.session}/jobs", json.dumps({"program": {"text": SPIN}, "arguments": [20_000]}).encode(), {**JSON, "Prefer": "respond-async"})
+
+
+@dataclasses.dataclass
+class Load:
+    """What clients without a pause have got."""
+    rate: float  # answers a second
+    rate_of_left: float  # the same by second of processor time that the clients have left to the server: many threads of Python cost more a request than few
+    shares: list  # of each client, of the mean of all
+    refusals: list  # seconds
+    codes: collections.Counter  # of refusals
+
+    def share(self):
+        return f"a client's share {min(self.shares):.2f} to {max(self.shares):.2f}"
+
+    def refused(self):
+        return f"{len(self.refusals)} refused ({dict(self.codes)}) in ms: median %g, p99 %g, most %g" % spread(self.refusals)
+
+    def assert_fair(self):
+        # Each client chooses at random what it asks: shares differ by chance, the less the more answers there are.
+        assert min(self.shares) >= 0.8 and max(self.shares) <= 1.2, "a session has more than its share"
+
+    def assert_refused_at_once(self):
+        assert spread(self.refusals)[1] <= 50, "who is refused waits for it"
+
+
+def load(server, count, took_seconds, kind=Client, looks_for_losses=True):
+    """So many clients without a pause."""
+    clients = [kind(server, number, took_seconds) for number in range(count)]
     for client in clients:
         client.look = client.compute  # mostly what costs processors
     own = time.process_time()
@@ -262,56 +308,79 @@ def goodput(server, count, took_seconds, looks_for_losses=True):
         assert_nothing_lost(clients)
     each = [sum(len(values) for values in client.took.values()) for client in clients]
     left = took_seconds * len(os.sched_getaffinity(0)) - own
-    return sum(each) / took_seconds, each, [value for client in clients for value in client.refusals], sum(each) / left
+    return Load(sum(each) / took_seconds, sum(each) / left, [one * count / sum(each) for one in each], [value for client in clients for value in client.refusals],
+                sum((client.codes for client in clients), collections.Counter()))
 
 
 def overload():
-    """L2: as much is done as at the peak, each session has its share of that, and who is refused is told at once."""
+    """L2: as much is done as at the peak, and each session has its share of that."""
     took_seconds = seconds(2, 30, 300)
     with Meshd(BINARY, "--devices", "8", "--memory", "2GB") as server:
-        peak, _, _, peak_of_left = goodput(server, 16, took_seconds)
+        peak = load(server, 16, took_seconds)
         for count in (64, 256):
-            much, each, refusals, of_left = goodput(server, count, took_seconds)
-            mean = sum(each) / len(each)
-            # Each client chooses at random what it asks: shares differ by chance, the less the more answers there are.
-            print(f"  goodput {much / peak:.2f} of the peak ({of_left / peak_of_left:.2f} in what the clients leave), {len(refusals)} refused in ms: median %g, p99 %g, most %g; "
-                  f"a client's share {min(each) / mean:.2f} to {max(each) / mean:.2f}" % spread(refusals))
+            much = load(server, count, took_seconds)
+            print(f"  goodput {much.rate / peak.rate:.2f} of the peak ({much.rate_of_left / peak.rate_of_left:.2f} in what the clients leave); {much.share()}; {much.refused()}")
             if LONG:
-                assert of_left >= 0.9 * peak_of_left and spread(refusals)[1] <= 50
-                assert count > 64 or (min(each) >= 0.8 * mean and max(each) <= 1.2 * mean), "a session has more than its share"
+                assert much.rate_of_left >= 0.9 * peak.rate_of_left
+                if count == 64:
+                    much.assert_fair()
+                if much.refusals:
+                    much.assert_refused_at_once()
 
 
 def refusals():
-    """L2 of a server that refuses: at least four times as many requests as it may take. It takes all that it may, the others are told at once."""
+    """L2 of servers that refuse, for each reason that there is: who is refused is told at once why and when to come again, and the others have
+    their share."""
     took_seconds, rate = seconds(2, 20, 120), 100
-    with Meshd(BINARY, "--devices", "8", "--requests-per-second", str(rate)) as server:
-        much, _, refused, _ = goodput(server, 8, took_seconds, looks_for_losses=False)
-        print(f"  {much / rate:.2f} of what it may take, {len(refused)} refused in ms: median %g, p99 %g, most %g" % spread(refused))
-        assert len(refused) > (3 if LONG else 1) * rate * took_seconds, "too few were refused for this to be an overload"
-        if LONG:
-            assert much >= 0.9 * rate and spread(refused)[1] <= 50
+    for code, clients, kind, options in (("too_many_requests", 8, Client, ["--requests-per-second", str(rate)]), ("memory_full", 16, LargeRuns, ["--memory", "16MB"]),
+                                         ("queue_full", 16, BackgroundJobs, ["--principal-jobs", "4"])):
+        with Meshd(BINARY, "--devices", "8", *options) as server:
+            # One that counts requests refuses to be looked at, too.
+            much = load(server, clients, took_seconds, kind, looks_for_losses=code != "too_many_requests")
+            print(f"  {code}: {much.share()}; {much.refused()}")
+            assert set(much.codes) == {code}, "refused for another reason, or not at all"
+            if code == "too_many_requests":
+                print(f"  {much.rate / rate:.2f} of what it may take")
+                # Four times what it may take: the others are refused.
+                assert len(much.refusals) > (3 if LONG else 1) * rate * took_seconds, "too few were refused for this to be an overload"
+                assert much.rate >= 0.9 * rate or not LONG
+            if LONG:
+                much.assert_fair()
+                much.assert_refused_at_once()
+
+
+def leave_nothing(server, clients):
+    """Deletes what they have made."""
+    for client in clients:
+        for array in client.arrays:
+            ok(server.ask("DELETE", f"/v1/arrays/{array}"), 204)
+        ok(server.ask("DELETE", f"/v1/sessions/{client.session}"), 204)
+        client.connection.close()
 
 
 def soak():
-    """L6: what a server holds does not grow."""
-    took_seconds = seconds(6, 180, 7200)
+    """L6: what a server holds does not grow, at 60 % of what it can do."""
+    took_seconds, count = seconds(6, 180, 7200), 8
     with Meshd(BINARY, "--devices", "8", "--memory", "2GB", "--keep-jobs", "200") as server:
-        samples, p99 = [], []
+        measured = seconds(2, 10, 60)
+        clients = [Client(server, number, measured) for number in range(count)]
+        join(clients)
+        peak = sum(len(values) for values in sum_up(clients, "the peak", measured).values()) / measured
+        leave_nothing(server, clients)
+        samples, p99, rates = [], [], []
         pieces = 6
         for piece in range(pieces):
-            clients = [Client(server, 100 * piece + number, time.monotonic() + took_seconds / pieces, 0.03) for number in range(8)]
+            clients = [Client(server, 100 * (piece + 1) + number, took_seconds / pieces, pace=count / (SOAK * peak)) for number in range(count)]
             join(clients)
             took = sum_up(clients, f"soak {piece}", took_seconds / pieces)
             p99.append(spread([value for values in took.values() for value in values])[1])
+            rates.append(sum(len(values) for values in took.values()) / (took_seconds / pieces) / peak)
             assert_nothing_lost(clients)
-            for client in clients:
-                for array in client.arrays:
-                    ok(server.ask("DELETE", f"/v1/arrays/{array}"), 204)
-                ok(server.ask("DELETE", f"/v1/sessions/{client.session}"), 204)
-                client.connection.close()
+            leave_nothing(server, clients)
             time.sleep(0.5)
             wal = max((path.stat().st_size for path in pathlib.Path(server.folder).rglob("*-wal")), default=0)
             samples.append((memory_of(server, "VmRSS") // 1024, descriptors(server), status_of(server, "Threads"), wal))
+        print(f"  of the peak of {peak:.0f} answers/s: {', '.join(f'{rate:.2f}' for rate in rates)}")
         print("  resident KiB, descriptors, threads, bytes of the WAL: " + "; ".join(map(str, samples)))
         until(lambda: descriptors(server) <= samples[0][1] + 8, "descriptors are given back")
         assert samples[-1][3] <= 64 * MIB
@@ -319,6 +388,7 @@ def soak():
             growth = samples[-1][0] - samples[pieces // 2][0]  # KiB in half of the time, after the warm-up
             print(f"  {growth * 3600 / (took_seconds / 2):.0f} KiB/h, p99 {p99}")
             assert samples[-1][2] <= samples[1][2] + 4
+            assert min(rates) >= 0.8 * SOAK, "the load was not what it is meant to be"
             if LONGEST:
                 assert growth * 3600 / (took_seconds / 2) < 1024
                 assert p99[-1] < 1.2 * p99[1], "answers have become slower"
