@@ -4,13 +4,13 @@ import pathlib
 import subprocess
 import tempfile
 
-from server import until
+from server import tell_not_tried, until
 
 GIB = 1 << 30
 
 
 class Group:
-    """A memory control group (version 1 or 2), or nothing where none can be made."""
+    """A memory control group (version 1 or 2), or nothing where none can be made, which is said, and a failure under MESHD_LONG=1."""
 
     def __init__(self, size=GIB):
         self.size = size
@@ -29,7 +29,7 @@ class Group:
                 pass
             self.path.rmdir()
         self.path = None
-        print("no memory control group can be made here: --memory in its place, and what the kernel would kill is not seen")
+        tell_not_tried("no memory control group can be made here: --memory in its place, and what the kernel would kill is not seen")
 
     def launcher(self):
         return [] if self.path is None else ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
