@@ -1,9 +1,11 @@
-"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long) judges how long jobs take
-beside a backup."""
+"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long): one of 1 GiB beside
+four clients, and how long their jobs take is judged."""
 import contextlib
+import hashlib
 import http.client
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -17,12 +19,15 @@ from server import Meshd
 from shared_server import Shared, ok, refused, until
 
 BINARY = sys.argv[1]
+LONG = "MESHD_LONG" in os.environ
+WORKERS = 4 if LONG else 2
+STORED, STORED_BYTES = (256, 4 << 20) if LONG else (4, 1 << 18)  # arrays that a backup copies beside those of jobs
 VALUES = [[1.5, -2.0, 3.0], [4.0, 5.0, 6.25]]
 
 
 def meshd(*arguments):
     """(exit code, stdout, stderr)"""
-    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -84,7 +89,7 @@ class Backup(unittest.TestCase):
         self.assertIn("there is no data in the folder", mistake)
 
 
-@unittest.skipUnless(os.geteuid() == 0 or "MESHD_LONG" in os.environ, "needs root, which is another user")
+@unittest.skipUnless(os.geteuid() == 0 or LONG, "needs root, which is another user")
 class ByRoot(unittest.TestCase):
     NOBODY = 65534
 
@@ -124,7 +129,7 @@ class ByRoot(unittest.TestCase):
 
 class WhileServing(unittest.TestCase):
     def test_backup_that_a_kill_cut_off_is_taken_for_none(self):
-        rounds = 40 if "MESHD_LONG" in os.environ else 6
+        rounds = 40 if LONG else 6
         with Shared("root one admin\n") as shared:
             for _ in range(30):
                 ok(shared.ask("one", "POST", "/v1/arrays", {"dtype": "float32", "shape": [2, 3], "data": VALUES}), 201)
@@ -165,35 +170,30 @@ class WhileServing(unittest.TestCase):
             self.assertEqual(meshd("fsck", "--data", name)[0], 0)
 
     def test_backup_is_one_moment_of_a_server_that_goes_on(self):
-        program = ('func.func @main(%t: !stablehlo.token, %a: tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>) { '
-                   '%0 = "stablehlo.outfeed"(%a, %t) <{outfeed_config = "q"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token '
-                   "return %0, %a : !stablehlo.token, tensor<4xf32> }")
         with Shared("root one admin\nann two\n") as shared:
-            session = ok(shared.ask("two", "POST", "/v1/sessions"), 201)["id"]
-            stop, made, took = threading.Event(), [], []
-
-            def work():
-                while not stop.is_set():
-                    number = len(made)
-                    job = {"program": {"text": program}, "arguments": [[number] * 4], "results": {"encoding": "array"}}
-                    began = time.monotonic()
-                    made.append(ok(shared.ask("two", "POST", f"/v1/sessions/{session}/jobs", job))["results"][0]["array"])
-                    took.append(time.monotonic() - began)
-
-            worker = threading.Thread(target=work)
-            worker.start()
+            stored = {}
+            for number in range(STORED):
+                data = random.Random(number).randbytes(STORED_BYTES)
+                made = shared.ask("two", "POST", f"/v1/arrays?dtype=uint8&shape={STORED_BYTES}", data, {"Content-Type": "application/octet-stream"})
+                stored[ok(made, 201)["id"]] = hashlib.sha256(data).digest()
+            stop = threading.Event()
+            workers = [Worker(shared, stop) for _ in range(WORKERS)]
+            for worker in workers:
+                worker.start()
             folders, before = [], []
             for name in ("a", "b.2"):
-                until(lambda: len(made) > 5 * (1 + len(folders)), "jobs run")
-                before.append(len(made))
+                enough = 5 * (1 + len(folders))
+                until(lambda enough=enough: all(len(worker.made) > enough or worker.wrong for worker in workers), "jobs run")
+                before.append([len(worker.made) for worker in workers])
                 done = ok(shared.ask("one", "POST", f"/v1/admin/backup?name={name}"), 201)
                 self.assertEqual(done, {"name": name, "folder": f"{shared.server.folder}/data/backups/{name}"})
                 folders.append(done["folder"])
             stop.set()
-            worker.join()
-            print(f"{len(took)} jobs beside two backups: one took {max(took) * 1000:.0f} ms at most")
-            if "MESHD_LONG" in os.environ:
-                self.assertLessEqual(max(took), 0.1, "a backup stops nobody for 100 ms")
+            for worker in workers:
+                worker.join()
+            self.assertEqual([worker.wrong for worker in workers if worker.wrong], [])
+            took = [value for worker in workers for value in worker.took]
+            print(f"{len(took)} jobs of {WORKERS} clients beside two backups of {STORED * STORED_BYTES >> 20} MiB: one took {max(took) * 1000:.0f} ms at most")
             refused(shared.ask("one", "POST", "/v1/admin/backup?name=a"), 409, "conflict")
             refused(shared.ask("two", "POST", "/v1/admin/backup"), 403, "forbidden")
             for wrong in ("..", ".hidden", "a%2Fb", "", "x" * 101):
@@ -201,23 +201,67 @@ class WhileServing(unittest.TestCase):
             named = ok(shared.ask("one", "POST", "/v1/admin/backup"), 201)["name"]
             self.assertRegex(named, r"^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
             for folder, at_least in zip(folders, before):
-                code, said, _ = meshd("fsck", "--data", folder)
-                self.assertEqual(code, 0, said)
-                with tempfile.TemporaryDirectory() as again:
-                    self.assertEqual(meshd("restore", folder, "--data", again + "/data")[0], 0)
-                    with Meshd(BINARY, "--tokens", str(shared.tokens), data=again) as server:
-                        two = {"Authorization": "Bearer two"}
-                        entries = server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000", headers=two)[2]["items"]
-                        self.assertGreaterEqual(len(entries), at_least)
-                        # Job i logged i and stored i: in the backup are both, or neither. The last job may have been running: then the
-                        # restored server runs it again, and its array has another id.
-                        self.assertEqual([entry["values"][0]["data"] for entry in entries], [[i] * 4 for i in range(len(entries))])
-                        for number, array in enumerate(made):
-                            status, _, document = server.ask("GET", f"/v1/arrays/{array}/data", headers={**two, "Accept": "application/json"})
-                            is_last = number == len(entries) - 1
-                            self.assertIn(status, (200, 404) if is_last else (200,) if number < len(entries) else (404,))
-                            if status == 200:
-                                self.assertEqual(document["data"], [number] * 4)
+                self.assert_is_one_moment(shared, folder, workers, at_least, stored)
+            if LONG:
+                self.assertLessEqual(max(took), 0.1, "a backup stops nobody for 100 ms")
+
+    def assert_is_one_moment(self, shared, folder, workers, at_least, stored):
+        code, said, _ = meshd("fsck", "--data", folder)
+        self.assertEqual(code, 0, said)
+        with tempfile.TemporaryDirectory() as again:
+            self.assertEqual(meshd("restore", folder, "--data", again + "/data")[0], 0)
+            with Meshd(BINARY, "--tokens", str(shared.tokens), data=again) as server:
+                two = {"Authorization": "Bearer two"}
+                for array, digest in stored.items():
+                    status, _, data = server.ask("GET", f"/v1/arrays/{array}/data", headers=two)
+                    self.assertTrue(status == 200 and hashlib.sha256(data).digest() == digest, f"{array}: {status}")
+                for worker, least in zip(workers, at_least):
+                    entries = effects_of(server, worker.session, two)
+                    self.assertGreaterEqual(len(entries), least)
+                    # Job i logged i and stored i: in the backup are both, or neither. The last job may have been running: then the
+                    # restored server runs it again, and its array has another id.
+                    self.assertEqual([entry["values"][0]["data"] for entry in entries], [[i] * 4 for i in range(len(entries))])
+                    for number, array in enumerate(worker.made):
+                        status, _, document = server.ask("GET", f"/v1/arrays/{array}/data", headers={**two, "Accept": "application/json"})
+                        is_last = number == len(entries) - 1
+                        self.assertIn(status, (200, 404) if is_last else (200,) if number < len(entries) else (404,))
+                        if status == 200:
+                            self.assertEqual(document["data"], [number] * 4)
+
+
+def effects_of(server, session, headers):
+    """All entries of its log."""
+    entries, page = [], None
+    while page is None or page:
+        after = entries[-1]["sequence"] if entries else 0
+        page = ok(server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000&after={after}", headers=headers))["items"]
+        entries += page
+    return entries
+
+
+class Worker(threading.Thread):
+    """A client with a session of its own, whose job i logs and stores i."""
+    PROGRAM = ('func.func @main(%t: !stablehlo.token, %a: tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>) { '
+               '%0 = "stablehlo.outfeed"(%a, %t) <{outfeed_config = "q"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token '
+               "return %0, %a : !stablehlo.token, tensor<4xf32> }")
+
+    def __init__(self, shared, stop):
+        super().__init__()
+        self.shared, self.stop, self.made, self.took, self.wrong = shared, stop, [], [], None
+        self.session = ok(shared.ask("two", "POST", "/v1/sessions"), 201)["id"]
+
+    def run(self):
+        try:
+            while not self.stop.is_set():
+                self.work()
+        except Exception as error:  # noqa: BLE001: the test tells it
+            self.wrong = repr(error)
+
+    def work(self):
+        job = {"program": {"text": self.PROGRAM}, "arguments": [[len(self.made)] * 4], "results": {"encoding": "array"}}
+        began = time.monotonic()
+        self.made.append(ok(self.shared.ask("two", "POST", f"/v1/sessions/{self.session}/jobs", job))["results"][0]["array"])
+        self.took.append(time.monotonic() - began)
 
 
 sys.argv[1:] = []
