@@ -1,5 +1,6 @@
-// Preloaded into the real binary (LD_PRELOAD) by faults_test.py: slow syncs and writes, a wall clock that is wrong, no
-// new threads. What it does is read at each call from a file that the test writes: four int64, see Faults.
+// Preloaded into the real binary (LD_PRELOAD) by faults_test.py and the histories: slow syncs and writes, syncs that
+// fail, a wall clock that is wrong, no new threads. What it does is read at each call from a file that the test writes:
+// five int64, see Faults.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -20,6 +21,7 @@ struct Faults {
   std::atomic<int64_t> clock_seconds;  ///< added to CLOCK_REALTIME and its coarse twin
   std::atomic<int64_t> no_threads;     ///< not 0: pthread_create gives EAGAIN
   std::atomic<int64_t> hits;           ///< how many calls were stalled or refused, for the test to read
+  std::atomic<int64_t> syncs;          ///< not 0: the so manieth sync from now on, and all behind it, give EIO
 };
 
 Faults none;
@@ -40,6 +42,22 @@ void stall() {
   ::nanosleep(&time, nullptr);
 }
 
+bool sync_fails() {
+  std::atomic<int64_t>& syncs = faults().syncs;
+  int64_t left = syncs.load();
+  while (left > 1 && !syncs.compare_exchange_weak(left, left - 1)) {
+  }
+  if (left != 1) return false;
+  faults().hits.fetch_add(1);
+  errno = EIO;
+  return true;
+}
+
+int sync_by(long call, int fd) {
+  stall();
+  return sync_fails() ? -1 : static_cast<int>(::syscall(call, fd));
+}
+
 ssize_t write_slowly(int fd, const void* bytes, size_t count, off_t offset) {
   static std::atomic<int> calls{0};
   if (calls.fetch_add(1) % 16 == 0) stall();
@@ -50,15 +68,8 @@ ssize_t write_slowly(int fd, const void* bytes, size_t count, off_t offset) {
 
 extern "C" {
 
-int fsync(int fd) {
-  stall();
-  return static_cast<int>(::syscall(SYS_fsync, fd));
-}
-
-int fdatasync(int fd) {
-  stall();
-  return static_cast<int>(::syscall(SYS_fdatasync, fd));
-}
+int fsync(int fd) { return sync_by(SYS_fsync, fd); }
+int fdatasync(int fd) { return sync_by(SYS_fdatasync, fd); }
 
 ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) { return write_slowly(fd, bytes, count, offset); }
 ssize_t pwrite64(int fd, const void* bytes, size_t count, off_t offset) {

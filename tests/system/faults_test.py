@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Faults of the system around the real binary, each with a server of its own: no descriptors or threads left, a clock that jumps, a server
-that is told to end under load or is stopped for a while, a disk that stalls or is full, a second server, a newer schema. Under MESHD_LONG=1
+that is told to end under load or is stopped for a while, a disk that stalls, fails or is full, a second server, a newer schema. Under MESHD_LONG=1
 (./dev check-long) as long and as often as docs/durability.md has it, else in short."""
 import email.utils
 import http.client
@@ -21,7 +21,8 @@ import traceback
 
 from server import COUNT as SPIN_TO_N
 from server import SKIPPED, SPIN, Meshd, logging, ok, tell_not_tried, until
-from shim import Shim
+from shim import Faults
+from small_disk import SmallDisk
 
 BINARY, SHIM = sys.argv[1:3]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
@@ -38,19 +39,6 @@ LOG = "func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>)
 
 def logged_count(number):
     return logging(number, LOG)
-
-
-class Faults(Shim):
-    """What fault_shim.cpp does to a server, from the next call on."""
-
-    def __init__(self):
-        super().__init__(SHIM, 4)
-
-    def set(self, stall=0.0, clock=0, no_threads=False):
-        self.put(0, int(stall * 1e6), int(clock), int(no_threads))
-
-    def hits(self):
-        return self.get(3)
 
 
 def cpu_seconds(server):
@@ -135,7 +123,7 @@ def _answer(server, *request):
 
 def no_threads_left():
     """A server that gets no more threads works with those that it has."""
-    shim = Faults()
+    shim = Faults(SHIM)
     with Meshd(BINARY, "--devices", "8", launcher=shim.launcher()) as server:
         session = new_session(server)
         shim.set(no_threads=True)
@@ -163,7 +151,7 @@ def date_of(server):
 
 def clock_jumps():
     """Ten years on and back, and backwards every second: times of waiting are right, order is kept, nothing is lost."""
-    shim, year = Faults(), 31_557_600
+    shim, year = Faults(SHIM), 31_557_600
     with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
         session = new_session(server)
         rounds = 60 if LONG else 6
@@ -301,7 +289,7 @@ def stopped_for_a_while():
 
 def stalled_disk():
     """Syncs and writes that take 500 ms each: writers wait for them; /livez and runs that write nothing do not."""
-    shim = Faults()
+    shim = Faults(SHIM)
     with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
         session = new_session(server)
         shim.set(stall=0.5)
@@ -334,64 +322,141 @@ def stalled_disk():
         print(f"  {shim.hits()} stalls, {len(done)} jobs; p99 of /livez {percentile(alive, 0.99) * 1000:.1f} ms, of a run {percentile(runs, 0.99) * 1000:.1f} ms")
 
 
+FATAL = 3  # the exit code of a server whose disk has failed
+
+
+def failing_sync():
+    """The nth sync fails with EIO and all behind it do, for each n until a sequence of writes comes through: from then on nothing is acknowledged, the
+    process ends with its code and says why, and the next start has all that was acknowledged."""
+    shim = Faults(SHIM)
+    with tempfile.TemporaryFile() as log, Meshd(BINARY, "--devices", "2", log=log, launcher=shim.launcher()) as server:
+        session, logged, arrays, numbers, site = new_session(server), [], {}, itertools.count(1), 0
+
+        def store(size):
+            data = os.urandom(size)
+            status, _, made = server.ask("POST", f"/v1/arrays?dtype=uint8&shape={size}", data, {"Content-Type": "application/octet-stream"})
+            assert status == 201, made
+            arrays[made["id"]] = data
+
+        def log_one():
+            number = next(numbers)
+            ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number)))
+            logged.append(number)
+
+        writes = [lambda: store(1 << 20), log_one, lambda: store(100), lambda: ok(server.ask("POST", "/v1/sessions"), 201)]
+        is_over = False
+        while not is_over:
+            site += 1
+            assert site < 100, "the writes never come through"
+            shim.set(failing_sync=site)
+            refused_by, before = 0, shim.hits()
+            for write in writes * 2:
+                has_failed = shim.hits() > before
+                try:
+                    write()
+                except (OSError, http.client.HTTPException, AssertionError):  # cut off, or told that it is not stored
+                    refused_by += 1
+                else:
+                    assert not has_failed, f"a write was acknowledged that began after sync {site} had failed"
+            is_over = shim.hits() == before
+            if is_over:
+                assert refused_by == 0, "a write was refused and no sync has failed"
+                break
+            assert server.process.wait(60) == FATAL, f"sync {site} has failed, and the server ended with {server.process.returncode}"
+            assert "storage_failed" in server.end_of_log(), server.end_of_log()
+            shim.set()
+            server.start()
+            ok(server.ask("POST", f"/v1/sessions/{session}/barrier"))
+            found = values_of_log(server, session)  # its numbers are dense
+            assert set(logged) <= set(found) and len(set(found)) == len(found), (logged, found)
+            for array, data in arrays.items():
+                assert server.ask("GET", f"/v1/arrays/{array}/data")[2] == data, array
+        shim.set()
+        assert site > 4, "the writes take more syncs than that"
+        assert server.stop() == 0
+        done = subprocess.run([BINARY, "fsck", "--data", server.folder + "/data"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        print(f"  each of {site - 1} syncs has failed, {len(logged)} jobs and {len(arrays)} arrays are as acknowledged")
+
+
 def full_disk():
     """A real disk that is full: writes are 507, reads and runs go on, probes say why the server is not ready, DELETE works, and what it frees is
     there for the next write. What was stored is whole after a restart."""
-    folder = tempfile.mkdtemp(prefix="meshd-test-")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", folder], capture_output=True).returncode:
-        os.rmdir(folder)
-        tell_not_tried("a disk that is full: mounting is not allowed here")
-        return SKIPPED
+    with SmallDisk(120) as disk:
+        if disk.folder is None:
+            tell_not_tried("a disk that is full: mounting is not allowed here")
+            return SKIPPED
+        fill_and_free(disk.folder)
+
+
+def job_ends_on_full_disk():
+    """A job that fails while no row finds room has failed for good: its client was told so, and it does not run again after a kill."""
+    with SmallDisk(120) as disk:
+        if disk.folder is None:
+            tell_not_tried("a disk that is full: mounting is not allowed here")
+            return SKIPPED
+        with Meshd(BINARY, "--devices", "2", "--log-level", "off", data=disk.folder) as server:
+            session = new_session(server)
+            job = {"program": {"text": SPIN}, "arguments": [2_000_000_000], "deadline": 2}
+            made = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", job, ASYNC), 202)["id"]
+            disk.fill()
+            until(lambda: server.ask("POST", "/v1/sessions")[0] == 507, "no row finds room")
+            ended = until(lambda: (lambda seen: seen["state"] not in ("queued", "running") and seen)(ok(server.ask("GET", f"/v1/jobs/{made}"))), "the job ends", 60)
+            assert (ended["state"], ended["error"]["code"]) == ("failed", "deadline_exceeded"), ended
+            server.stop(signal.SIGKILL)
+            disk.empty()
+            server.start()
+            again = ok(server.ask("GET", f"/v1/jobs/{made}"))
+            assert (again["state"], again["attempt"]) == ("failed", 1), f"it had failed, and is {again}"
+
+
+def fill_and_free(folder):
     binary, admin = {"Content-Type": "application/octet-stream"}, {"Authorization": "Bearer one"}
     tokens = tempfile.NamedTemporaryFile("w", prefix="meshd-tokens-")
     tokens.write("root one admin\n")
     tokens.flush()
-    try:
-        with Meshd(BINARY, "--devices", "2", "--tokens", tokens.name, "--principal-bytes", str(1 << 30), data=folder) as server:
-            def ask(method, path, body=None, headers=None):
-                return server.ask(method, path, body, {**admin, **(headers or {})})
+    with Meshd(BINARY, "--devices", "2", "--tokens", tokens.name, "--principal-bytes", str(1 << 30), data=folder) as server:
+        def ask(method, path, body=None, headers=None):
+            return server.ask(method, path, body, {**admin, **(headers or {})})
 
-            def full(answer):
-                assert (answer[0], answer[2]["code"]) == (507, "disk_full"), answer
-                assert server.process.poll() is None
+        def full(answer):
+            assert (answer[0], answer[2]["code"]) == (507, "disk_full"), answer
+            assert server.process.poll() is None
 
-            stored = {}
-            for size in (1 << 20, 1 << 16, 1 << 12, 1 << 10, 1 << 2):  # the last ones find no room for a row
-                for _ in range(10_000):
-                    data = os.urandom(size)
-                    answer = ask("POST", f"/v1/arrays?dtype=uint8&shape={size}", data, binary)
-                    if answer[0] != 201:
-                        break
-                    stored[answer[2]["id"]] = data
-                full(answer)
-            one = next(iter(stored))
-            full(ask("PUT", f"/v1/arrays/{one}/data", os.urandom(1 << 20), binary))
-            # A row may find room in the log of the database, whose file is there.
-            for answer, status in ((ask("POST", "/v1/sessions", {}), 201), (ask("POST", "/v1/run", SMALL, ASYNC), 202)):
-                assert answer[0] == status or full(answer) is None
-            full(ask("POST", "/v1/run", {**SMALL, "results": {"encoding": "array"}}))
-            full(ask("POST", "/v1/admin/backup?name=one"))
-            backup = pathlib.Path(folder, "data", "backups", "one")
-            assert not backup.exists() or not list(backup.iterdir()), "a backup that found no room has left something"
-            assert ok(ask("POST", "/v1/run", SMALL))["results"][0]["data"] == [2.0, 4.0]
-            assert ask("GET", f"/v1/arrays/{one}/data")[2] == stored[one]
-            said = until(lambda: (lambda answer: answer[0] == 503 and answer[2])(ask("GET", "/readyz")), "it is not ready").decode()
-            assert "bytes are free on the data folder's disk" in said, said
-            failed = {each["name"]: each["reason"] for each in server.ask("GET", "/health")[2]["checks"] if not each["ok"]}
-            assert "disk" in failed and failed["disk"] in said, failed
-            for array in list(stored)[:-20]:
-                assert ask("DELETE", f"/v1/arrays/{array}")[0] == 204
-                del stored[array]
-            until(lambda: ask("POST", f"/v1/arrays?dtype=uint8&shape={1 << 20}", bytes(1 << 20), binary)[0] == 201, "there is room again")
-            until(lambda: ask("GET", "/readyz")[0] == 200, "it is ready again")
-            ok(ask("POST", "/v1/admin/backup?name=one"), 201)
-            server.stop()
-            server.start()
-            for array, data in stored.items():
-                assert ask("GET", f"/v1/arrays/{array}/data")[2] == data, array
-    finally:
-        subprocess.run(["umount", folder], check=True)
-        os.rmdir(folder)
+        stored = {}
+        for size in (1 << 20, 1 << 16, 1 << 12, 1 << 10, 1 << 2):  # the last ones find no room for a row
+            for _ in range(10_000):
+                data = os.urandom(size)
+                answer = ask("POST", f"/v1/arrays?dtype=uint8&shape={size}", data, binary)
+                if answer[0] != 201:
+                    break
+                stored[answer[2]["id"]] = data
+            full(answer)
+        one = next(iter(stored))
+        full(ask("PUT", f"/v1/arrays/{one}/data", os.urandom(1 << 20), binary))
+        # A row may find room in the log of the database, whose file is there.
+        for answer, status in ((ask("POST", "/v1/sessions", {}), 201), (ask("POST", "/v1/run", SMALL, ASYNC), 202)):
+            assert answer[0] == status or full(answer) is None
+        full(ask("POST", "/v1/run", {**SMALL, "results": {"encoding": "array"}}))
+        full(ask("POST", "/v1/admin/backup?name=one"))
+        backup = pathlib.Path(folder, "data", "backups", "one")
+        assert not backup.exists() or not list(backup.iterdir()), "a backup that found no room has left something"
+        assert ok(ask("POST", "/v1/run", SMALL))["results"][0]["data"] == [2.0, 4.0]
+        assert ask("GET", f"/v1/arrays/{one}/data")[2] == stored[one]
+        said = until(lambda: (lambda answer: answer[0] == 503 and answer[2])(ask("GET", "/readyz")), "it is not ready").decode()
+        assert "bytes are free on the data folder's disk" in said, said
+        failed = {each["name"]: each["reason"] for each in server.ask("GET", "/health")[2]["checks"] if not each["ok"]}
+        assert "disk" in failed and failed["disk"] in said, failed
+        for array in list(stored)[:-20]:
+            assert ask("DELETE", f"/v1/arrays/{array}")[0] == 204
+            del stored[array]
+        until(lambda: ask("POST", f"/v1/arrays?dtype=uint8&shape={1 << 20}", bytes(1 << 20), binary)[0] == 201, "there is room again")
+        until(lambda: ask("GET", "/readyz")[0] == 200, "it is ready again")
+        ok(ask("POST", "/v1/admin/backup?name=one"), 201)
+        server.stop()
+        server.start()
+        for array, data in stored.items():
+            assert ask("GET", f"/v1/arrays/{array}/data")[2] == data, array
 
 
 def second_server():
@@ -435,7 +500,7 @@ def _schema(path, version=None):
         database.close()
 
 
-FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, full_disk, second_server]
+FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, failing_sync, full_disk, job_ends_on_full_disk, second_server]
 
 
 def main():

@@ -22,3 +22,18 @@ class Shim:
 
     def get(self, word):
         return struct.unpack_from("<q", self.shared, 8 * word)[0]
+
+
+class Faults(Shim):
+    """What fault_shim.cpp does to a server, from the next call on."""
+
+    def __init__(self, library):
+        super().__init__(library, 5)
+
+    def set(self, stall=0.0, clock=0, no_threads=False, failing_sync=0):
+        """Seconds that syncs take; seconds that the clock is wrong by; which of the next syncs is the first that fails (0: none)."""
+        self.put(0, int(stall * 1e6), int(clock), int(no_threads))
+        self.put(4, failing_sync)
+
+    def hits(self):
+        return self.get(3)

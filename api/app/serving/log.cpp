@@ -25,6 +25,7 @@ using Fields = std::initializer_list<Log::Field>;
 
 constexpr size_t kQueuedLines = 8192;
 constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::milliseconds kLookAgain{1};
 
 /// With \u00e9 and U+FFFD where a byte is no UTF-8: whatever a client sent, a line is one line.
 std::string dump(const nlohmann::ordered_json& json) {
@@ -68,11 +69,17 @@ std::string as_text(const std::string& time, std::string_view level, std::string
 /// reads. Of the one thread of the queue.
 class StandardError final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  /// Counts in `lost` the lines that cannot be written.
-  explicit StandardError(std::shared_ptr<std::atomic<int64_t>> lost) : lost_(std::move(lost)) {}
+  /// Counts in `taken` the lines that are no longer in the queue, in `lost` those of them that cannot be written.
+  StandardError(std::shared_ptr<std::atomic<int64_t>> taken, std::shared_ptr<std::atomic<int64_t>> lost)
+      : taken_(std::move(taken)), lost_(std::move(lost)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
+    write(message);
+    ++*taken_;
+  }
+
+  void write(const spdlog::details::log_msg& message) {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     std::string_view left(line.data(), line.size());
@@ -88,6 +95,7 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
   }
   void flush_() override {}
 
+  const std::shared_ptr<std::atomic<int64_t>> taken_;
   const std::shared_ptr<std::atomic<int64_t>> lost_;
 };
 
@@ -95,6 +103,8 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
 
 struct Log::Impl {
   LogFormat format = LogFormat::kText;
+  std::atomic<int64_t> queued{0};
+  std::shared_ptr<std::atomic<int64_t>> taken = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<std::atomic<int64_t>> lost = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<spdlog::async_logger> logger;
   // Destroyed before the logger: its thread has the last lines, which hold the logger, and has ended when the logger is
@@ -107,6 +117,7 @@ struct Log::Impl {
     const auto level_name = spdlog::level::to_string_view(level);
     const std::string_view level_text(level_name.data(), level_name.size());
     const std::string time = core::to_rfc3339(clock.wall());
+    ++queued;
     logger->log(level, format == LogFormat::kJson ? as_json(time, level_text, event, fields)
                                                   : as_text(time, level_text, event, fields));
   }
@@ -115,8 +126,9 @@ struct Log::Impl {
 Log::Log(LogFormat format, const std::string& level) : impl_(std::make_unique<Impl>()) {
   impl_->format = format;
   impl_->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
-  impl_->logger = std::make_shared<spdlog::async_logger>("meshd", std::make_shared<StandardError>(impl_->lost),
-                                                         impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
+  impl_->logger =
+      std::make_shared<spdlog::async_logger>("meshd", std::make_shared<StandardError>(impl_->taken, impl_->lost),
+                                             impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
   impl_->logger->set_pattern("%v");
   impl_->logger->set_level(spdlog::level::from_str(level));
   impl_->logger->flush_on(spdlog::level::warn);
@@ -155,7 +167,14 @@ void Log::error(std::string_view event, std::initializer_list<Field> fields) {
   impl_->write(spdlog::level::err, event, fields);
 }
 
-void Log::flush() { impl_->logger->flush(); }
+void Log::flush() {
+  // The logger's own flush queues a request and does not wait for it.
+  const int64_t queued = impl_->queued;
+  const auto end = std::chrono::steady_clock::now() + kFarewell;
+  while (*impl_->taken + static_cast<int64_t>(impl_->pool->overrun_counter()) < queued &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kLookAgain);
+}
 
 int64_t Log::dropped() const { return static_cast<int64_t>(impl_->pool->overrun_counter()) + *impl_->lost; }
 

@@ -348,7 +348,10 @@ void JobRunner::fail(Job& job, const core::Error& error) {
           // Before the job leaves the queue, so that nobody behind it is next.
           [&] {
             if (halts) job.queue->halt(job.row.number);
-          });
+          },
+          // On a full disk the end of a job still finds room: without it the job would run again after a restart,
+          // behind later ones, and its client was told that it has failed.
+          left.empty() ? storage::Space::kFrees : storage::Space::kTakes);
     };
     try {
       try {
