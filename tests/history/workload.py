@@ -107,7 +107,10 @@ class Run:
                 answer = connection.getresponse()
                 data = answer.read()
                 kind = answer.getheader("Content-Type") or ""
-                return answer.status, answer.headers, json.loads(data) if "json" in kind and data else data
+                document = json.loads(data) if "json" in kind and data else data
+                if answer.status == 500 and document.get("code") == "storage_failed":
+                    raise Lost  # the server is about to end: what has happened, the next start knows
+                return answer.status, answer.headers, document
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise Lost from error
             finally:
@@ -252,7 +255,7 @@ class Client:
                 is_open = True
                 time.sleep(0.05)
                 continue
-            if code in ("deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed", "array_lost", "dependency_failed",
+            if code in ("disk_full", "deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed", "array_lost", "dependency_failed",
                         "not_found"):
                 # What was not accepted may still be, where an earlier request is open.
                 operation["outcome"] = "maybe" if is_open and told["Idempotency-Replayed"] is None else "failed"
@@ -318,9 +321,10 @@ class Client:
                                "begin": time.monotonic(), "end": None})
         try:
             status, _, document = self.run.ask("DELETE", f"/v1/jobs/{operation['job']}")
-            noted["outcome"] = "ok" if status in (202, 204) else "refused"
+            # A full disk: it may be cancelled and the row not written.
+            noted["outcome"] = "ok" if status in (202, 204) else "maybe" if status == 507 else "refused"
             noted["deleted"] = operation["deleted"] = status == 204
-            if status not in (202, 204, 409, 503):
+            if status not in (202, 204, 409, 503, 507):
                 noted["error"] = f"{status} {document}"
         except Unsent:
             noted["outcome"] = "refused"
@@ -338,7 +342,7 @@ class Client:
             status, _, document = self.run.ask("POST", "/v1/arrays?dtype=int32&shape=4", struct.pack("<4i", *value), RAW)
         except (Lost, Unsent):
             return
-        if status == 503:
+        if status in (503, 507):
             return
         noted = self.run.note({"kind": "create", "client": self.number, "begin": begin, "end": time.monotonic(), "array": document.get("id"), "value": value})
         if status != 201:

@@ -62,7 +62,7 @@ def a_history_with_its_nemesis():
             crash(server)
 
     histories.Nemesis.drop = crash_instead
-    histories.make(BINARY, 1, 4, 400)
+    histories.make(BINARY, 2, 4, 400)
 
 
 def main():
