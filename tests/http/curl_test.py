@@ -1,9 +1,11 @@
-"""How curl behaves and what it needs, row by row, with the real curl: curl_test.py BINARY [ROW]. Each row is a habit of people in shells."""
+"""How curl behaves and what it needs, row by row, with the real curl: curl_test.py BINARY [ROW]. Each row is a habit of people in shells.
+MESHD_LONG=1 judges what curl says that requests take, too."""
 
 import json
 import os
 import pathlib
 import re
+import statistics
 import struct
 import subprocess
 import sys
@@ -17,9 +19,11 @@ NUMBERS = struct.pack("<24f", *range(24))
 
 class Shell:
     """curl in a folder of its own, with a.npy, a.bin and zeros.bin in it. No line may take longer than LONGEST seconds, as long as a client
-    would wait for a missing Content-Length, an idle connection or a slow probe to be given up."""
+    would wait for a missing Content-Length, an idle connection or a slow probe to be given up; where times are judged, none of the trivial routes
+    more than LONGEST_TRIVIAL."""
 
     LONGEST = 4
+    LONGEST_TRIVIAL = 0.05
 
     def __init__(self, server, folder):
         self.url, self.folder = server.url, folder
@@ -167,8 +171,28 @@ def one_connection_for_many(s):
     assert sum(map(int, times[::2])) == 1 and sum(map(float, times[1::2])) < Shell.LONGEST, times
 
 
+def trivial_routes_are_quick(s):
+    """A hundred calls of each trivial route by one curl on one connection: the median and the 99th percentile (of 100 the one before the last) take
+    at most LONGEST_TRIVIAL seconds, by curl's own time_total."""
+    calls = 100
+    made = json.loads(s.run("curl -s $URL/v1/sessions --json '{}'"))["id"]
+    array = s.array()
+    for arguments in ("$URL/livez", "$URL/readyz", "$URL/health", "$URL/v1/info", "$URL/v1/devices", "$URL/v1/nothing", f"$URL/v1/arrays/{array}",
+                      f"$URL/v1/arrays/{array}/data", f"-I $URL/v1/arrays/{array}/data", f"$URL/v1/sessions/{made}", "-X PUT $URL/v1/info", "-X OPTIONS $URL/v1/arrays"):
+        one = arguments.split("$URL")
+        line = one[0] + " ".join(f"-o /dev/null $URL{one[1]}" for _ in range(calls))
+        shown = s.run(f"curl -s -w '%{{num_connects}} %{{time_total}}\\n' {line}").split()
+        times = sorted(map(float, shown[1::2]))
+        assert len(times) == calls and sum(map(int, shown[::2])) == 1, (arguments, shown)
+        median, p99 = statistics.median(times), times[calls * 99 // 100 - 1]
+        print(f"  curl {arguments}: median {median * 1e3:.2f} ms, p99 {p99 * 1e3:.2f} ms")
+        assert max(times) < s.LONGEST, (arguments, times[-1])
+        assert "MESHD_LONG" not in os.environ or max(median, p99) <= s.LONGEST_TRIVIAL, f"curl {arguments}: median {median} s, p99 {p99} s"
+
+
 ROWS = [post_without_body, data_binary_without_type, large_bodies_expect_100, chunked_uploads, compressed, slices_need_no_brackets, continue_and_ranges,
-        names_for_downloads, unbuffered_events, failing_in_scripts, pipes_to_jq, json_option, one_connection_for_many]
+        names_for_downloads, unbuffered_events, failing_in_scripts, pipes_to_jq, json_option, one_connection_for_many,
+        trivial_routes_are_quick]
 
 
 if __name__ == "__main__":
