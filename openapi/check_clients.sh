@@ -2,7 +2,7 @@
 # check_clients.sh [BINARY]: the contract as other people's tools see it. Lints it, generates clients in seven languages with the
 # real openapi-generator, compiles those whose compilers are here, and lets the TypeScript and the Python client upload, run and
 # download, and train on the digits of tests/conformance, against a server of BINARY; then schemathesis makes 3,000 requests from the
-# contract (CHECK_CLIENTS_REQUESTS=20000: more). Builds the wheel of the package for JAX and tests what it installs
+# contract (MESHD_LONG=1: 20,000; or CHECK_CLIENTS_REQUESTS). Builds the wheel of the package for JAX and tests what it installs
 # (clients/check_package.sh). Triton's Python clients make each call of the inference protocol (tests/http/triton_check.py).
 # Needs Node 20 (or npx), Java 17, Maven, Python 3.11 and the networks of npm, Maven and PyPI.
 set -euo pipefail

@@ -1,11 +1,13 @@
 #!/bin/bash
 # check_contract.sh BINARY: schemathesis makes requests from the contract and holds a server of BINARY to it, with the checks of
-# rules.py. Rounds with new seeds until CHECK_CLIENTS_REQUESTS (3,000) requests were made. Needs PyPI the first time.
+# rules.py. Rounds with new seeds until CHECK_CLIENTS_REQUESTS (3,000; with MESHD_LONG=1 20,000) requests were made. Needs PyPI the first time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 binary=$(realpath "$1")
 work=${CHECK_CLIENTS_DIR:-$(mktemp -d)}
-wanted=${CHECK_CLIENTS_REQUESTS:-3000}
+usual=3000
+[ -z "${MESHD_LONG:-}" ] || usual=20000
+wanted=${CHECK_CLIENTS_REQUESTS:-$usual}
 [ -d "$work/tester" ] || python3 -m venv "$work/tester"
 "$work/tester/bin/pip" install -q "schemathesis>=4.32,<5"
 
