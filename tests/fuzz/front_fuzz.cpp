@@ -1,7 +1,6 @@
-// libFuzzer target: any bytes as what a client sends. The head is read or refused with core::Error, both readers agree
-// on it, and its body, path, query and range are walked within their bounds. Seeds: any request;
-// tests/http/attack_cases.cpp shows some.
-#include <cstddef>
+// Any bytes as what a client sends. The head is read or refused with core::Error, both readers agree on it, and its
+// body, path, query and range are walked within their bounds. Seeds: any request; tests/http/attack_cases.cpp shows
+// some.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -13,10 +12,12 @@
 #include "api/http/router.h"
 #include "api/server/body_pipeline.h"
 #include "service/core/error.h"
+#include "tests/fuzz/format.h"
 
+namespace meshd::fuzz {
 namespace {
 
-using namespace meshd::api;
+using namespace api;
 
 constexpr int64_t kBodyLimit = 1 << 20;
 constexpr int64_t kRangeSize = 10;
@@ -45,7 +46,7 @@ void walk(const Front& front, std::string_view bytes) {
     // Whoever is named an origin is one, and nobody else.
     const std::string origin = front.site.admit(head);
     if (!origin.empty() && parse_origin(origin) != parse_origin("https://app.example.org")) std::abort();
-  } catch (const meshd::core::Error&) {
+  } catch (const core::Error&) {
   }
   (void)Query::parse(head.raw_query);
   Request request;
@@ -54,7 +55,7 @@ void walk(const Front& front, std::string_view bytes) {
   try {
     const auto range = requested_range(request, kRangeSize, "\"e\"");
     if (range && (range->first < 0 || range->count < 1 || range->first + range->count > kRangeSize)) std::abort();
-  } catch (const meshd::core::Error&) {
+  } catch (const core::Error&) {
   }
   BodyPipeline body(head, make_content_decoder(head.headers.joined("Content-Encoding")), kBodyLimit);
   std::string_view raw = bytes.substr(*end);
@@ -67,13 +68,15 @@ void walk(const Front& front, std::string_view bytes) {
   }
 }
 
+void read_request(std::string_view bytes) {
+  static const Front front;  // built once: it does not change
+  walk(front, bytes);
+}
+
+constexpr Format kFormats[] = {{"request", read_request}};
+
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Front front;  // built once: it does not change
-  try {
-    walk(front, {reinterpret_cast<const char*>(data), size});
-  } catch (const meshd::core::Error&) {
-  }
-  return 0;
-}
+std::span<const Format> formats() { return kFormats; }
+
+}  // namespace meshd::fuzz
