@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "service/core/near_names.h"
 
@@ -207,13 +208,16 @@ bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer
   const auto is_there = [&](std::string_view name) {
     return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
   };
-  // Only for documents with a name that is not known: all others are read without it.
-  const auto absent = [&] {
-    std::vector<std::string_view> names;
+  // Only for documents with a name that is not known: all others are read without it. Once, as a document may have
+  // many.
+  std::optional<std::vector<std::string_view>> absent;
+  const auto absent_names = [&]() -> const std::vector<std::string_view>& {
+    if (absent) return *absent;
+    absent.emplace();
     for (const FieldBase& field : fields_)
       if (field.member_ != nullptr && field.ops_->read != nullptr && !is_there(field.property_.name))
-        names.push_back(field.property_.name);
-    return names;
+        absent->push_back(field.property_.name);
+    return *absent;
   };
   std::vector<std::string_view> meant;  // by names that are misspelt: these are not missing as well
   for (const auto& [name, value] : object) {
@@ -224,7 +228,7 @@ bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer
     const std::string_view nearest = nearest_property(name, properties_);
     meant.push_back(nearest);
     wrong.add(pointer + "/" + pointer_token(name),
-              "is not a field that is known here" + names_to_take(is_there(nearest) ? "" : nearest, absent()));
+              "is not a field that is known here" + names_to_take(is_there(nearest) ? "" : nearest, absent_names()));
   }
   for (const Property& property : properties_) {
     const bool is_meant = std::find(meant.begin(), meant.end(), property.name) != meant.end();

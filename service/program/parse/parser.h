@@ -132,7 +132,7 @@ class Parser {
     alias_bytes_ += lexer_.cursor() - begin;
     std::tie(lexer_, token_) = saved;
     --alias_depth_;
-    if (alias_bytes_ > kMaxAliasBytes) fail("program_syntax", use, "aliases stand for too much text");
+    if (alias_bytes_ > max_alias_bytes(text_.size())) fail("program_syntax", use, "aliases stand for too much text");
     return out;
   }
   /// Goes to the text that the alias stands for.
