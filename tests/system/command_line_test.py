@@ -130,6 +130,15 @@ class CommandLine(unittest.TestCase):
                 return int(re.search(r"^meshd_log_lines_dropped_total (\d+)$", text, re.MULTILINE)[1])
             until(lost, "the lines of the start are lost")
 
+    def test_long_target_of_a_request_is_shortened_in_the_log(self):
+        with tempfile.TemporaryFile() as log, Meshd(BINARY, "--log-level", "info", log=log) as server:
+            server.ask("GET", "/v1/arrays?after=" + "x" * 4000)
+            self.assertEqual(server.stop(), 0)
+            log.seek(0)
+            line = next(line for line in log.read().decode().splitlines() if "/v1/arrays?after=" in line)
+        self.assertRegex(line, ' target="/v1/arrays[?]after=x{400,500}\u2026" ')
+        self.assertLess(len(line), 1000)
+
     def test_streams_that_were_closed_are_no_files_of_the_server(self):
         with Meshd(BINARY, launcher=["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh"]) as server:
             for number in (0, 1, 2):

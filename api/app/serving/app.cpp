@@ -42,6 +42,7 @@ constexpr std::chrono::seconds kCollectEvery{10};
 constexpr std::chrono::minutes kRetainEvery{1};
 constexpr std::chrono::seconds kExportEvery{1};
 constexpr std::chrono::seconds kLongestExport{2};  // of the last spans, at the end
+constexpr size_t kLongestTarget = 512;             // of a line of the log: what is not routed may be as long as a head
 constexpr size_t kCacheEntries = 512;
 
 /// The options with shares of memory in place of zeros.
@@ -455,7 +456,7 @@ struct App::Parts {
                                                          {"session", record.session_id},
                                                          {"job", record.job_id},
                                                          {"method", record.method},
-                                                         {"target", record.target},
+                                                         {"target", shortened(record.target, kLongestTarget)},
                                                          {"status", record.status},
                                                          {"ms", milliseconds},
                                                          {"bytes_in", record.bytes_in},
@@ -467,7 +468,7 @@ struct App::Parts {
         record.method != "HEAD") {
       log.warn("audit", {{"principal", record.principal},
                          {"operation", record.operation_id},
-                         {"target", record.target},
+                         {"target", shortened(record.target, kLongestTarget)},
                          {"status", record.status},
                          {"session", record.session_id},
                          {"job", record.job_id},
@@ -481,7 +482,7 @@ struct App::Parts {
              const std::string& reason = {}) {
     log.warn("audit", {{"principal", "operator"},
                        {"operation", operation},
-                       {"target", target},
+                       {"target", shortened(target, kLongestTarget)},
                        {"outcome", outcome},
                        {"reason", reason}});
   }

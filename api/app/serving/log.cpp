@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <future>
@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/app/serving/log_queue.h"
 #include "service/core/clock.h"
 
 namespace meshd::api {
@@ -23,9 +24,11 @@ namespace {
 
 using Fields = std::initializer_list<Log::Field>;
 
-constexpr size_t kQueuedLines = 8192;
+constexpr int64_t kQueuedLines = 8192;
+constexpr int64_t kQueuedBytes = 4 << 20;  // of text, behind a reader that has stalled
+constexpr size_t kLongestText = 4096;      // of a field: the detail of an error may quote what a client sent
 constexpr std::chrono::seconds kFarewell{2};
-constexpr std::chrono::milliseconds kLookAgain{1};
+constexpr std::string_view kEllipsis = "\u2026";
 
 /// With \u00e9 and U+FFFD where a byte is no UTF-8: whatever a client sent, a line is one line.
 std::string dump(const nlohmann::ordered_json& json) {
@@ -47,10 +50,17 @@ std::string plain(Number number) {
   return dump(number);
 }
 
+std::string cut(const std::string& text) { return shortened(text, kLongestText); }
+template <typename Number>
+Number cut(Number number) {
+  return number;
+}
+
 std::string as_json(const std::string& time, std::string_view level, std::string_view event, Fields fields) {
   nlohmann::ordered_json line{{"time", time}, {"level", level}, {"event", event}};
   for (const Log::Field& field : fields) {
-    if (!is_left_out(field)) std::visit([&](const auto& value) { line[std::string(field.name)] = value; }, field.value);
+    if (!is_left_out(field))
+      std::visit([&](const auto& value) { line[std::string(field.name)] = cut(value); }, field.value);
   }
   return dump(line);
 }
@@ -60,7 +70,7 @@ std::string as_text(const std::string& time, std::string_view level, std::string
   for (const Log::Field& field : fields) {
     if (is_left_out(field)) continue;
     line += " " + std::string(field.name) + "=";
-    std::visit([&](const auto& value) { line += plain(value); }, field.value);
+    std::visit([&](const auto& value) { line += plain(cut(value)); }, field.value);
   }
   return line;
 }
@@ -69,17 +79,13 @@ std::string as_text(const std::string& time, std::string_view level, std::string
 /// reads. Of the one thread of the queue.
 class StandardError final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-  /// Counts in `taken` the lines that are no longer in the queue, in `lost` those of them that cannot be written.
-  StandardError(std::shared_ptr<std::atomic<int64_t>> taken, std::shared_ptr<std::atomic<int64_t>> lost)
-      : taken_(std::move(taken)), lost_(std::move(lost)) {}
+  /// `account` has each line until it is written.
+  explicit StandardError(std::shared_ptr<QueueAccount> account) : account_(std::move(account)) {}
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    write(message);
-    ++*taken_;
-  }
-
-  void write(const spdlog::details::log_msg& message) {
+    const std::shared_ptr<void> leaves(
+        nullptr, [this, bytes = static_cast<int64_t>(message.payload.size())](void*) { account_->leave(bytes); });
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     std::string_view left(line.data(), line.size());
@@ -87,7 +93,7 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
       const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) {  // a disk that is full, a reader that is gone
-        ++*lost_;
+        account_->add_lost();
         return;
       }
       left.remove_prefix(static_cast<size_t>(done));
@@ -95,17 +101,14 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
   }
   void flush_() override {}
 
-  const std::shared_ptr<std::atomic<int64_t>> taken_;
-  const std::shared_ptr<std::atomic<int64_t>> lost_;
+  const std::shared_ptr<QueueAccount> account_;
 };
 
 }  // namespace
 
 struct Log::Impl {
   LogFormat format = LogFormat::kText;
-  std::atomic<int64_t> queued{0};
-  std::shared_ptr<std::atomic<int64_t>> taken = std::make_shared<std::atomic<int64_t>>(0);
-  std::shared_ptr<std::atomic<int64_t>> lost = std::make_shared<std::atomic<int64_t>>(0);
+  std::shared_ptr<QueueAccount> account = std::make_shared<QueueAccount>(kQueuedLines, kQueuedBytes);
   std::shared_ptr<spdlog::async_logger> logger;
   // Destroyed before the logger: its thread has the last lines, which hold the logger, and has ended when the logger is
   // destroyed.
@@ -117,25 +120,22 @@ struct Log::Impl {
     const auto level_name = spdlog::level::to_string_view(level);
     const std::string_view level_text(level_name.data(), level_name.size());
     const std::string time = core::to_rfc3339(clock.wall());
-    ++queued;
-    logger->log(level, format == LogFormat::kJson ? as_json(time, level_text, event, fields)
-                                                  : as_text(time, level_text, event, fields));
+    const std::string line = format == LogFormat::kJson ? as_json(time, level_text, event, fields)
+                                                        : as_text(time, level_text, event, fields);
+    if (account->enter(static_cast<int64_t>(line.size()))) logger->log(level, line);
   }
 };
 
 Log::Log(LogFormat format, const std::string& level) : impl_(std::make_unique<Impl>()) {
   impl_->format = format;
-  impl_->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1);
-  impl_->logger =
-      std::make_shared<spdlog::async_logger>("meshd", std::make_shared<StandardError>(impl_->taken, impl_->lost),
-                                             impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
+  impl_->pool = std::make_shared<spdlog::details::thread_pool>(static_cast<size_t>(kQueuedLines), 1);
+  impl_->logger = std::make_shared<spdlog::async_logger>("meshd", std::make_shared<StandardError>(impl_->account),
+                                                         impl_->pool, spdlog::async_overflow_policy::overrun_oldest);
   impl_->logger->set_pattern("%v");
   impl_->logger->set_level(spdlog::level::from_str(level));
-  impl_->logger->flush_on(spdlog::level::warn);
 }
 
 Log::~Log() {
-  impl_->logger->flush();
   // Its thread writes the lines that are left. Where nobody reads them any more, as when a pipe is full, they are given
   // up, so that the process ends.
   auto written = std::make_shared<std::promise<void>>();
@@ -167,15 +167,16 @@ void Log::error(std::string_view event, std::initializer_list<Field> fields) {
   impl_->write(spdlog::level::err, event, fields);
 }
 
-void Log::flush() {
-  // The logger's own flush queues a request and does not wait for it.
-  const int64_t queued = impl_->queued;
-  const auto end = std::chrono::steady_clock::now() + kFarewell;
-  while (*impl_->taken + static_cast<int64_t>(impl_->pool->overrun_counter()) < queued &&
-         std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(kLookAgain);
-}
+void Log::flush() { impl_->account->wait_until_empty(kFarewell); }
 
-int64_t Log::dropped() const { return static_cast<int64_t>(impl_->pool->overrun_counter()) + *impl_->lost; }
+int64_t Log::dropped() const { return impl_->account->lost(); }
+
+std::string shortened(std::string text, size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  size_t kept = most_bytes - std::min(most_bytes, kEllipsis.size());
+  while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xC0U) == 0x80U) --kept;  // not within a character
+  text.resize(kept);
+  return text.append(kEllipsis);
+}
 
 }  // namespace meshd::api

@@ -1,8 +1,9 @@
-// The server's log: one line an event, as text or JSON, written by a thread of its own behind a bounded queue; what
-// does not fit is counted and dropped, never waited for.
+// The server's log: one line an event, as text or JSON, written by a thread of its own behind a queue that is bounded
+// by lines and by bytes; what does not fit is counted and dropped, never waited for.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -21,7 +22,8 @@ class Log {
   Log(LogFormat format, const std::string& level);
   ~Log();
 
-  /// A field of a line: text (an empty one is left out), or a number or boolean, which JSON lines have as such.
+  /// A field of a line: text (an empty one is left out, a long one is shortened), or a number or boolean, which JSON
+  /// lines have as such.
   struct Field {
     Field(std::string_view field, std::string text) : name(field), value(std::move(text)) {}
     Field(std::string_view field, const char* text) : name(field), value(std::string(text)) {}
@@ -38,7 +40,7 @@ class Log {
   void info(std::string_view event, std::initializer_list<Field> fields);
   void warn(std::string_view event, std::initializer_list<Field> fields);
   void error(std::string_view event, std::initializer_list<Field> fields);
-  /// Writes out what is queued.
+  /// Waits, for two seconds at most, until what is queued is written.
   void flush();
   /// Lines that did not fit the queue, or could not be written.
   [[nodiscard]] int64_t dropped() const;
@@ -47,5 +49,8 @@ class Log {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// `text`, or its beginning and an ellipsis, which are at most `most_bytes` together. Characters of UTF-8 stay whole.
+std::string shortened(std::string text, size_t most_bytes);
 
 }  // namespace meshd::api
