@@ -3,6 +3,16 @@
 #include <fmt/core.h>
 
 namespace meshd::sharding {
+namespace {
+
+int64_t size_bytes(const Layout& layout) {
+  int64_t bytes = sizeof(Layout) + sizeof(DeviceShard) * layout.device_shards.size();
+  for (const DeviceShard& shard : layout.device_shards) bytes += sizeof(IndexRange) * shard.index.size();
+  const size_t dims = layout.global_dims.size() + layout.part_counts.size() + layout.shard_dims.size();
+  return bytes + static_cast<int64_t>(sizeof(int64_t) * dims);
+}
+
+}  // namespace
 
 std::shared_ptr<const Layout> LayoutCache::get(std::span<const int64_t> global_dims, const TensorSharding& sharding) {
   const std::string key =
@@ -15,9 +25,10 @@ std::shared_ptr<const Layout> LayoutCache::get(std::span<const int64_t> global_d
   });
   if (known != nullptr) return known;
   auto made = std::make_shared<const Layout>(make_layout(global_dims, sharding));
+  const int64_t bytes = size_bytes(*made) + static_cast<int64_t>(key.size());
   return state_.with([&](State& state) -> LayoutRef {
     ++state.counters.count;
-    return state.layouts.insert(key, std::move(made));
+    return state.layouts.insert(key, std::move(made), bytes);
   });
 }
 

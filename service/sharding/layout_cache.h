@@ -11,10 +11,12 @@
 
 namespace meshd::sharding {
 
-/// Any thread. Keeps the layouts used last.
+/// Any thread. Keeps the layouts used last. A layout has an entry for each position of its mesh, so their bytes are
+/// bounded, too: a larger one is made anew each time.
 class LayoutCache {
  public:
-  explicit LayoutCache(size_t entries = 256) : state_(State{core::LruCache<LayoutRef>(entries), {}}) {}
+  explicit LayoutCache(size_t entries = 256, int64_t most_bytes = int64_t{4} << 20)
+      : state_(State{core::LruCache<LayoutRef>(entries, most_bytes), {}}) {}
   /// As make_layout. Shardings that are written differently have entries of their own.
   std::shared_ptr<const Layout> get(std::span<const int64_t> global_dims, const TensorSharding& sharding);
 

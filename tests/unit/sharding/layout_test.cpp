@@ -188,6 +188,19 @@ TEST(LayoutCache, makes_again_only_what_was_evicted) {
   EXPECT_EQ(cache.counters().hits, 1);
 }
 
+TEST(LayoutCache, keeps_no_more_bytes_than_it_may) {
+  const TensorSharding replicated = fully_replicated("mesh", kGrid, 2);
+  LayoutCache small(256, 1 << 10);
+  for (int64_t size = 1; size <= 100; ++size) small.get(tensor::Dims{size, 2}, replicated);
+  EXPECT_EQ(small.counters().count, 100);
+  small.get(tensor::Dims{1, 2}, replicated);
+  EXPECT_EQ(small.counters().count, 101) << "it has left";
+  LayoutCache tiny(256, 100);
+  EXPECT_EQ(tiny.get(kShape, replicated)->shard_count, 1) << "larger than the cache";
+  tiny.get(kShape, replicated);
+  EXPECT_EQ(tiny.counters().count, 2);
+}
+
 TEST(Reshard, every_pair_of_specs_moves_each_element_once) {
   const std::vector<std::vector<std::vector<int>>> specs = {{},         {{0}},    {{}, {0}},   {{0}, {1}},
                                                             {{1}, {0}}, {{0, 1}}, {{}, {1, 0}}};
