@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "service/core/error.h"
@@ -64,8 +65,8 @@ NodeStore::NodeStore(storage::Store& store, arrays::ArrayStore& arrays, const co
 
 std::optional<PendingNode> NodeStore::find_pending(std::string_view principal, std::string_view path, int format) {
   return table_.with([&](const Table& table) -> std::optional<PendingNode> {
-    const auto found = table.find({std::string(principal), std::string(path)});
-    if (found == table.end() || found->second.node.format != format) return std::nullopt;
+    const auto found = table.nodes.find({std::string(principal), std::string(path)});
+    if (found == table.nodes.end() || found->second.node.format != format) return std::nullopt;
     return found->second.node;
   });
 }
@@ -74,13 +75,13 @@ std::shared_ptr<ChunkedArray> NodeStore::find_chunked(std::string_view principal
   const core::SteadyTime now = clock_.steady();
   std::vector<std::shared_ptr<ChunkedArray>> siblings;
   auto out = table_.with([&](Table& table) -> std::shared_ptr<ChunkedArray> {
-    const auto found = table.find({std::string(principal), std::string(path)});
-    if (found == table.end() || found->second.node.format != format) return nullptr;
+    const auto found = table.nodes.find({std::string(principal), std::string(path)});
+    if (found == table.nodes.end() || found->second.node.format != format) return nullptr;
     auto array = found->second.node.array;
     if (array == nullptr || now - found->second.touched < kTouchEvery) return array;
     const std::string tree(tree_of(path));
-    for (auto at = table.lower_bound({std::string(principal), tree});
-         at != table.end() && at->first.first == principal && at->first.second.starts_with(tree); ++at) {
+    for (auto at = table.nodes.lower_bound({std::string(principal), tree});
+         at != table.nodes.end() && at->first.first == principal && at->first.second.starts_with(tree); ++at) {
       if (tree_of(at->first.second) != tree) continue;
       at->second.touched = now;
       if (at->second.node.array != nullptr) siblings.push_back(at->second.node.array);
@@ -100,20 +101,28 @@ FileCharge NodeStore::charge_files(const std::string& principal, int64_t files) 
   return files_.charge(principal, files);
 }
 
+void NodeStore::add(Table& table, const std::string& principal, int64_t nodes, int64_t bytes) {
+  const auto sum = table.by_principal.try_emplace(principal).first;
+  for (Sum* each : {&table.all, &sum->second}) {
+    each->nodes += nodes;
+    each->bytes += bytes;
+  }
+  if (sum->second.nodes == 0) table.by_principal.erase(sum);
+}
+
+NodeStore::Nodes::iterator NodeStore::erase(Table& table, Nodes::iterator entry) {
+  add(table, entry->first.first, -1, -bytes_of(entry->second.node));
+  return table.nodes.erase(entry);
+}
+
 void NodeStore::put(const std::string& principal, const std::string& path, int format, NodeDocument document) {
   std::shared_ptr<ChunkedArray> before;  // ends without the lock
   table_.with([&](Table& table) {
-    int64_t nodes = 0, bytes = 0, own_bytes = 0;
-    for (const auto& [name, entry] : table) {
-      const int64_t more = bytes_of(entry.node);
-      bytes += more;
-      if (name.first != principal) continue;
-      ++nodes;
-      own_bytes += more;
-    }
-    const auto found = table.find({principal, path});
-    if (found != table.end()) require_not_committing(found->second.is_committing, path);
-    if (found == table.end() && nodes >= limits_.most_nodes) {
+    const auto sum = table.by_principal.find(principal);
+    const auto [nodes, own_bytes] = sum == table.by_principal.end() ? Sum{} : sum->second;
+    const auto found = table.nodes.find({principal, path});
+    if (found != table.nodes.end()) require_not_committing(found->second.is_committing, path);
+    if (found == table.nodes.end() && nodes >= limits_.most_nodes) {
       throw core::Error("limit_reached", fmt::format("{} Zarr groups and arrays are pending, which is all that one "
                                                      "principal may have; commit them",
                                                      nodes))
@@ -126,12 +135,13 @@ void NodeStore::put(const std::string& principal, const std::string& path, int f
                                                      own_bytes))
           .with_retry_after(kRetrySeconds);
     }
-    if (bytes + more > limits_.most_document_bytes) {
+    if (table.all.bytes + more > limits_.most_document_bytes) {
       throw core::Error("overloaded", "documents of pending Zarr nodes fill the memory that there is for them")
           .with_retry_after(kRetrySeconds);
     }
-    Entry& entry = table[{principal, path}];
+    Entry& entry = table.nodes[{principal, path}];
     PendingNode& node = entry.node;
+    const int64_t bytes_before = bytes_of(node);
     entry.touched = clock_.steady();
     const bool is_other = node.format != format || (node.kind != NodeKind::kUnknown &&
                                                     document.kind != NodeKind::kUnknown && node.kind != document.kind);
@@ -146,17 +156,19 @@ void NodeStore::put(const std::string& principal, const std::string& path, int f
     }
     if (document.attributes) node.attributes = std::move(*document.attributes);
     node.documents[document.key] = std::move(document.text);
+    add(table, principal, found == table.nodes.end() ? 1 : 0, bytes_of(node) - bytes_before);
   });
 }
 
 bool NodeStore::drop(std::string_view principal, std::string_view path, int format, const std::string& key) {
   std::shared_ptr<ChunkedArray> before;
   return table_.with([&](Table& table) {
-    const auto found = table.find({std::string(principal), std::string(path)});
-    if (found == table.end() || found->second.node.format != format) return false;
+    const auto found = table.nodes.find({std::string(principal), std::string(path)});
+    if (found == table.nodes.end() || found->second.node.format != format) return false;
     PendingNode& node = found->second.node;
     if (!node.documents.contains(key)) return false;
     require_not_committing(found->second.is_committing, path);
+    const int64_t bytes_before = bytes_of(node);
     node.documents.erase(key);
     if (key == ".zattrs") {
       node.attributes.clear();
@@ -165,7 +177,8 @@ bool NodeStore::drop(std::string_view principal, std::string_view path, int form
       node.array = nullptr;
       node.kind = NodeKind::kUnknown;
     }
-    if (node.documents.empty()) table.erase(found);
+    add(table, found->first.first, 0, bytes_of(node) - bytes_before);
+    if (node.documents.empty()) erase(table, found);
     return true;
   });
 }
@@ -174,7 +187,8 @@ NodeStore::Committing NodeStore::begin_commit(const std::string& principal, cons
   Committing out{principal, {}};
   table_.with([&](Table& table) {
     std::vector<Entry*> taken;
-    for (auto at = table.lower_bound({principal, path}); at != table.end() && at->first.first == principal; ++at) {
+    for (auto at = table.nodes.lower_bound({principal, path}); at != table.nodes.end() && at->first.first == principal;
+         ++at) {
       auto& [name, entry] = *at;
       if (!name.second.starts_with(path)) break;
       if (entry.node.format != format || !is_at_or_below(name.second, path)) continue;
@@ -204,15 +218,18 @@ void NodeStore::undo_commit(const Committing& nodes) {
   }
   table_.with([&](Table& table) {
     for (const auto& [path, node] : nodes.nodes) {
-      const auto found = table.find({nodes.principal, path});
-      if (found != table.end()) found->second.is_committing = false;
+      const auto found = table.nodes.find({nodes.principal, path});
+      if (found != table.nodes.end()) found->second.is_committing = false;
     }
   });
 }
 
 void NodeStore::end_commit(const Committing& nodes) {
   table_.with([&](Table& table) {
-    for (const auto& [path, node] : nodes.nodes) table.erase({nodes.principal, path});
+    for (const auto& [path, node] : nodes.nodes) {
+      const auto found = table.nodes.find({nodes.principal, path});
+      if (found != table.nodes.end()) erase(table, found);
+    }
   });
 }
 
@@ -316,14 +333,15 @@ void NodeStore::expire() {
   table_.with([&](Table& table) {
     // A tree goes when all of it is over, so that a commit of it does not find a part alone.
     std::set<std::pair<std::string, std::string>> alive;
-    for (const auto& [name, entry] : table) {
+    for (const auto& [name, entry] : table.nodes) {
       const bool is_over = entry.node.array != nullptr ? entry.node.array->is_gone() : now - entry.touched >= timeout;
       if (!is_over || entry.is_committing) alive.emplace(name.first, tree_of(name.second));
       if (is_over && entry.node.array != nullptr) gone.push_back(entry.node.array);
     }
-    std::erase_if(table, [&](const auto& entry) {
-      return !alive.contains({entry.first.first, std::string(tree_of(entry.first.second))});
-    });
+    for (auto at = table.nodes.begin(); at != table.nodes.end();) {
+      const bool stays = alive.contains({at->first.first, std::string(tree_of(at->first.second))});
+      at = stays ? std::next(at) : erase(table, at);
+    }
   });
   for (const auto& array : gone) array->release();
 }

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,7 +72,8 @@ struct Group {
   std::vector<storage::ZarrGroupRow> groups;
 };
 
-/// Any thread. Lock order: its table, then the locks of ArrayStore and of arrays. Storage is called without the table.
+/// A put costs by the node that it is of, however many are pending. Any thread. Lock order: its table, then the locks
+/// of ArrayStore and of arrays. Storage is called without the table.
 class NodeStore {
  public:
   NodeStore(storage::Store& store, arrays::ArrayStore& arrays, const core::Clock& clock, NodeLimits limits = {});
@@ -114,9 +116,21 @@ class NodeStore {
     core::SteadyTime touched;
     bool is_committing = false;
   };
-  using Table = std::map<std::pair<std::string, std::string>, Entry>;  ///< by principal and path
+  /// Pending nodes of all, or of one principal, and the bytes of their documents and attributes.
+  struct Sum {
+    int64_t nodes = 0, bytes = 0;
+  };
+  using Nodes = std::map<std::pair<std::string, std::string>, Entry>;  ///< by principal and path
+  struct Table {
+    Nodes nodes;
+    Sum all;
+    std::map<std::string, Sum, std::less<>> by_principal;  ///< of those that have nodes
+  };
   struct Committing;
 
+  static void add(Table& table, const std::string& principal, int64_t nodes, int64_t bytes);
+  /// The entry behind it.
+  static Nodes::iterator erase(Table& table, Nodes::iterator entry);
   Committing begin_commit(const std::string& principal, const std::string& path, int format);
   void undo_commit(const Committing& nodes);
   void end_commit(const Committing& nodes);

@@ -121,6 +121,24 @@ TEST_F(NodeStore, a_refused_commit_leaves_all_pending) {
   EXPECT_EQ(code_of([&] { commit("a"); }), "not_found");
 }
 
+TEST_F(NodeStore, what_ends_makes_room_for_other_nodes) {
+  for (int round = 0; round < 3; ++round) {
+    for (const char* path : {"a", "b", "c", "d"}) put_group(path, "[1]");
+    put_group("a", "[1, 2]");
+    nodes_.put("ann", "a", 2, {".zgroup", "{}", zarr::NodeKind::kGroup, std::nullopt, nullptr});  // in its place
+    EXPECT_EQ(code_of([&] { put_group("e"); }), "limit_reached");
+    EXPECT_TRUE(nodes_.drop("ann", "a", 2, ".zgroup"));
+    EXPECT_EQ(code_of([&] { put_array("e"); }), "");
+    EXPECT_EQ(code_of([&] { put_group("f"); }), "limit_reached");
+    commit("e", true);
+    EXPECT_EQ(code_of([&] { put_group("f"); }), "");
+    clock_.advance(std::chrono::seconds(61));
+    nodes_.expire();
+    EXPECT_EQ(code_of([&] { put_group("a", std::string(90, ' ')); }), "") << "all bytes are free";
+    EXPECT_TRUE(nodes_.drop("ann", "a", 3, "zarr.json"));
+  }
+}
+
 TEST_F(NodeStore, limits_are_of_nodes_documents_and_groups) {
   for (const char* path : {"a", "b", "c", "d"}) put_group(path);
   EXPECT_EQ(code_of([&] { put_group("e"); }), "limit_reached");
