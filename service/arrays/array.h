@@ -104,6 +104,20 @@ class LoadedShards {
     if (total_ != nullptr && bytes_ != before) total_->all += bytes_ - before;
   }
   void clear() { *this = ShardBuffers(); }
+  /// The same where another array will have the buffers: whoever reads them now is counted by nobody until adopt().
+  [[nodiscard]] std::weak_ptr<ShardReaders> hand_over() {
+    auto readers = std::exchange(readers_, {});
+    clear();
+    return readers;
+  }
+  /// `readers`, of hand_over(), read `shards`. They are counted as those of others where the array does not have these
+  /// any more, or has readers already.
+  void adopt(const std::weak_ptr<ShardReaders>& readers, const ShardBuffers& shards) {
+    auto alive = readers.lock();
+    if (alive == nullptr) return;
+    if (shards_ != shards || !readers_.expired()) return alive->leave();
+    readers_ = std::move(alive);
+  }
   /// Those of whoever reads them now. All shards are here.
   [[nodiscard]] std::shared_ptr<ShardReaders> readers() {
     auto out = readers_.lock();

@@ -30,18 +30,22 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
   auto charge = from->state().with([](const Array::State& state) { return state.charge; });
   to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
   ShardBuffers held;
+  std::weak_ptr<ShardReaders> readers;
+  // Slow readers hold the same memory as the new array, and are not to be counted beside it.
   try {
     NewShards same;
     from->state().with([&](Array::State& state) {
       // Rows of the new array name the blobs of the old one: nothing is read or written. No new version comes between,
       // because the array is reserved.
       if (info.durability == Durability::kDurable) same.kept = state.blobs;
-      if (!same.kept.empty() && !state.shards.empty()) {
-        held = state.shards.get();
-        state.shards.clear();
-      }
+      if (same.kept.empty() || state.shards.empty()) return;
+      held = state.shards.get();
+      readers = state.shards.hand_over();
     });
-    if (same.kept.empty()) held = take(from, taker);
+    if (same.kept.empty()) {
+      held = shards(from);
+      readers = from->state().with([](Array::State& state) { return state.shards.hand_over(); });
+    }
     same.memory = held;
     std::vector<std::pair<ArrayRef, NewShards>> moved;
     moved.emplace_back(to, std::move(same));
@@ -53,10 +57,14 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
     });
     prepared.committed();
   } catch (...) {
-    if (!held.empty()) give_back(from, std::move(held));
+    if (!held.empty()) {
+      give_back(from, held);
+      from->state().with([&](Array::State& state) { state.shards.adopt(readers, held); });
+    }
     release({from}, taker);
     throw;
   }
+  to->state().with([&](Array::State& state) { state.shards.adopt(readers, held); });
   consume({from}, taker);
   return to;
 }

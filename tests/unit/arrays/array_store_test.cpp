@@ -323,6 +323,21 @@ TEST_F(Arrays, opened_version_stays_readable_and_a_damaged_page_is_not_given) {
   EXPECT_EQ(error_word([&] { read_all(arrays_->open(array)); }), "storage_failed");
 }
 
+TEST_F(Arrays, moved_array_that_a_client_reads_is_in_memory_once) {
+  for (const Durability durability : {Durability::kMemory, Durability::kDurable}) {
+    const ArrayRef array = published(1, {.durability = durability});
+    const int64_t before = arrays_->loaded_bytes();
+    ASSERT_GT(before, 0);
+    std::optional<ArrayStore::Opened> slow = arrays_->open(array, ArrayStore::ReadBy::kClient);
+    const ArrayRef moved = arrays_->move(array);
+    EXPECT_EQ(arrays_->loaded_bytes(), before) << "its client and the new array have the same memory";
+    arrays_->remove(moved);
+    EXPECT_EQ(arrays_->loaded_bytes(), before) << "the client has it";
+    slow.reset();
+    EXPECT_EQ(arrays_->loaded_bytes(), 0);
+  }
+}
+
 TEST_F(Arrays, what_clients_read_of_arrays_that_left_memory_is_counted_and_bounded) {
   constexpr int64_t kBytes = 512 << 10;
   open(2 * kBytes);
