@@ -61,6 +61,16 @@ class Document(unittest.TestCase):
         self.assertEqual(sources - document, set(), "not in openapi.yaml")
         self.assertEqual(document - sources, set(), "not in api/routes")
 
+    def test_posts_that_ignore_keys_are_those_that_the_header_lists(self):
+        ignoring = set()
+        for method, path, operation in CONTRACT.operations():
+            takes = any(CONTRACT.resolve(each)["name"] == "Idempotency-Key" for each in operation.get("parameters", []))
+            if method == "POST" and not takes and not path.startswith("/v2"):
+                ignoring.add(operation["operationId"])
+        header = CONTRACT.document["components"]["parameters"]["IdempotencyKey"]["description"]
+        listed = re.search(r"ignore it.*?\((.*?), and all below /v2\)", header)[1]
+        self.assertEqual(words(listed), ignoring)
+
     def test_roles_of_the_sources_are_those_of_the_document(self):
         sources = {}
         for file in (SOURCE / "api/routes").rglob("*.cpp"):
