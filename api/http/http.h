@@ -148,6 +148,7 @@ struct Response {
   Headers headers;
   std::variant<std::string, MemoryPieces, BodySource, std::shared_ptr<EventStream>> body;
   int64_t held_bytes = 0;  ///< of memory that others may wait for until all is sent; the client has its time for it
+  std::string_view error_code = {};  ///< of a problem document: a word of the table of error codes
 
   /// Adds a header and returns itself, for chains: json(201, text).with("Location", where).
   Response&& with(std::string_view name, std::string_view value) && {

@@ -110,6 +110,7 @@ Response make_problem(const core::Error& error, std::string_view request_id, std
   if (path == "/v2" || path.starts_with("/v2/")) document.error = error.detail();
   // Text that a client sent may be quoted in a detail: whatever is not UTF-8 in it is replaced.
   Response response = content(status, "application/problem+json", to_json(document) + "\n");
+  response.error_code = row.word;
   response.headers.add("Cache-Control", "no-store");
   if (error.retry_after_seconds() > 0) response.headers.add("Retry-After", std::to_string(error.retry_after_seconds()));
   if (status == 401) response.headers.add("WWW-Authenticate", "Bearer realm=\"meshd\"");

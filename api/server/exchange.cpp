@@ -131,7 +131,7 @@ Exchange::~Exchange() {
   const auto took = sent_.value_or(std::chrono::steady_clock::now()) - request_.received;
   const int status = sent_ ? response_.status : 0;
   const Route* route = path_template_.empty() ? nullptr : request_.route;
-  context_.metrics.finished(route, status, took);
+  context_.metrics.finished(route, status, response_.error_code, took);
   if (!context_.hooks.access) return;
   try {
     tell_access(route, status, took);
@@ -465,6 +465,7 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
     // Out of memory: the shortest possible response. What the request has made, its client may ask for.
     keep_alive_ = false;
     response_ = Response{503, {}, std::string()};
+    response_.error_code = "overloaded";
     head = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
   // On a worker: it may take milliseconds.

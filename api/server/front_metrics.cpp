@@ -2,10 +2,13 @@
 
 namespace meshd::api {
 
-void FrontMetrics::finished(const Route* route, int code, std::chrono::steady_clock::duration took) {
+void FrontMetrics::finished(const Route* route, int code, std::string_view error_code,
+                            std::chrono::steady_clock::duration took) {
+  const bool is_refusal = (code == 429 || code == 503) && !error_code.empty();
   const double seconds = std::chrono::duration<double>(took).count();
   requests_.with([&](Requests& requests) {
     ++requests.counts[{route, code}];
+    if (is_refusal) ++requests.refused[std::string(error_code)];
     requests.durations.try_emplace(route, kDurationBounds).first->second.add(seconds);
   });
 }
@@ -24,6 +27,7 @@ void FrontMetrics::fill(ServerMetrics& out) const {
   const auto name_of = [](const Route* route) { return route == nullptr ? "unmatched" : route->operation_id; };
   requests_.with([&](const Requests& requests) {
     for (const auto& [key, count] : requests.counts) out.requests[{name_of(key.first), key.second}] = count;
+    out.refused.insert(requests.refused.begin(), requests.refused.end());
     for (const auto& [route, durations] : requests.durations) out.durations.insert_or_assign(name_of(route), durations);
   });
   rejected_.with([&](const auto& rejected) { out.rejected.insert(rejected.begin(), rejected.end()); });

@@ -17,8 +17,8 @@ namespace meshd::api {
 
 class FrontMetrics {
  public:
-  /// A request is over. `route` may be null, `code` 0 when there was no response.
-  void finished(const Route* route, int code, std::chrono::steady_clock::duration took);
+  /// A request is over. `route` may be null, `code` 0 when there was no response. `error_code`: of a problem document.
+  void finished(const Route* route, int code, std::string_view error_code, std::chrono::steady_clock::duration took);
   /// A refusal before a handler ran.
   void rejected(std::string_view error_code);
   /// Fills everything but the fields of the reactor and the pools.
@@ -39,6 +39,7 @@ class FrontMetrics {
   struct Requests {
     std::map<std::pair<const Route*, int>, int64_t> counts;
     std::map<const Route*, core::Histogram> durations;
+    std::map<std::string, int64_t, std::less<>> refused;
   };
   core::Locked<Requests> requests_;
   core::Locked<std::map<std::string, int64_t, std::less<>>> rejected_;

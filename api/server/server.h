@@ -110,6 +110,7 @@ struct ServerMetrics {
   /// By operation, whatever the code.
   std::map<std::string, core::Histogram> durations;
   std::map<std::string, int64_t> rejected;  ///< by error code: refusals before a handler ran
+  std::map<std::string, int64_t> refused;   ///< by error code: answers of 429 and 503, whoever made them
   int64_t in_flight = 0;
   int64_t connections_idle = 0, connections_reading = 0, connections_working = 0, connections_writing = 0;
   int64_t event_streams = 0;

@@ -180,6 +180,16 @@ TEST_F(Front, requests_are_counted_by_operation) {
   EXPECT_EQ(0, metrics.in_flight);
 }
 
+TEST_F(Front, answers_that_ask_to_come_again_are_counted_by_error_code) {
+  start();
+  EXPECT_EQ(429, ask(get("/busy")).status);
+  EXPECT_EQ(429, ask(get("/busy?answers=1")).status) << "a problem that the handler returns";
+  ask(get("/nothing"));
+  ASSERT_TRUE(eventually([&] { return server_->metrics().requests.size() == 2; }));
+  ASSERT_TRUE(eventually([&] { return server_->metrics().in_flight == 0; }));
+  EXPECT_EQ((std::map<std::string, int64_t>{{"queue_full", 2}}), server_->metrics().refused);
+}
+
 TEST_F(Front, full_queue_is_503_with_retry_after) {
   api::ServerOptions options;
   options.workers = options.workers_max = 2;
@@ -200,6 +210,7 @@ TEST_F(Front, full_queue_is_503_with_retry_after) {
   EXPECT_EQ(12, served + refused);
   EXPECT_GE(served, 4);
   EXPECT_GE(refused, 6);
+  EXPECT_TRUE(eventually([&] { return server_->metrics().refused["overloaded"] == refused; })) << "before a handler";
   EXPECT_EQ(200, ask(get("/health")).status);
 }
 

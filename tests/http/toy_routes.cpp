@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "api/fields/ranges.h"
+#include "api/http/problem.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 
@@ -123,6 +124,11 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
               [](Request&) { return api::text(200, "read nothing"); }});
   router.add({"PUT", "/refuse", "putRefuse", BodyPolicy::kBulk, RunOn::kWorker, Access::kOpen,
               [](Request&) -> Response { throw core::Error("quota_exceeded", "no room"); }});
+  router.add({"GET", "/busy", "getBusy", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, [](Request& request) {
+                const core::Error error = core::Error("queue_full", "too many wait").with_retry_after(1);
+                if (request.query.get("answers")) return api::problem(error, request);
+                throw error;
+              }});
   router.add(
       {"GET", "/large", "getLarge", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [state](Request& request) {
          return api::ranged(request, "application/octet-stream", pieces_of(state->large), "\"v1\"");

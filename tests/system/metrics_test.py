@@ -102,6 +102,15 @@ class Metrics(unittest.TestCase):
         self.assertLessEqual(timed, {f'operation="{name}"' for name in ("getArray", "deleteArray", "getReadyz", "unmatched")}, timed)
         self.assertEqual(samples["meshd_http_requests_total", 'operation="getArray",code="404"'], 120)
 
+    def test_refusals_by_handlers_are_told_apart_by_error_code(self):
+        with Meshd(BINARY, "--principal-sessions", "1") as server:
+            ok(server.ask("POST", "/v1/sessions", {}), 201)
+            before, _ = parsed(server.ask("GET", "/metrics")[2].decode())
+            self.assertEqual([server.ask("POST", "/v1/sessions", {})[0] for _ in range(2)], [429, 429])
+            after, types = parsed(server.ask("GET", "/metrics")[2].decode())
+        counted = ("meshd_http_refusals_total", 'code="limit_reached"')
+        self.assertEqual((before.get(counted), after[counted], types[counted[0]]), (None, 2, "counter"))
+
     def test_results_sent_as_files_are_an_account_of_their_own(self):
         zeros = "def f(x):\n    return jnp.zeros((256, 256)) + x\n"  # 256 KiB
         with Meshd(BINARY) as server:

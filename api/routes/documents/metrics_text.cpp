@@ -98,6 +98,10 @@ void http_metrics(Text& out, const ServerMetrics& metrics) {
   out.head("meshd_rejected_total", "Requests refused before a handler ran, by error code.", "counter");
   for (const auto& [reason, count] : metrics.rejected)
     out.sample("meshd_rejected_total", label("reason", reason), static_cast<double>(count));
+  out.head("meshd_http_refusals_total", "Answers of 429 and 503, by error code, before a handler ran or by it.",
+           "counter");
+  for (const auto& [code, count] : metrics.refused)
+    out.sample("meshd_http_refusals_total", label("code", code), static_cast<double>(count));
 }
 
 void job_metrics(Text& out, Services& services) {
