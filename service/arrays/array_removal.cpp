@@ -5,6 +5,10 @@
 //   4. They leave memory.
 #include <fmt/core.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "service/arrays/array_store.h"
 #include "service/core/error.h"
 
@@ -76,6 +80,36 @@ void ArrayStore::delete_rows(const std::vector<ArrayRef>& arrays, storage::Trans
     transaction.delete_array(array->info().id);
     transaction.drop_open_callbacks(array->info().id);
   }
+}
+
+int64_t ArrayStore::expire_gone(const GoneRetention& kept, std::optional<core::WallTime> now) {
+  constexpr int64_t kBatch = 1000;  // of one transaction: others wait for it
+  storage::Catalog& catalog = store_.catalog();
+  for (int64_t met = kBatch; now && met == kBatch;) {
+    catalog.write([&](storage::Transaction& transaction) { met = transaction.age_gone_arrays(*now, kBatch); },
+                  storage::Space::kFrees);
+  }
+  std::optional<core::WallTime> before;
+  if (now && kept.time.count() > 0) before = *now - kept.time;
+  int64_t all = 0;
+  std::optional<std::string> principal;
+  while ((principal = catalog.read([&](storage::Reader& reader) { return reader.next_with_gone_arrays(principal); }))) {
+    for (std::vector<std::string> gone;;) {
+      catalog.write(
+          [&](storage::Transaction& transaction) {
+            gone = transaction.delete_gone_arrays(*principal, before, kept.count, kBatch);
+            for (const std::string& id : gone) transaction.drop_open_callbacks(id);
+          },
+          storage::Space::kFrees);
+      if (gone.empty()) break;
+      all += static_cast<int64_t>(gone.size());
+      table_.with([&](Table& table) {
+        for (const std::string& id : gone) table.by_id.erase(id);
+        table.removals += static_cast<int64_t>(gone.size());
+      });
+    }
+  }
+  return all;
 }
 
 void ArrayStore::remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key) {

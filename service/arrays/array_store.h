@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -60,6 +62,12 @@ struct ArrayMemory {
 /// Why there is no array that the job, which "`how`" ("failed: ..."), had promised; and what its readers end with.
 std::string why_not_made(std::string_view job, std::string_view how);
 core::Error not_made(std::string_view array, std::string_view why);
+
+/// How many rows of arrays that were donated or lost are kept, which answer 410 to who asks for them.
+struct GoneRetention {
+  int64_t count = 0;            ///< the newest of each principal; 0: any number
+  std::chrono::seconds time{};  ///< since they were met; 0: for ever
+};
 
 class ArrayStore;
 
@@ -292,6 +300,12 @@ class ArrayStore {
   /// Donated arrays leave memory once their rows say so, a thousand at a time; whoever asks for one reads its row. From
   /// time to time. Returns how many.
   int64_t forget_donated();
+  /// Deletes the rows of arrays that were donated or lost and are not kept; returns how many. Their age counts from the
+  /// first call that meets them. `now`: nothing where none may get too old (jobs::RetentionTime). Throws what
+  /// Catalog::write throws. From time to time.
+  ///
+  /// Example: count 2 and time 1 h, and arrays of one principal met 5, 20, 30 and 90 minutes ago: the last two go.
+  int64_t expire_gone(const GoneRetention& kept, std::optional<core::WallTime> now);
 
   /// Called with the id of an array whose data has another version now, or none: who keeps copies may drop them. Set
   /// before the first request; it must not call back.

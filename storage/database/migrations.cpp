@@ -406,10 +406,17 @@ constexpr const char* kKeysOfPrincipals = R"sql(
 CREATE INDEX idempotency_of_principal ON idempotency(principal, created);
 )sql";
 
+// 20 -> 21. Arrays whose values are gone are found by age: the time when retention first met them.
+constexpr const char* kGoneArrays = R"sql(
+ALTER TABLE arrays ADD COLUMN gone INTEGER;
+CREATE INDEX arrays_newly_gone ON arrays(id) WHERE state IN ('donated', 'lost') AND gone IS NULL;
+CREATE INDEX arrays_gone ON arrays(principal, gone, id) WHERE gone IS NOT NULL;
+)sql";
+
 constexpr const char* kMigrations[] = {
-    kFirst,           kQueues,          kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames,        kUnusedColumns,
-    kFinishedJobs,    kDeletedSessions, kHaltedBy,  kResultArrays, kCancelRequests, kArrayNames,      kUploads,
-    kStreamedEffects, kStoredJobs,      kModels,    kWebhooks,     kZarr,           kKeysOfPrincipals};
+    kFirst,           kQueues,          kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames,         kUnusedColumns,
+    kFinishedJobs,    kDeletedSessions, kHaltedBy,  kResultArrays, kCancelRequests, kArrayNames,       kUploads,
+    kStreamedEffects, kStoredJobs,      kModels,    kWebhooks,     kZarr,           kKeysOfPrincipals, kGoneArrays};
 
 }  // namespace
 

@@ -187,6 +187,15 @@ void Transaction::drop_shards(std::string_view array) {
   connection_->statement("DELETE FROM shards WHERE array = ?1").bind(array).run();
 }
 
+std::optional<std::string> Reader::next_with_gone_arrays(std::optional<std::string_view> after) {
+  // The first principal may be "", as that of a server without tokens.
+  Statement row =
+      connection_->statement("SELECT min(principal) FROM arrays WHERE gone IS NOT NULL AND (?1 = 0 OR principal > ?2)");
+  if (!row.bind(static_cast<int64_t>(after.has_value()), after.value_or("")).step() || row.is_null(0))
+    return std::nullopt;
+  return row.text(0);
+}
+
 bool Transaction::delete_array(std::string_view id) {
   const std::optional<ArrayRow> before = array(id);
   if (!before) return false;
@@ -197,6 +206,38 @@ bool Transaction::delete_array(std::string_view id) {
   connection_->statement("DELETE FROM arrays WHERE id = ?1").bind(id).run();
   collect_mesh(before->mesh);
   return true;
+}
+
+int64_t Transaction::age_gone_arrays(core::WallTime now, int64_t limit) {
+  connection_
+      ->statement(
+          "UPDATE arrays SET gone = ?1 WHERE id IN "
+          "(SELECT id FROM arrays WHERE state IN ('donated', 'lost') AND gone IS NULL LIMIT ?2)")
+      .bind(now, limit)
+      .run();
+  return connection_->changes();
+}
+
+std::vector<std::string> Transaction::delete_gone_arrays(std::string_view principal,
+                                                         std::optional<core::WallTime> before, int64_t kept,
+                                                         int64_t limit) {
+  std::vector<std::string> ids;
+  if (before) {
+    Statement rows = connection_->statement(
+        "SELECT id FROM arrays WHERE principal = ?1 AND gone IS NOT NULL AND gone < ?2 AND reserved_by IS NULL "
+        "ORDER BY gone, id LIMIT ?3");
+    rows.bind(principal, *before, limit);
+    while (rows.step()) ids.push_back(rows.text(0));
+  }
+  if (ids.empty() && kept > 0) {
+    Statement rows = connection_->statement(
+        "SELECT id FROM arrays WHERE principal = ?1 AND gone IS NOT NULL AND reserved_by IS NULL "
+        "ORDER BY gone DESC, id DESC LIMIT ?3 OFFSET ?2");
+    rows.bind(principal, kept, limit);
+    while (rows.step()) ids.push_back(rows.text(0));
+  }
+  for (const std::string& id : ids) delete_array(id);
+  return ids;
 }
 
 void Transaction::put_shard(const ShardRow& row) {

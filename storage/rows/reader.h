@@ -139,6 +139,8 @@ class Reader {
   [[nodiscard]] int64_t job_bytes(std::string_view id, std::string_view principal);
   /// Transaction::request_cancel was called for it.
   [[nodiscard]] bool is_cancel_requested(std::string_view id, std::string_view principal);
+  /// The first principal behind this one, by name, that has arrays that Transaction::age_gone_arrays met.
+  [[nodiscard]] std::optional<std::string> next_with_gone_arrays(std::optional<std::string_view> after);
   /// The first principal behind this one, by name, that has jobs that are over.
   [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::optional<std::string_view> after);
   /// The principal's job that is over and than which so many have finished later. Nothing: there are no more than that.

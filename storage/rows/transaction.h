@@ -2,6 +2,7 @@
 // with its reads: nothing else writes in between.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,13 @@ class Transaction : public Reader {
   void update_array(const ArrayRow& row);
   /// With its shards, whose blobs go to the collector. False when there was none. Throws array_in_use when reserved.
   bool delete_array(std::string_view id);
+  /// Notes `now` in at most `limit` rows of arrays that are donated or lost and have no such time yet: they are aged
+  /// from it. Returns how many.
+  int64_t age_gone_arrays(core::WallTime now, int64_t limit);
+  /// Deletes at most `limit` of the principal's arrays that age_gone_arrays() met: those met before a moment, or else
+  /// the oldest beyond the `kept` newest (0: any number is kept). Returns their ids.
+  std::vector<std::string> delete_gone_arrays(std::string_view principal, std::optional<core::WallTime> before,
+                                              int64_t kept, int64_t limit);
   /// Inserts, or replaces the shard of the same (array, index), whose old blob becomes garbage.
   void put_shard(const ShardRow& row);
   /// Reserves an array for a job that donates it, at accept. Throws not_found, array_donated, array_lost,

@@ -126,6 +126,20 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
       ->capture_default_str();
   serve
+      .add_option("--keep-gone-arrays", options.keep_gone_arrays,
+                  "donated or lost arrays of each principal that answer 410, the newest (0: any number)")
+      ->envname("MESHD_KEEP_GONE_ARRAYS")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  serve
+      .add_option("--keep-gone-arrays-for", options.keep_gone_seconds,
+                  "time after which a donated or lost array is forgotten, such as 90s, 12h or 7d (0: never)")
+      ->envname("MESHD_KEEP_GONE_ARRAYS_FOR")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
+      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
+      ->capture_default_str();
+  serve
       .add_option("--drain-timeout", options.drain_seconds,
                   "seconds after SIGTERM until jobs that still run are cancelled and kept for the next start")
       ->envname("MESHD_DRAIN_TIMEOUT")

@@ -103,6 +103,10 @@ jobs::JobRetention retention_of(const AppOptions& options) {
   return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds)};
 }
 
+arrays::GoneRetention gone_retention_of(const AppOptions& options) {
+  return {options.keep_gone_arrays, std::chrono::seconds(options.keep_gone_seconds)};
+}
+
 compile::PlanSettings plan_settings(const AppOptions& options, int threads, const hosts::Network* network) {
   compile::PlanSettings out(threads);
   out.shares_memory = network == nullptr || network->size() == 1;
@@ -330,18 +334,21 @@ struct App::Parts {
             [this](const std::string& reason) {
               log.error("not_collected", {{"reason", reason}});
             }),
-        retention_time(store.catalog(), clock,
-                       [this](std::chrono::seconds ahead) {
-                         log.warn("clock_jumped",
-                                  {{"ahead_seconds", ahead.count()},
-                                   {"effect", "finished jobs and keys get no older until it is right, or for a day"}});
-                       }),
+        retention_time(
+            store.catalog(), clock,
+            [this](std::chrono::seconds ahead) {
+              log.warn(
+                  "clock_jumped",
+                  {{"ahead_seconds", ahead.count()},
+                   {"effect", "finished jobs, keys and gone arrays get no older until it is right, or for a day"}});
+            }),
         retention(
             kRetainEvery,
-            [this, kept = retention_of(given)] {
+            [this, kept = retention_of(given), kept_gone = gone_retention_of(given)] {
               const auto now = retention_time.now();
               jobs::expire_idempotency_keys(store.catalog(), now);
               jobs::expire_jobs(store.catalog(), kept, now);
+              arrays.expire_gone(kept_gone, now);
             },
             [this](const std::string& reason) {
               log.error("not_expired", {{"reason", reason}});

@@ -30,6 +30,8 @@ struct AppOptions {
   int64_t pending_seconds = 900;              ///< a pending array that gets no part for so long is deleted
   int64_t keep_jobs = 10'000;                 ///< finished jobs of each principal; 0: any number
   int64_t keep_jobs_seconds = 7 * 86'400;     ///< a finished job is deleted after so long; 0: never
+  int64_t keep_gone_arrays = 10'000;          ///< rows of donated or lost arrays of each principal; 0: any number
+  int64_t keep_gone_seconds = 7 * 86'400;     ///< such a row is deleted after so long; 0: never
   std::vector<std::string> allowed_hosts;     ///< names of the server, beside its address and localhost
   std::vector<std::string> webhook_networks;  ///< that webhooks may reach beside public addresses: "10.0.0.0/8"
   std::vector<std::string> cors_origins;      ///< origins whose pages may use the server

@@ -1109,6 +1109,38 @@ TEST_F(Arrays, donated_arrays_leave_memory_and_are_read_from_their_rows) {
   EXPECT_EQ(error_word([&] { arrays_->find(ids[0], "ann"); }), "not_found");
 }
 
+TEST_F(Arrays, rows_of_gone_arrays_are_kept_by_number_and_age) {
+  const core::WallTime start{};
+  const auto donate = [&](const ArrayRef& array) {
+    arrays_->reserve({array}, "job_1");
+    (*store_)->catalog().write(arrays_->consume_rows({array}, "job_1"));
+    arrays_->consume({array}, "job_1");
+    return array->info().id;
+  };
+  const auto what_is = [&](const std::string& id) {
+    return error_word([&] { arrays_->shards(arrays_->find(id, "ann")); });
+  };
+  const std::string ready = published(1)->info().id;
+  const std::string lost = published(2, {.durability = Durability::kMemory})->info().id;
+  const std::string first = donate(published(3)), second = donate(published(4));
+  restart();
+  EXPECT_EQ(arrays_->expire_gone({}, start), 0) << "any number, for ever";
+  EXPECT_EQ(arrays_->expire_gone({.time = std::chrono::hours(1)}, start + std::chrono::minutes(59)), 0);
+  const std::string third = donate(published(5));
+  EXPECT_EQ(arrays_->expire_gone({.count = 3}, start + std::chrono::minutes(59)), 1);
+  EXPECT_EQ(what_is(lost), "not_found") << "the oldest of those that are gone as long";
+  EXPECT_EQ(what_is(first), "deleted_or_donated");
+  EXPECT_EQ(arrays_->expire_gone({.time = std::chrono::hours(1)}, std::nullopt), 0) << "time is not believed";
+  EXPECT_EQ(arrays_->expire_gone({.time = std::chrono::hours(1)}, start + std::chrono::minutes(61)), 2);
+  EXPECT_EQ(what_is(first), "not_found");
+  EXPECT_EQ(what_is(second), "not_found");
+  EXPECT_EQ(what_is(third), "deleted_or_donated") << "it was met later";
+  EXPECT_EQ(what_is(ready), "");
+  EXPECT_EQ(arrays_->list("ann", {}, {}).items.size(), 2U);
+  EXPECT_EQ(arrays_->expire_gone({.time = std::chrono::hours(1)}, start + std::chrono::hours(2)), 1);
+  EXPECT_EQ(what_is(ready), "");
+}
+
 TEST_F(Arrays, donation_is_found_from_its_commit_on) {
   const ArrayRef array = published(1);
   const std::string id = array->info().id;
