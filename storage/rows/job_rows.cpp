@@ -68,6 +68,24 @@ const char* listed_jobs(ListedBy by) {
   return statements[static_cast<size_t>(by)].c_str();
 }
 
+constexpr size_t kStateCount = kJobStates.size();
+
+// One statement for each state that jobs get to. Kept for good: their addresses name them.
+const char* job_update(JobState to) {
+  static const auto statements = [] {
+    std::array<std::string, kStateCount> out;
+    for (size_t i = 0; i < kStateCount; ++i) {
+      out[i] =
+          "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
+          "deadline = ?8, answer = ?9, request = iif(?11, x'', request), blob = iif(?11, NULL, blob), "
+          "environment = ?12 WHERE id = ?1 AND principal = ?10 AND state IN " +
+          states_before(static_cast<JobState>(i));
+    }
+    return out;
+  }();
+  return statements[static_cast<size_t>(to)].c_str();
+}
+
 std::string state_word(const std::optional<JobState>& state) {
   return state ? std::string(to_string(*state)) : std::string();
 }
@@ -194,18 +212,19 @@ std::string Reader::environment(int64_t id) {
   return row.bind(id).step() ? row.text(0) : std::string();
 }
 
-void Transaction::update_job(const JobRow& row) {
-  connection_
-      ->statement(
-          "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
-          "deadline = ?8, answer = ?9, request = iif(?11, x'', request), blob = iif(?11, NULL, blob), "
-          "environment = ?12 WHERE id = ?1 AND principal = ?10")
+bool Transaction::update_job(const JobRow& row) {
+  connection_->statement(job_update(row.state))
       .bind(row.id, to_string(row.state), row.attempt, row.error_code, row.error_detail, row.started, row.finished,
             row.deadline, Bytes{row.answer}, row.principal, is_over(row.state), row.environment)
       .run();
-  if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
+  if (connection_->changes() == 0) {
+    Statement known = connection_->statement("SELECT 1 FROM jobs WHERE principal = ?1 AND id = ?2");
+    if (known.bind(row.principal, row.id).step()) return false;
+    throw core::Error("not_found", "there is no job '" + row.id + "'");
+  }
   if (row.bytes && is_over(row.state)) dropped_blobs_.push_back(row.bytes->name);
   if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
+  return true;
 }
 
 void Transaction::request_cancel(std::string_view id, std::string_view principal) {

@@ -6,6 +6,14 @@
 #include "storage/rows/row_words.h"
 
 namespace meshd::storage {
+namespace {
+
+// What the statements below do to jobs that are queued or running.
+static_assert(may_change(JobState::kQueued, JobState::kCancelled) &&
+              may_change(JobState::kRunning, JobState::kCancelled));
+static_assert(may_change(JobState::kRunning, JobState::kFailed) && may_change(JobState::kRunning, JobState::kQueued));
+
+}  // namespace
 
 int64_t RecoveryRows::change(const char* sql) {
   connection_.statement(sql).bind().run();

@@ -47,6 +47,9 @@ auto in_words(const std::array<std::string_view, kCount>& words, Enum& value) {
   return [&words, &value](const Statement& row, int column) { value = from_word<Enum>(words, row.view(column)); };
 }
 
+/// "('queued', 'running')": the states from which jobs may get to this one, as a list of SQL.
+std::string states_before(JobState to);
+
 /// The blob that three columns name.
 inline BlobRef blob_at(const Statement& row, int column) {
   return {row.text(column), row.integer(column + 1), static_cast<uint64_t>(row.integer(column + 2))};

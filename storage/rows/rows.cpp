@@ -21,6 +21,14 @@ std::optional<Durability> durability_from(std::string_view word) { return find_w
 std::optional<EffectMode> effect_mode_from(std::string_view word) { return find_word<EffectMode>(kEffectModes, word); }
 std::optional<JobState> job_state_from(std::string_view word) { return find_word<JobState>(kJobStates, word); }
 
+std::string states_before(JobState to) {
+  std::string out;
+  for (const JobTransition& one : kJobTransitions) {
+    if (one.from && one.to == to) out += fmt::format("{}'{}'", out.empty() ? "(" : ", ", to_string(*one.from));
+  }
+  return out + ")";
+}
+
 void check_limit(int64_t limit) {
   if (limit >= 1 && limit <= kMaxPageSize) return;
   throw core::Error("invalid_query", fmt::format("limit must be between 1 and {}, got {}", kMaxPageSize, limit));

@@ -10,6 +10,7 @@
 
 #include "service/core/clock.h"
 #include "storage/blobs/blob_store.h"
+#include "storage/rows/job_states.h"
 
 namespace meshd::storage {
 
@@ -112,12 +113,6 @@ struct SessionRow {
   int64_t last_sequence = 0;    ///< only Transaction::append_effects moves it
   std::string document;
 };
-
-enum class JobState { kQueued, kRunning, kDone, kFailed, kCancelled };
-/// Done, failed or cancelled.
-[[nodiscard]] constexpr bool is_over(JobState state) {
-  return state != JobState::kQueued && state != JobState::kRunning;
-}
 
 struct JobRow {
   std::string id;

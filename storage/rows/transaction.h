@@ -111,10 +111,11 @@ class Transaction : public Reader {
   /// one.
   int64_t environment_id(std::string_view text);
   void insert_job(const JobRow& row);
-  /// Writes state, attempt, answer, error, started, finished, deadline and environment. A job that is over by that
-  /// loses its request and its blob, and the content of its program is deleted when no other job names it and no
-  /// principal sees it.
-  void update_job(const JobRow& row);
+  /// Changes the job's state as kJobTransitions allows, and writes attempt, answer, error, started, finished, deadline
+  /// and environment. A job that is over by that loses its request and its blob, and the content of its program is
+  /// deleted when no other job names it and no principal sees it. False: its state allows no such transition, because
+  /// another one came first (or it has the state already), and nothing is changed. Throws not_found.
+  [[nodiscard]] bool update_job(const JobRow& row);
   /// Marks a job that is not over: the next start ends it as cancelled, if nothing has ended it before. update_job
   /// leaves the mark. Nothing for a job that there is not.
   void request_cancel(std::string_view id, std::string_view principal);

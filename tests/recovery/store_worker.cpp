@@ -117,7 +117,7 @@ void StoreWorker::accept_job() {
   store_.catalog().write([&](Transaction& t) {
     JobRow row = *t.job_of_session(kKillSession, job);
     row.state = random_() % 2 == 0 ? JobState::kRunning : JobState::kDone;
-    t.update_job(row);
+    static_cast<void>(t.update_job(row));
   });
 }
 
@@ -151,7 +151,7 @@ void StoreWorker::stream() {
     row.state = how == 1 ? JobState::kDone : JobState::kFailed;
     row.error_code = how == 1 ? "" : "program_failed";
     if (how != 1) t.mark_end(kKillSession, job, row.state, row.error_code);
-    t.update_job(row);
+    static_cast<void>(t.update_job(row));
   });
 }
 

@@ -29,6 +29,9 @@ bool has_row(const arrays::ArrayRef& array) {
   return array->info().durability == Durability::kDurable || !array->info().name.empty();
 }
 
+// Its transaction came second: nothing of it is written.
+core::Error is_over_already(const std::string& id) { return {"conflict", "job '" + id + "' is over already"}; }
+
 bool has_null(const arrays::ShardBuffers& shards) {
   return std::any_of(shards.begin(), shards.end(), [](const auto& shard) { return shard == nullptr; });
 }
@@ -279,7 +282,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
           job.row.finished = clock_.wall();
           job.row.environment = environment_;
           if (job.encode != nullptr) job.row.answer = job.encode(result);
-          transaction.update_job(job.row);
+          if (!transaction.update_job(job.row)) throw is_over_already(job.row.id);
         }
         free_arguments(job);  // whoever replaces one of them now commits after this job
       },
@@ -321,7 +324,9 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     job.row.state = JobState::kQueued;
     job.row.started.reset();
     try {
-      store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_job(job.row); });
+      // False: the end of the server has put it back already.
+      store_.catalog().write(
+          [&](storage::Transaction& transaction) { static_cast<void>(transaction.update_job(job.row)); });
     } catch (const core::Error&) {
       // Its row stays kRunning: the next start treats that as a crash and runs it again, too.
     }
@@ -338,10 +343,11 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     const auto write = [&] {
       store_.catalog().write_then(
           [&](storage::Transaction& transaction) {
+            // False: whoever has ended it before has written how.
+            if (!transaction.update_job(job.row)) return left.clear();
             if (!left.empty()) transaction.append_effects(job.row.session, left);
             transaction.mark_end(job.row.session, job.row.id, job.row.state, job.row.error_code);
             transaction.release_arrays(job.row.id, job.row.principal);
-            transaction.update_job(job.row);
             halts = may_halt && transaction.halt_session(job.row.session, job.row.number);
             free_arguments(job);
           },

@@ -60,8 +60,10 @@ void JobRunner::start_ready() {
 void JobRunner::run_in_background(const JobRef& job, const core::WaiterRef& waiter) {
   job->row.state = JobState::kRunning;
   job->row.started = clock_.wall();
-  store_.catalog().write_async([row = job->row](storage::Transaction& transaction) { transaction.update_job(row); },
-                               [](const std::exception_ptr&) {});
+  // Where it is not written (the disk is full, the end of the server has put the row back), the job ends from kQueued.
+  store_.catalog().write_async(
+      [row = job->row](storage::Transaction& transaction) { static_cast<void>(transaction.update_job(row)); },
+      [](const std::exception_ptr&) {});
   try {
     finish(job, waiter);
   } catch (const std::exception&) {

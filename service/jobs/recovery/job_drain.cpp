@@ -40,10 +40,10 @@ void JobRunner::put_back_running() {
     store_.catalog().write([&](storage::Transaction& transaction) {
       for (const auto& [principal, id] : left) {
         auto row = transaction.job(id, principal);
-        if (!row || row->state != storage::JobState::kRunning) continue;
+        if (!row) continue;
         row->state = storage::JobState::kQueued;
         row->started.reset();
-        transaction.update_job(*row);
+        static_cast<void>(transaction.update_job(*row));  // false: it is over by now, or still queued
       }
     });
   } catch (const core::Error&) {

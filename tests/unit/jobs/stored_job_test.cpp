@@ -208,10 +208,12 @@ TEST_F(StoredJobs, array_that_was_not_made_is_told_by_the_job_that_was_to_make_i
   storage::JobRow maker = job_row("job_0");
   const auto word_with = [&](storage::JobState state) {
     maker.state = state;
-    store_->catalog().write([&](storage::Transaction& t) { t.update_job(maker); });
+    store_->catalog().write([&](storage::Transaction& t) {
+      t.delete_job(maker.id, maker.principal);
+      t.insert_job(maker);
+    });
     return error_word([&] { read(row); });
   };
-  store_->catalog().write([&](storage::Transaction& t) { t.insert_job(maker); });
   EXPECT_EQ(word_with(storage::JobState::kQueued), "dependency_failed") << "it cannot run again either";
   EXPECT_EQ(word_with(storage::JobState::kFailed), "dependency_failed");
   EXPECT_EQ(word_with(storage::JobState::kCancelled), "dependency_failed");

@@ -153,7 +153,7 @@ TEST_F(Programs, deleted_program_of_an_unfinished_job_is_there_for_the_job_alone
   EXPECT_EQ(kept.parsed->text, kText);
   EXPECT_EQ(kept.name, "twice") << "the name that its principal gave is gone with the row";
   job.state = storage::JobState::kDone;
-  store_->catalog().write([&](storage::Transaction& transaction) { transaction.update_job(job); });
+  store_->catalog().write([&](storage::Transaction& transaction) { EXPECT_TRUE(transaction.update_job(job)); });
   EXPECT_EQ(error_word([&] { programs_.get_for_accepted_job(id); }), "not_found");
 }
 

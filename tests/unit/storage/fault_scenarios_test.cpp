@@ -114,7 +114,7 @@ Scenario jobs() {
                              t.consume_array("arr_1", "job_1");
                              t.insert_array(array_row("arr_3"));
                              t.put_shard({"arr_3", 0, blob.ref});
-                             t.update_job(job);
+                             EXPECT_TRUE(t.update_job(job));
                            });
                          },
                          [](Reader& r) {
@@ -205,7 +205,7 @@ Scenario retention() {
                 job.state = JobState::kDone;
                 job.answer = std::string(20'000, 'a');
                 job.finished = at(5);
-                t.update_job(job);
+                EXPECT_TRUE(t.update_job(job));
               }
               t.insert_idempotency({"ann", "run", "old", "print", "job_1", at(5)});
             });

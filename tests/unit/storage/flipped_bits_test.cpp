@@ -50,7 +50,7 @@ void fill(Store& store) {
       job.state = JobState::kDone;
       job.answer = std::string(500, 'a');
       job.finished = at(9);
-      t.update_job(job);
+      EXPECT_TRUE(t.update_job(job));
     }
     InfeedRow infeed{.session = "ses_1", .queue = "in", .content = "content", .created = at(4)};
     t.append_infeed(infeed);

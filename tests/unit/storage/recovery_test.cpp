@@ -97,7 +97,7 @@ TEST_F(StorageRecovery, jobs_whose_cancellation_was_requested_are_over) {
     for (const char* job : {"job_1", "job_2", "job_4"}) t.request_cancel(job, "ann");
     t.request_cancel("job_3", "bob");
     done.state = JobState::kDone;
-    t.update_job(done);
+    EXPECT_TRUE(t.update_job(done));
     EXPECT_TRUE(t.is_cancel_requested("job_4", "ann"));
     EXPECT_FALSE(t.is_cancel_requested("job_3", "ann"));
   });
@@ -249,10 +249,10 @@ TEST_F(StorageRecovery, blob_of_a_job_stays_while_it_waits_and_goes_with_it) {
   ASSERT_TRUE(row && row->bytes);
   EXPECT_EQ(read_blob(store->blobs(), *row->bytes), "abcdef");
   row->state = JobState::kRunning;
-  store->catalog().write([&](Transaction& t) { t.update_job(*row); });
+  store->catalog().write([&](Transaction& t) { EXPECT_TRUE(t.update_job(*row)); });
   EXPECT_EQ(store->collect_garbage(), 0);
   row->state = JobState::kDone;
-  store->catalog().write([&](Transaction& t) { t.update_job(*row); });
+  store->catalog().write([&](Transaction& t) { EXPECT_TRUE(t.update_job(*row)); });
   EXPECT_FALSE(store->catalog().read([](Reader& r) { return r.job("job_1", "ann"); })->bytes);
   EXPECT_EQ(store->collect_garbage(), 1);
   EXPECT_EQ(path_of("request_job_1"), "");

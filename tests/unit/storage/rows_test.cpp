@@ -104,10 +104,10 @@ TEST_F(StorageRows, program_content_goes_when_the_last_job_that_named_it_is_over
   });
   EXPECT_TRUE(is_there());
   first.state = JobState::kRunning;
-  write([&](Transaction& t) { t.update_job(first); });
+  write([&](Transaction& t) { EXPECT_TRUE(t.update_job(first)); });
   EXPECT_TRUE(is_there());
   first.state = JobState::kDone;
-  write([&](Transaction& t) { t.update_job(first); });
+  write([&](Transaction& t) { EXPECT_TRUE(t.update_job(first)); });
   EXPECT_TRUE(is_there());
   write([](Transaction& t) { t.delete_session("ses_1"); });
   EXPECT_TRUE(is_there());
@@ -122,7 +122,7 @@ TEST_F(StorageRows, program_that_somebody_sees_stays_when_its_jobs_are_over) {
     job.program = "prog_1";
     t.insert_job(job);
     job.state = JobState::kFailed;
-    t.update_job(job);
+    EXPECT_TRUE(t.update_job(job));
   });
   EXPECT_TRUE(read([](Reader& r) { return r.has_program_content("prog_1"); }));
 }
@@ -385,7 +385,7 @@ TEST_F(StorageRows, job_ids_are_unique_for_each_principal) {
     }
     JobRow done = *t.job("job_1", "ann");
     done.state = JobState::kDone;
-    t.update_job(done);
+    EXPECT_TRUE(t.update_job(done));
     EXPECT_EQ(t.job("job_1", "bob")->state, JobState::kQueued);
     EXPECT_EQ(t.job_of_session("ses_bob", "job_1")->principal, "bob");
     EXPECT_EQ(t.release_arrays("job_1", "ann"), 1);
@@ -516,19 +516,48 @@ TEST_F(StorageRows, job_read_back_is_what_was_written) {
   EXPECT_EQ(found->deadline, row.deadline);
 }
 
+// Of every pair of states.
+TEST_F(StorageRows, job_changes_its_state_as_the_table_of_transitions_allows) {
+  constexpr JobState kStates[] = {JobState::kQueued, JobState::kRunning, JobState::kDone, JobState::kFailed,
+                                  JobState::kCancelled};
+  int64_t changed = 0;
+  write([&](Transaction& t) {
+    for (const JobState from : kStates) {
+      for (const JobState to : kStates) {
+        JobRow row = job_row("job_" + std::string(to_string(from)) + "_" + std::string(to_string(to)));
+        row.state = from;
+        row.answer = "before";
+        t.insert_job(row);
+        row.state = to;
+        row.answer = "after";
+        row.bytes = BlobRef{"of_" + row.id, 1, 1};
+        const bool is_allowed = may_change(from, to);
+        EXPECT_EQ(t.update_job(row), is_allowed) << row.id;
+        const JobRow now = *t.job(row.id, "ann");
+        EXPECT_EQ(now.state, is_allowed ? to : from) << row.id;
+        EXPECT_EQ(now.answer, is_allowed ? "after" : "before") << row.id;
+        changed += is_allowed ? 1 : 0;
+      }
+    }
+    // Blobs are dropped by ends that are written, and by no others.
+    EXPECT_EQ(t.dropped_blobs().size(), 6U);
+  });
+  EXPECT_EQ(changed, 8) << "out of queued four, out of running four, out of the others none";
+}
+
 TEST_F(StorageRows, job_that_is_over_loses_its_request) {
   write([](Transaction& t) {
     JobRow row = job_row("job_1");
     t.insert_job(row);
     row.state = JobState::kRunning;
-    t.update_job(row);
+    EXPECT_TRUE(t.update_job(row));
     EXPECT_EQ(t.job("job_1", "ann")->request, "request");
     for (const JobState end : {JobState::kDone, JobState::kFailed, JobState::kCancelled}) {
       JobRow ended = job_row("job_" + std::string(to_string(end)));
       t.insert_job(ended);
       ended.state = end;
       ended.answer = "answer";
-      t.update_job(ended);
+      EXPECT_TRUE(t.update_job(ended));
       EXPECT_EQ(t.job(ended.id, "ann")->request, "");
       EXPECT_EQ(t.job(ended.id, "ann")->answer, "answer");
     }
@@ -797,7 +826,7 @@ TEST_F(StorageRows, idempotency_keys_expire_when_they_are_old_and_their_jobs_are
     EXPECT_TRUE(t.idempotency("ann", "run", "k"));
     JobRow done = *t.job("job_1", "ann");
     done.state = JobState::kDone;
-    t.update_job(done);
+    EXPECT_TRUE(t.update_job(done));
     EXPECT_EQ(t.expire_idempotency(at(6), 10), 1);
     EXPECT_FALSE(t.idempotency("ann", "run", "k"));
   });
@@ -837,7 +866,7 @@ TEST_F(StorageRows, update_of_a_missing_row_is_not_found) {
     EXPECT_EQ(error_word([&] { t.set_session_document("ses_1", "{}"); }), "not_found");
     EXPECT_EQ(error_word([&] { t.resume_session("ses_1"); }), "not_found");
     EXPECT_FALSE(t.halt_session("ses_1", 1));
-    EXPECT_EQ(error_word([&] { t.update_job(job_row("job_1")); }), "not_found");
+    EXPECT_EQ(error_word([&] { static_cast<void>(t.update_job(job_row("job_1"))); }), "not_found");
   });
 }
 
