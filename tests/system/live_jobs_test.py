@@ -396,7 +396,7 @@ def effects_reach_their_reader_soon(server):
         feed = {"values": [{"dtype": "int32", "shape": [], "data": number}]}
         assert server.ask("POST", f"/v1/sessions/{session}/infeed", feed)[0] in (200, 201)
         answered[number] = time.time()
-        reader.wait(lambda events: len(events) > number, "the value that was fed")
+        reader.wait(lambda events: sum(kind == "effect" for _, kind, _ in events) > number, "the value that was fed")
     assert ended(server, job)["state"] == "done"
     taken = sorted(max(0, when - answered[document["values"][0]["data"]]) * 1e3 for when, kind, document in reader.events if kind == "effect")
     assert len(taken) == count
