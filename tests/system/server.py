@@ -32,7 +32,7 @@ class Meshd:
         self.start()
         return self
 
-    def __exit__(self, failure, *_):
+    def __exit__(self, failure=None, *_):
         if failure is None and self.process.poll() in CRASHES:
             raise AssertionError(self.ended_by_itself())
         self.stop()
