@@ -185,8 +185,8 @@ struct Fuse {
   /// keep the parts: operands are those of the first part, then of the second, and so on. Same bits as op after op and
   /// the additions behind them. Nothing where there is no such kernel.
   std::optional<PreparedKernel> (*summed)(const OpView& op, int64_t parts) = nullptr;
-  /// The op on what operand 0 was before a conversion, whose type `op` has, as one kernel. Nothing where there is no such
-  /// kernel.
+  /// The op on what operand 0 was before a conversion, whose type `op` has, as one kernel. Nothing where there is no
+  /// such kernel.
   std::optional<PreparedKernel> (*of_converted)(const OpView& op) = nullptr;
   IndexingMap (*read)(const OpView&) = nullptr;               ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
