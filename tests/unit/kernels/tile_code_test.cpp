@@ -258,7 +258,7 @@ TEST_F(TileCodeTest, inputs_of_one_value_are_read_as_one_element) {
     }
     EXPECT_EQ(difference(program, got, expected), "") << describe(program);
   }
-  EXPECT_GT(made, 50);
+  EXPECT_GT(made, 10);  // fewer in builds whose loops call no vector functions
 }
 
 TEST_F(TileCodeTest, stores_past_the_caches_have_the_same_bits) {
