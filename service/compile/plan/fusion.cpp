@@ -358,28 +358,34 @@ class BlockFuser {
       step = fused.finish(self.op->results);
       step.table = builder_.value(self.op->results[0]).table;
     } else {
-      step = make_step(builder_, *self.op);
-      if (fuse_) read_before_conversion(self, step);
+      step = make_unfused(*self.op);
       fill_large_splats(step);
     }
     need(step.operands);
     made_.push_back({std::move(step), n});
   }
 
-  // An op that can read what its operand was before a conversion does so; the conversion is for others.
-  void read_before_conversion(const Node& self, BuilderStep& step) {
-    if (step.kind != StepKind::kKernel || self.op->def == nullptr || self.op->def->fuse.of_converted == nullptr) return;
-    const int32_t from = producer(self.op->operands[0]);
-    if (from < 0 || !is_conversion(node(from))) return;
-    const LocalOp& conversion = *node(from).op;
-    LocalView local(*builder_.program, *self.op);
-    local.operands[0] = LocalView(*builder_.program, conversion).operands[0];
-    std::optional<ops::PreparedKernel> kernel = self.op->def->fuse.of_converted(local.view);
-    if (!kernel) return;
-    step.kernel = *std::move(kernel);
-    step.operands[0] = conversion.operands[0];
-    step.name = "fused " + without_dialect(conversion.name) + " " + without_dialect(step.name) + " (2 ops)";
-    if (conversion.location.line > 0) add_lines(step, {conversion.location.line});
+  // The conversion that makes operand 0 of an op which can read what was there before it; null: there is none.
+  const LocalOp* conversion_before(const LocalOp& op) {
+    if (!fuse_ || op.kind != LocalKind::kOp || op.def == nullptr || op.def->fuse.of_converted == nullptr)
+      return nullptr;
+    const int32_t from = producer(op.operands[0]);
+    return from >= 0 && is_conversion(node(from)) ? node(from).op : nullptr;
+  }
+
+  // The op reads what its operand was before a conversion, where it can; the conversion is for others.
+  BuilderStep make_unfused(const LocalOp& op) {
+    const LocalOp* const conversion = conversion_before(op);
+    if (conversion == nullptr) return make_step(builder_, op);
+    LocalView local(*builder_.program, op);
+    local.operands[0] = LocalView(*builder_.program, *conversion).operands[0];
+    std::optional<ops::PreparedKernel> kernel = op.def->fuse.of_converted(local.view);
+    if (!kernel) return make_step(builder_, op);
+    BuilderStep step = make_step(builder_, op, std::move(kernel));
+    step.operands[0] = conversion->operands[0];
+    const int32_t line = conversion->location.line;
+    note_producer(step, conversion->name, line > 0 ? std::vector{line} : std::vector<int32_t>());
+    return step;
   }
 
   [[nodiscard]] bool is_conversion(const Node& node) const {

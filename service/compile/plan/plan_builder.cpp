@@ -223,6 +223,11 @@ void add_lines(BuilderStep& step, const std::vector<int32_t>& lines) {
   step.lines.erase(std::unique(step.lines.begin(), step.lines.end()), step.lines.end());
 }
 
+void note_producer(BuilderStep& step, const std::string& producer, const std::vector<int32_t>& lines) {
+  step.name = "fused " + without_dialect(producer) + " " + without_dialect(step.name) + " (2 ops)";
+  add_lines(step, lines);
+}
+
 const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id) {
   const LocalOp* op = builder.value(id).constant;
   if (op == nullptr || op->kind != LocalKind::kConstant) return nullptr;

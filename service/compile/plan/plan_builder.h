@@ -93,6 +93,8 @@ struct BuilderStep {
 std::string without_dialect(const std::string& name);
 /// The lines become lines of the step, too: ascending, each once.
 void add_lines(BuilderStep& step, const std::vector<int32_t>& lines);
+/// The step computes what a producer of this name, at these lines, did before, and says so in its own name and lines.
+void note_producer(BuilderStep& step, const std::string& producer, const std::vector<int32_t>& lines);
 
 /// Something of the values of a block, where all others have `none`: what a pass over a block keeps does not grow with
 /// the program around it.
@@ -172,8 +174,9 @@ void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live
 void fuse_rows(PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps);
 
 /// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s
-/// own.
-BuilderStep make_step(PlanBuilder& builder, const LocalOp& op);
+/// own. `kernel`: of a kOp, in place of the row's own.
+BuilderStep make_step(PlanBuilder& builder, const LocalOp& op,
+                      std::optional<ops::PreparedKernel> kernel = std::nullopt);
 /// The constant's element if all its elements are equal; null for other constants and for what is no constant.
 const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id);
 /// Writes a splat constant into a value's memory.

@@ -30,11 +30,9 @@ bool is_single_op(const BuilderStep& step) {
          step.operands == step.op->operands;
 }
 
-// The consumer computes what the producer did, and says so.
 void take_over(const BuilderStep& producer, ops::PreparedKernel kernel, BuilderStep& consumer) {
   consumer.kernel = std::move(kernel);
-  consumer.name = "fused " + without_dialect(producer.name) + " " + without_dialect(consumer.name) + " (2 ops)";
-  add_lines(consumer, producer.lines);
+  note_producer(consumer, producer.name, producer.lines);
 }
 
 bool fuse_reduction(const PlanBuilder& builder, const BuilderStep& producer, BuilderStep& reduction) {

@@ -8,7 +8,7 @@ namespace {
 
 using partition::LocalKind;
 
-void prepare_kernel(const PlanBuilder& builder, const LocalOp& op, BuilderStep& step) {
+ops::PreparedKernel prepare_kernel(const PlanBuilder& builder, const LocalOp& op) {
   if (op.def == nullptr) throw core::Error("internal", "an op without a row");
   const LocalView local(*builder.program, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
@@ -16,7 +16,7 @@ void prepare_kernel(const PlanBuilder& builder, const LocalOp& op, BuilderStep& 
   if (kernel == nullptr || kernel->prepare == nullptr) {
     ir::fail("unsupported_op", op.location, "'" + op.name + "' is known, but not run here yet");
   }
-  step.kernel = kernel->prepare(local.view);
+  return kernel->prepare(local.view);
 }
 
 // Bytes that one shard of a collective reads and writes.
@@ -58,7 +58,7 @@ StepKind kind_of(LocalKind kind) {
 
 }  // namespace
 
-BuilderStep make_step(PlanBuilder& builder, const LocalOp& op) {
+BuilderStep make_step(PlanBuilder& builder, const LocalOp& op, std::optional<ops::PreparedKernel> kernel) {
   BuilderStep step;
   step.kind = kind_of(op.kind);
   step.op = &op;
@@ -84,7 +84,7 @@ BuilderStep make_step(PlanBuilder& builder, const LocalOp& op) {
       step.collective = group_maker(builder, op);
       break;
     default:
-      prepare_kernel(builder, op, step);
+      step.kernel = kernel ? *std::move(kernel) : prepare_kernel(builder, op);
       if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(builder, step, step.results[0]);
   }
   if (step.kind == StepKind::kCollective) step.kernel.bytes = collective_bytes(builder, op);
