@@ -27,6 +27,15 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
+// A time such as 90s, 12h or 7d, in seconds: up to a hundred years.
+void takes_time(CLI::Option& option) {
+  option
+      .transform(CLI::AsNumberWithUnit(
+          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
+      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
+      ->capture_default_str();
+}
+
 void declare_devices(CLI::App& serve, AppOptions& options) {
   serve.add_option("--devices", options.devices, "logical devices")
       ->envname("MESHD_DEVICES")
@@ -117,28 +126,21 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_KEEP_JOBS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  serve
-      .add_option("--keep-jobs-for", options.keep_jobs_seconds,
-                  "time after which a finished job is deleted, such as 90s, 12h or 7d (0: never)")
-      ->envname("MESHD_KEEP_JOBS_FOR")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
-      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
-      ->capture_default_str();
+  takes_time(*serve
+                  .add_option("--keep-jobs-for", options.keep_jobs_seconds,
+                              "time after which a finished job is deleted, such as 90s, 12h or 7d (0: never)")
+                  ->envname("MESHD_KEEP_JOBS_FOR"));
   serve
       .add_option("--keep-gone-arrays", options.keep_gone_arrays,
                   "donated or lost arrays of each principal that answer 410, the newest (0: any number)")
       ->envname("MESHD_KEEP_GONE_ARRAYS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  serve
-      .add_option("--keep-gone-arrays-for", options.keep_gone_seconds,
-                  "time after which a donated or lost array is forgotten, such as 90s, 12h or 7d (0: never)")
-      ->envname("MESHD_KEEP_GONE_ARRAYS_FOR")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
-      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
-      ->capture_default_str();
+  takes_time(
+      *serve
+           .add_option("--keep-gone-arrays-for", options.keep_gone_seconds,
+                       "time after which a donated or lost array is forgotten, such as 90s, 12h or 7d (0: never)")
+           ->envname("MESHD_KEEP_GONE_ARRAYS_FOR"));
   serve
       .add_option("--drain-timeout", options.drain_seconds,
                   "seconds after SIGTERM until jobs that still run are cancelled and kept for the next start")
