@@ -21,8 +21,9 @@ namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-// Huge pages all begin in the same set of each cache, and what runs through several buffers side by side would find a
-// few sets for all of them: each large buffer begins another number of lines behind the start of its first huge page.
+// Cache colouring, as slab allocators do it: huge pages all begin in the same set of each cache, and what runs through
+// several buffers side by side would find a few sets for all of them. Each large buffer begins another number of lines
+// behind the start of its first huge page.
 constexpr int64_t kStagger = 4096 + 256;
 constexpr int64_t kStaggers = 16;
 bool is_large(int64_t capacity) { return capacity >= kHugePage; }

@@ -44,7 +44,7 @@ struct FusedPlan {
   bool streams = false;            ///< outputs leave past the caches
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
-  std::vector<uint16_t> elements;  ///< and these inputs, of four bytes, have one value for each row
+  std::vector<uint16_t> elements;  ///< inputs of four bytes that have one value on all lanes of every tile
   bool prefetches = false;         ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;
