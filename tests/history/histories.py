@@ -11,14 +11,12 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 from checker import check  # noqa: E402
 from server import Meshd, ok, tell_not_tried, until  # noqa: E402
-from shim import Faults  # noqa: E402
+from shim import FATAL, YEAR, Faults  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 from workload import Client, Lost, Observer, Run, Unsent, entries_of, read  # noqa: E402
 
 
-YEAR = 31_557_600  # seconds
 DISK = 120  # MiB for the data of every other history
-FATAL = 3  # the exit code of a server whose disk has failed
 
 
 class Nemesis:

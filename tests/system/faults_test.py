@@ -21,7 +21,7 @@ import traceback
 
 from server import COUNT as SPIN_TO_N
 from server import SKIPPED, SPIN, Meshd, logging, ok, tell_not_tried, until
-from shim import Faults
+from shim import FATAL, YEAR, Faults
 from small_disk import SmallDisk
 
 BINARY, SHIM = sys.argv[1:3]
@@ -151,11 +151,11 @@ def date_of(server):
 
 def clock_jumps():
     """Ten years on and back, and backwards every second: times of waiting are right, order is kept, nothing is lost."""
-    shim, year = Faults(SHIM), 31_557_600
+    shim = Faults(SHIM)
     with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
         session = new_session(server)
         rounds = 60 if LONG else 6
-        offsets = [10 * year, -10 * year, 0, *(-n for n in range(1, 4))]
+        offsets = [10 * YEAR, -10 * YEAR, 0, *(-n for n in range(1, 4))]
         sent = 0
         for n in range(rounds):
             shim.set(clock=offsets[n % len(offsets)])
@@ -179,11 +179,11 @@ def clock_jumps():
             assert answer["took"] > 0.45 and (answer["took"] < 1.5 or not LONG), f"a deadline of 0.5 s came after {answer['took']:.2f} s"
         job = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2_000_000_000]}, ASYNC), 202)["id"]
         began = time.monotonic()
-        together(lambda: ok(server.ask("GET", f"/v1/jobs/{job}?wait=2")), lambda: (time.sleep(0.5), shim.set(clock=10 * year)))
+        together(lambda: ok(server.ask("GET", f"/v1/jobs/{job}?wait=2")), lambda: (time.sleep(0.5), shim.set(clock=10 * YEAR)))
         took = time.monotonic() - began
         assert took > 1.8 and (took < 4 or not LONG), f"a wait of 2 s took {took:.2f} s"
         ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
-        for how, offset in ((signal.SIGKILL, -10 * year), (signal.SIGTERM, 10 * year)):
+        for how, offset in ((signal.SIGKILL, -10 * YEAR), (signal.SIGTERM, 10 * YEAR)):
             server.stop(how)
             shim.set(clock=offset)
             server.start()
@@ -320,9 +320,6 @@ def stalled_disk():
             assert percentile(times, 0.99) < 0.05 or not LONG, f"{name} took {percentile(times, 0.99):.3f} s beside {shim.hits()} stalls"
         assert sorted(values_of_log(server, session)) == sorted(done)
         print(f"  {shim.hits()} stalls, {len(done)} jobs; p99 of /livez {percentile(alive, 0.99) * 1000:.1f} ms, of a run {percentile(runs, 0.99) * 1000:.1f} ms")
-
-
-FATAL = 3  # the exit code of a server whose disk has failed
 
 
 def failing_sync():

@@ -3,6 +3,9 @@ import mmap
 import struct
 import tempfile
 
+YEAR = 31_557_600  # seconds
+FATAL = 3  # the exit code of a server whose disk has failed
+
 
 class Shim:
     """A shared object that is preloaded into a server. It reads and writes `words` integers, all 0 at first."""
