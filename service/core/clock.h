@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 
 namespace meshd::core {
@@ -15,6 +17,9 @@ class Clock {
   virtual ~Clock() = default;
   [[nodiscard]] virtual WallTime wall() const = 0;
   [[nodiscard]] virtual SteadyTime steady() const = 0;
+  /// Calls `call` each time that steady time has moved without the system's having passed, until the result is
+  /// destroyed: for whoever waits for a time. Only clocks of tests move so; null for others.
+  [[nodiscard]] virtual std::shared_ptr<const void> on_move(std::function<void()> /*call*/) const { return nullptr; }
 };
 
 /// The system's clocks.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -174,8 +173,8 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
 }
 
 EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early,
-                               std::function<void()> notify, core::MemoryReservation memory)
-    : bindings_(std::move(bindings)), early_(early), notify_(std::move(notify)) {
+                               std::function<void()> notify, const core::Clock& clock, core::MemoryReservation memory)
+    : bindings_(std::move(bindings)), early_(early), notify_(std::move(notify)), clock_(clock) {
   state_.with([&](State& state) {
     state.memory = std::move(memory);
     for (InfeedEntry& entry : infeeds) {
@@ -194,7 +193,7 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
   made.shard_index = call.shard;
   made.point = call.program_point;
   made.device = call.device;
-  made.time = std::chrono::steady_clock::now();
+  made.time = clock_.steady();
   for (const device::EffectValue& value : call.operands)
     made.values.push_back(tensor::dense_copy(value.type, value.bytes));
   const int64_t bytes = payload_bytes(made);

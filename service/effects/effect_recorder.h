@@ -86,7 +86,7 @@ class EffectRecorder final : public device::EffectSink {
   /// did not fit, so that each commit lets it go on; any other run ends with memory_exceeded, or with memory_full where
   /// others hold what is missing.
   EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, EarlyCommits early, std::function<void()> notify,
-                 core::MemoryReservation memory = {});
+                 const core::Clock& clock, core::MemoryReservation memory = {});
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
@@ -139,6 +139,7 @@ class EffectRecorder final : public device::EffectSink {
   const Bindings bindings_;
   const EarlyCommits early_;
   const std::function<void()> notify_;
+  const core::Clock& clock_;
   core::Locked<State> state_;
   std::map<int64_t, size_t> calls_;  // emit() only: by callback
   int64_t asked_ = 0;                // emit() only: callback requests with a reply

@@ -35,7 +35,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       machine_limits_(store.catalog(), engine.threads()),
       environment_(environment_id(store.catalog(), environment_text(options_.build, compiler.settings()))),
       places_(options_.queue),
-      background_(options_.background_threads) {}
+      background_(options_.background_threads, clock) {}
 
 JobRunner::~JobRunner() {
   {

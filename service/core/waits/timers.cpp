@@ -2,9 +2,16 @@
 
 namespace meshd::core {
 
-Timers::Timers() : thread_([this] { run(); }) {}
+Timers::Timers() : Timers(system_) {}
+
+Timers::Timers(const Clock& clock)
+    : clock_(clock), thread_([this] { run(); }), moves_(clock.on_move([this] {
+        { const std::lock_guard held(mutex_); }  // whoever has looked at the clock waits by now
+        changed_.notify_all();
+      })) {}
 
 Timers::~Timers() {
+  moves_.reset();
   {
     const std::lock_guard held(mutex_);
     stopping_ = true;
@@ -52,7 +59,7 @@ void Timers::run() {
     }
     const auto first = calls_.begin();
     const SteadyTime time = first->first.first;
-    if (time > std::chrono::steady_clock::now()) {
+    if (time > clock_.steady()) {
       changed_.wait_until(held, time);
       continue;
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -20,7 +21,9 @@ class Timers {
   /// Names a timer that was set; 0 names none.
   using Id = uint64_t;
 
+  /// Of the system's clock.
   Timers();
+  explicit Timers(const Clock& clock);
   /// Functions whose time has not come are not called any more.
   ~Timers();
   Timers(const Timers&) = delete;
@@ -34,6 +37,8 @@ class Timers {
  private:
   void run();
 
+  const SystemClock system_;
+  const Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<SteadyTime, Id>, std::function<void()>> calls_;
@@ -41,6 +46,7 @@ class Timers {
   Id last_ = 0;
   bool stopping_ = false;
   std::thread thread_;
+  std::shared_ptr<const void> moves_;  ///< of the clock: the first call may be due by then
 };
 
 }  // namespace meshd::core

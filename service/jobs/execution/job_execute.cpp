@@ -216,7 +216,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
                                       : job.request.session.empty() ? effects::EarlyCommits::kNone
                                                                     : effects::EarlyCommits::kOutgoing;
   const auto recorder = std::make_shared<effects::EffectRecorder>(
-      job.bindings, std::move(job.request.infeeds), early, notify,
+      job.bindings, std::move(job.request.infeeds), early, notify, clock_,
       core::MemoryReservation(options_.memory, core::MemoryAccount::kEffects));
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;

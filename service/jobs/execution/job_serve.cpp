@@ -74,12 +74,12 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
         continue;
       }
       if (needs_order) take_slot(job);
-      const bool is_due = !job.streams() || wants.room || wants.feed || wants.request ||
-                          std::chrono::steady_clock::now() >= notes.next_batch;
+      const bool is_due =
+          !job.streams() || wants.room || wants.feed || wants.request || clock_.steady() >= notes.next_batch;
       if (wants.commit && is_due) {
         const auto oldest = recorder.oldest_open();
         const bool waited = commit_effects(job, recorder);
-        const core::SteadyTime now = std::chrono::steady_clock::now();
+        const core::SteadyTime now = clock_.steady();
         notes.next_batch = now + kBatchTime;
         if (job.streams() && oldest && !std::exchange(notes.waited_in_order, false)) {
           const std::lock_guard held(mutex_);

@@ -6,7 +6,13 @@
 
 namespace meshd::jobs {
 
-FiberPool::FiberPool(int threads) : timers_(std::make_unique<core::Timers>()), fibers_(*timers_) {
+FiberPool::FiberPool(int threads) : FiberPool(threads, std::make_unique<core::Timers>()) {}
+
+FiberPool::FiberPool(int threads, const core::Clock& clock)
+    : FiberPool(threads, std::make_unique<core::Timers>(clock)) {}
+
+FiberPool::FiberPool(int threads, std::unique_ptr<core::Timers> timers)
+    : timers_(std::move(timers)), fibers_(*timers_) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 

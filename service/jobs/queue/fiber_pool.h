@@ -18,6 +18,8 @@ namespace meshd::jobs {
 class FiberPool {
  public:
   explicit FiberPool(int threads);
+  /// Waits of bodies end when this clock says so.
+  FiberPool(int threads, const core::Clock& clock);
   /// Waits until all bodies are over.
   ~FiberPool();
   FiberPool(const FiberPool&) = delete;
@@ -29,6 +31,7 @@ class FiberPool {
   [[nodiscard]] core::Timers& timers() { return *timers_; }
 
  private:
+  FiberPool(int threads, std::unique_ptr<core::Timers> timers);
   void post(std::function<void()> task);
   void work();
 

@@ -17,6 +17,8 @@ namespace {
 
 using effects::InfeedEntry;
 
+const core::SystemClock kClock;
+
 tensor::DenseValue floats(tensor::Dims dims, const std::vector<float>& values) {
   return tensor::dense_copy({tensor::DType::kFloat32, std::move(dims)}, std::as_bytes(std::span(values)));
 }
@@ -128,7 +130,8 @@ TEST(InfeedEntry, fed_arrays_lie_on_as_many_devices) {
 
 TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
   Infeed infeed({1});
-  effects::EffectRecorder recorder({}, {whole({1}), whole({2})}, effects::EarlyCommits::kNone, [] { FAIL(); });
+  effects::EffectRecorder recorder(
+      {}, {whole({1}), whole({2})}, effects::EarlyCommits::kNone, [] { FAIL(); }, kClock);
   EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).results[0]), std::vector<float>{1});
   EXPECT_EQ(recorder.left(), (std::map<std::string, int64_t>{{"", 1}}));
   EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).results[0]), std::vector<float>{2});
@@ -140,7 +143,8 @@ TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
 TEST(EffectRecorder, infeed_of_a_session_waits_and_goes_on) {
   Infeed infeed({1});
   int rung = 0;
-  effects::EffectRecorder recorder({}, {}, effects::EarlyCommits::kOutgoing, [&] { ++rung; });
+  effects::EffectRecorder recorder(
+      {}, {}, effects::EarlyCommits::kOutgoing, [&] { ++rung; }, kClock);
   EXPECT_FALSE(recorder.emit(infeed.call(0)).is_done);
   EXPECT_EQ(rung, 1);
   EXPECT_TRUE(recorder.wants().feed);
@@ -156,7 +160,8 @@ TEST(EffectRecorder, devices_take_from_the_same_entry) {
   Infeed infeed({1});
   InfeedEntry feed;
   feed.parts = {{4, {floats({1}, {1})}}, {6, {floats({1}, {2})}}};
-  effects::EffectRecorder recorder({}, {feed, feed}, effects::EarlyCommits::kNone, [] {});
+  effects::EffectRecorder recorder(
+      {}, {feed, feed}, effects::EarlyCommits::kNone, [] {}, kClock);
   for (int64_t turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 4)).results[0]), std::vector<float>{1});
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 6)).results[0]), std::vector<float>{2});
@@ -174,7 +179,8 @@ TEST(EffectRecorder, outfeeds_wait_when_too_much_is_open) {
   call.effect = &effect;
   call.ordered = true;
   call.operands = {&value, 1};
-  effects::EffectRecorder recorder({}, {}, effects::EarlyCommits::kOutgoing, [] {});
+  effects::EffectRecorder recorder(
+      {}, {}, effects::EarlyCommits::kOutgoing, [] {}, kClock);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(recorder.emit(call).is_done) << i;
   EXPECT_FALSE(recorder.emit(call).is_done);
   EXPECT_TRUE(recorder.wants().commit);
@@ -207,7 +213,8 @@ effects::Bindings one_log() { return {{0, {effects::find_effect_kind("log"), "lo
 TEST(EffectRecorder, streamed_effects_are_wanted_at_once_and_leave_memory_when_committed) {
   Logged log(8);
   int rung = 0;
-  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kAll, [&] { ++rung; });
+  effects::EffectRecorder recorder(
+      one_log(), {}, effects::EarlyCommits::kAll, [&] { ++rung; }, kClock);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done);
   EXPECT_EQ(rung, 1) << "who is told already needs no second word";
   EXPECT_TRUE(recorder.wants().commit);
@@ -228,7 +235,8 @@ TEST(EffectRecorder, streamed_effects_are_wanted_at_once_and_leave_memory_when_c
 
 TEST(EffectRecorder, streaming_run_waits_when_too_much_is_open) {
   Logged log(size_t{6} << 20);
-  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kAll, [] {});
+  effects::EffectRecorder recorder(
+      one_log(), {}, effects::EarlyCommits::kAll, [] {}, kClock);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done) << i;
   EXPECT_FALSE(recorder.emit(log.call).is_done);
   EXPECT_TRUE(recorder.wants().room);
@@ -246,7 +254,7 @@ TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_
   core::MemoryReservation others = reservation();
   {
     effects::EffectRecorder recorder(
-        one_log(), {}, effects::EarlyCommits::kAll, [] {}, reservation());
+        one_log(), {}, effects::EarlyCommits::kAll, [] {}, kClock, reservation());
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(recorder.emit(log.call).is_done) << i;
     const int64_t each = ledger->held_bytes() / 3;
     EXPECT_GE(each, 400);
@@ -271,7 +279,7 @@ TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_
   // Those of a job that does not stream are held until it is over: where there is no memory for them, its run ends.
   {
     effects::EffectRecorder atomic(
-        one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); }, reservation());
+        one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); }, kClock, reservation());
     EXPECT_THROW(atomic.emit(log.call), core::Error);
     EXPECT_EQ(ledger->held_bytes(), others.bytes());
     others.shrink(others.bytes());
@@ -283,7 +291,8 @@ TEST(EffectRecorder, open_effects_are_counted_and_a_run_waits_where_there_is_no_
 
 TEST(EffectRecorder, atomic_logs_are_committed_with_the_job_however_many_there_are) {
   Logged log(8);
-  effects::EffectRecorder recorder(one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); });
+  effects::EffectRecorder recorder(
+      one_log(), {}, effects::EarlyCommits::kOutgoing, [] { FAIL(); }, kClock);
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(recorder.emit(log.call).is_done);
   EXPECT_FALSE(recorder.wants().any());
   EXPECT_EQ(recorder.take().size(), 2000U);
