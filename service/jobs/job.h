@@ -71,7 +71,7 @@ struct JobRunner::Job {
   core::SteadyTime deadline;
   bool in_background = false;
   Counted counted = Counted::kNo;                      ///< in Share; JobRunner's lock
-  core::Timers::Id deadline_timer = 0;                 ///< while it waits to be started; JobRunner's lock
+  core::Timers::Id deadline_timer = 0;                 ///< while it waits to be started, else 0; JobRunner's lock
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
   StreamedEffects streamed;                            ///< the same where the job streams its effects
 

@@ -307,6 +307,10 @@ class JobRunner {
   /// Starts waiting jobs as long as one may start.
   void start_ready();
   void run_in_background(const JobRef& job, const core::WaiterRef& waiter);
+  /// Of a job that waits to be started. Under the lock.
+  void set_deadline_timer(const JobRef& job);
+  /// The time of a job that waited to be started is up.
+  void end_late(const JobRef& job);
   /// Ends a job that has not started; false: it has.
   bool end_waiting(const JobRef& job, const core::Error& reason);
   enum class Stop : uint8_t { kAll, kWaiting };  ///< kWaiting: those that wait for their clients

@@ -2,6 +2,7 @@
 // of its session no longer update the arrays that it reads, and the session is not halted. Then it takes a slot, and a
 // fiber executes it; where it waits again (for the jobs before it or for its client) it releases the slot.
 #include <optional>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/jobs/job.h"
@@ -15,17 +16,31 @@ void JobRunner::enqueue(const JobRef& job) {
   {
     const std::lock_guard held(mutex_);
     waiting_.push(job->row.principal, job->row.session, job->row.number, job);
-    job->deadline_timer = background_.timers().at(job->deadline, [this, weak = std::weak_ptr(job)] {
-      background_.start([this, weak](const core::WaiterRef&) {
-        if (const JobRef late = weak.lock(); late != nullptr && !late->waits_without_limit())
-          end_waiting(late, core::Error("deadline_exceeded", "the job's time was up before it started"));
-      });
-    });
+    set_deadline_timer(job);
   }
   // It was accepted before its session was closed, and is in the queue only now.
   if (job->queue != nullptr && job->queue->is_dropped(job->row.number)) end_waiting(job, session_dropped());
   if (job->is_cancelled()) end_waiting(job, was_cancelled());
   start_ready();
+}
+
+void JobRunner::set_deadline_timer(const JobRef& job) {
+  job->deadline_timer = background_.timers().at(job->deadline, [this, weak = std::weak_ptr(job)] {
+    background_.start([this, weak](const core::WaiterRef&) {
+      if (const JobRef late = weak.lock()) end_late(late);
+    });
+  });
+}
+
+void JobRunner::end_late(const JobRef& job) {
+  if (!job->waits_without_limit()) {
+    end_waiting(job, core::Error("deadline_exceeded", "the job's time was up before it started"));
+    return;
+  }
+  const std::lock_guard held(mutex_);
+  if (job->deadline_timer == 0) return;
+  job->deadline = clock_.steady() + options_.longest;  // its time begins anew, as in end_of()
+  set_deadline_timer(job);
 }
 
 void JobRunner::start_ready() {
@@ -50,7 +65,7 @@ void JobRunner::start_ready() {
       job = waiting_.take(may_start, is_ready);
       if (!job) return;
       places_.give_back((*job)->row.principal, (*job)->row.session);
-      background_.timers().cancel((*job)->deadline_timer);
+      background_.timers().cancel(std::exchange((*job)->deadline_timer, 0));
       count(**job, Counted::kRunning);
     }
     background_.start([this, job = *job](const core::WaiterRef& waiter) { run_in_background(job, waiter); });
@@ -92,7 +107,7 @@ bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
     const std::lock_guard held(mutex_);
     if (!waiting_.remove(job->row.principal, job->row.session, job->row.number, job)) return false;
     places_.give_back(job->row.principal, job->row.session);
-    background_.timers().cancel(job->deadline_timer);
+    background_.timers().cancel(std::exchange(job->deadline_timer, 0));
   }
   fail(*job, reason);
   return true;

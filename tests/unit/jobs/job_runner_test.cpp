@@ -292,6 +292,24 @@ TEST_F(JobRunner, held_job_with_a_deadline_of_its_own_ends_at_that) {
   EXPECT_EQ(how_it_ended(id_), "deadline_exceeded");
 }
 
+TEST_F(Held, job_has_its_time_anew_when_it_was_up_while_the_job_was_held) {
+  jobs::RunnerOptions options = slots(1);
+  options.background_threads = 1;
+  reopen(options);
+  const std::string at = session(storage::OnError::kHalt);
+  const RunRef first = start_and_begin(request(kLogs, at));
+  id_ = start(request(kLogs, at));
+  first->fail(core::Error("invalid_argument", "by the test"));
+  EXPECT_EQ(how_it_ended(before_id_), "invalid_argument");
+  const RunRef other = start_and_begin(request(kPlain));  // has the slot
+  pass_while_held(at, options_.longest);
+  runner().resume_session(at, "ann");
+  advance(options_.longest - 1ms);
+  EXPECT_FALSE(view(id_).is_over());
+  advance(1ms);
+  EXPECT_EQ(how_it_ended(id_), "deadline_exceeded") << "though it never got a slot";
+}
+
 // ---- stop and start ----
 
 class Drain : public JobRunner, public ::testing::WithParamInterface<Stage> {};
