@@ -25,7 +25,7 @@
 //
 // Of the memory of jobs, results that are sent as they are (files, binary outputs of models) may hold as much as
 // answers, so that slow readers of large files leave the rest to others: a second ledger of jobs::JobRunner counts them
-// (service/jobs/execution/job_memory.cpp). Metrics show it as one more account, "files".
+// (service/jobs/execution/answer_memory.h). Metrics show it as one more account, "files".
 //
 // The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.
 // Example with 1 GiB: requests may hold 128 MiB and all accounts 160 MiB, so that requests get at most 96 MiB while

@@ -10,9 +10,15 @@
 #include <vector>
 
 #include "service/core/error.h"
+#include "service/core/waits/timers.h"
+#include "service/core/waits/waiter_list.h"
 #include "service/jobs/admission/device_assignment.h"
-#include "service/jobs/job_runner.h"
+#include "service/jobs/job_request.h"
+#include "service/jobs/job_view.h"
+#include "service/jobs/live_jobs.h"
 #include "service/quotas/array_ledger.h"
+#include "service/sessions/session_queue.h"
+#include "storage/rows/rows.h"
 
 namespace meshd::jobs {
 
@@ -35,13 +41,16 @@ inline core::Error session_dropped() {
 /// What ends a synchronous job of a session whose job before it has failed.
 core::Error session_halted(const std::string& session);
 
-/// The outcome of a run, written by the engine.
-struct JobRunner::RunEnd {
-  std::mutex mutex;
-  std::optional<device::RunOutcome> outcome;
+/// What the queue of background jobs knows of one. Under the queue's lock.
+struct QueueEntry {
+  /// How it counts against the limits: not at all while it waits to start or is held, as started while it waits for the
+  /// jobs before it or for its client, as running with a slot.
+  enum class Counted : uint8_t { kNo, kStarted, kRunning } counted = Counted::kNo;
+  core::Timers::Id deadline_timer = 0;  ///< while it waits to be started, else 0
 };
 
-struct JobRunner::Job {
+/// From accepted to over. Its parts belong to whoever executes it, but for those under a lock.
+struct Job {
   JobRequest request;
   DeviceAssignment assignment;
   device::ApartShards apart;  // of a run on devices of several processes
@@ -70,8 +79,7 @@ struct JobRunner::Job {
   core::SteadyTime accepted;
   core::SteadyTime deadline;
   bool in_background = false;
-  Counted counted = Counted::kNo;                      ///< in Share; JobRunner's lock
-  core::Timers::Id deadline_timer = 0;                 ///< while it waits to be started, else 0; JobRunner's lock
+  QueueEntry entry;                                    ///< JobQueue's alone
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
   StreamedEffects streamed;                            ///< the same where the job streams its effects
 
@@ -104,12 +112,20 @@ struct JobRunner::Job {
   /// It was given no time, and waits for its session to be resumed however long that takes.
   [[nodiscard]] bool waits_without_limit() const { return !request.deadline && is_held(); }
 
-  /// Takes `mutex`.
+  /// Takes `mutex`, as do the following.
   [[nodiscard]] bool is_cancelled() {
     const std::lock_guard held(mutex);
     return cancelled;
   }
-  /// Marks it and ends its wait. Takes `mutex`.
+  [[nodiscard]] bool waits_for_client() {
+    const std::lock_guard held(mutex);
+    return waits.has_value();
+  }
+  [[nodiscard]] bool is_over() {
+    const std::lock_guard held(mutex);
+    return over;
+  }
+  /// Marks it and ends its wait.
   void end(bool Job::*how, const core::Error& reason) {
     const std::lock_guard held(mutex);
     this->*how = true;
@@ -117,8 +133,5 @@ struct JobRunner::Job {
     if (waiter != nullptr) waiter->notify();
   }
 };
-
-/// Of a result that is sent as it is: whoever has a shard of it holds the memory of the answer.
-void hold_results(const JobRequest& request, JobResult& result);
 
 }  // namespace meshd::jobs

@@ -1,9 +1,9 @@
 #include "service/jobs/job_runner.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "service/core/error.h"
-#include "service/jobs/job.h"
+#include "service/jobs/parts.h"
 #include "service/jobs/stored/environment.h"
 
 namespace meshd::jobs {
@@ -17,127 +17,133 @@ int64_t environment_id(storage::Catalog& catalog, const std::string& text) {
 
 }  // namespace
 
+JobRunner::Parts::Parts(JobRunner& runner, storage::Store& store, arrays::ArrayStore& given_arrays,
+                        compile::Compiler& given_compiler, device::Executor& engine, sessions::SessionStore& sessions,
+                        effects::EffectLog& log, effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks,
+                        const core::Clock& clock, RunnerOptions given)
+    : options(std::move(given)),
+      arrays(given_arrays),
+      compiler(given_compiler),
+      pool(*engine.pool()),
+      environment(environment_id(store.catalog(), environment_text(options.build, compiler.settings()))),
+      statistics(clock, options.on_end),
+      waits(clock, options, queue),
+      waiting(options.memory, store.catalog(), compiler, clock, waits),
+      answers(options.memory, clock, waits),
+      admission(store, arrays, compiler, sessions, live, waiting, clock, options,
+                {engine.options().device_count, environment}),
+      server(store.catalog(), log, infeeds, callbacks, waits, statistics, clock),
+      execution(store.catalog(), arrays, compiler, engine, server, waits, waiting, answers, clock, options),
+      commit(store, arrays, pool, log, live, waits, queue, statistics, clock, environment),
+      recovery(store.catalog(), admission, live, waits, queue, gate),
+      queue(options, clock,
+            {[&runner](const JobRef& job, const core::WaiterRef& waiter) { runner.run_in_background(*job, waiter); },
+             [this](Job& job, const core::Error& error) { commit.fail(job, error); }}) {}
+
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Executor& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
                      effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks, const core::Clock& clock,
                      RunnerOptions options)
     : store_(store),
-      arrays_(arrays),
-      compiler_(compiler),
-      engine_(engine),
       sessions_(sessions),
       log_(log),
-      infeeds_(infeeds),
-      callbacks_(callbacks),
       clock_(clock),
-      options_(std::move(options)),
-      unsent_(options_.memory != nullptr ? core::MemoryLedger::create(options_.memory->limit_bytes()) : nullptr),
-      machine_limits_(store.catalog(), engine.threads()),
-      environment_(environment_id(store.catalog(), environment_text(options_.build, compiler.settings()))),
-      places_(options_.queue),
-      background_(options_.background_threads, clock) {}
+      parts_(std::make_unique<Parts>(*this, store, arrays, compiler, engine, sessions, log, infeeds, callbacks, clock,
+                                     std::move(options))) {}
 
 JobRunner::~JobRunner() {
-  {
-    const std::lock_guard held(mutex_);
-    stopping_ = true;
-  }
-  stop_running(Stop::kAll);
-  changed_.notify_all();
+  parts_->recovery.stop();
+  parts_->recovery.stop_all();
 }
 
 JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter) {
   // Counted from here on: the end of the server waits for those that it did not refuse.
-  const Entered entered(*this);
-  JobRef job = prepare(std::move(request));
+  const DrainGate::Entered entered(parts_->gate);
+  const JobRef job = parts_->admission.prepare(std::move(request));
   job->encode = encode;
-  accept(job, false);
-  return finish(job, waiter);
+  parts_->admission.accept(job, false);
+  return finish(*job, waiter);
 }
 
-JobRunner::Entered::Entered(JobRunner& runner) : runner_(runner) {
-  const std::lock_guard held(runner_.mutex_);
-  if (runner_.stopping_) throw draining();
-  ++runner_.entered_;
-}
-
-JobRunner::Entered::~Entered() {
-  {
-    const std::lock_guard held(runner_.mutex_);
-    --runner_.entered_;
+std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
+  const std::string principal = request.principal;
+  const std::string session = request.session;
+  const LiveJobs::Claim claim(parts_->live, principal, request.id);
+  if (!request.id.empty() && store_.catalog().read([&](storage::Reader& reader) {
+        return reader.job_state(request.id, principal).has_value();
+      }))
+    throw id_taken(request.id);
+  parts_->queue.take_place(principal, session);
+  JobRef job;
+  try {
+    job = parts_->admission.prepare(std::move(request));
+    job->encode = std::move(encode);
+    parts_->admission.accept(job, true);
+  } catch (...) {
+    parts_->queue.give_back_place(principal, session);
+    throw;
   }
-  runner_.changed_.notify_all();
+  parts_->queue.enqueue(job);
+  return job->row.id;
 }
 
-JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
-  {
-    const std::lock_guard held(mutex_);
-    ++counters_.running;
-  }
+JobResult JobRunner::finish(Job& job, const core::WaiterRef& waiter) {
+  const DrainGate::Running running(parts_->gate);
   // It is accepted: whatever happens from here on it ends, and those behind it in its session go on.
   try {
-    JobResult result = execute(job, waiter);
-    const std::lock_guard held(mutex_);
-    --counters_.running;
-    return result;
+    Executed done = parts_->execution.execute(job, waiter);
+    parts_->commit.commit(job, done.outcome, done.result, *waiter);
+    hold_results(job.request, done.result);
+    return std::move(done.result);
   } catch (const core::Error& error) {
-    fail(*job, error);
-    const std::lock_guard held(mutex_);
-    --counters_.running;
+    parts_->commit.fail(job, error);
     throw;
   } catch (const std::exception& error) {
-    fail(*job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
-    const std::lock_guard held(mutex_);
-    --counters_.running;
+    parts_->commit.fail(job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
     throw;
   }
 }
 
-void JobRunner::note_end(const Job& job, const core::Error* error, int64_t effects) {
-  const double job_ms = core::milliseconds_between(job.accepted, clock_.steady());
-  {
-    const std::lock_guard held(mutex_);
-    counters_.effects_appended += effects;
-    if (error != nullptr) {
-      ++(error->code() == core::ErrorCode("cancelled") ? counters_.cancelled : counters_.failed);
-    } else {
-      ++counters_.done;
-      counters_.queue_seconds.add(job.timings.queue_ms / 1000);
-      counters_.run_seconds.add(job.timings.run_ms / 1000);
-      counters_.commit_seconds.add(job.timings.commit_ms / 1000);
-      counters_.job_seconds.add(job_ms / 1000);
-    }
-  }
+void JobRunner::run_in_background(Job& job, const core::WaiterRef& waiter) {
+  job.row.state = storage::JobState::kRunning;
+  job.row.started = clock_.wall();
+  // Where it is not written (the disk is full, the end of the server has put the row back), the job ends from kQueued.
+  store_.catalog().write_async(
+      [row = job.row](storage::Transaction& transaction) { static_cast<void>(transaction.update_job(row)); },
+      [](const std::exception_ptr&) {});
   try {
-    if (options_.on_end)
-      options_.on_end({job.row, job.in_background, job.timings, job_ms, error, job.request.traceparent});
+    finish(job, waiter);
   } catch (const std::exception&) {
-    // No memory for the line of a log: the job has ended as it has.
+    // Commit::fail has written it to the job's row
   }
 }
 
-bool JobRunner::is_stopping() const {
-  const std::lock_guard held(mutex_);
-  return stopping_;
+void JobRunner::recover(const Recovery& recovery) {
+  const RowReading reading{
+      {store_, parts_->arrays, recovery.programs, parts_->compiler, parts_->pool, recovery.processes},
+      recovery.encoder,
+      recovery.read_old_row};
+  parts_->waiting.read_rows_with(reading.sources);
+  parts_->recovery.recover(reading);
 }
+
+bool JobRunner::drain(std::chrono::milliseconds time) {
+  parts_->recovery.stop();
+  watchers_.notify_all();
+  return parts_->recovery.drain(time);
+}
+
+bool JobRunner::is_stopping() const { return parts_->gate.is_closed(); }
 
 JobCounters JobRunner::counters() const {
-  const std::lock_guard held(mutex_);
-  JobCounters counters = counters_;
-  counters.waiting = waiting_.size();
+  JobCounters counters = parts_->statistics.counters();
+  counters.running = parts_->gate.running();
+  counters.waiting = parts_->queue.waiting();
   return counters;
 }
 
-core::MemoryLedger::Stats JobRunner::file_memory() const {
-  core::MemoryLedger::Stats out;
-  if (unsent_ != nullptr) out = unsent_->stats()[static_cast<size_t>(core::MemoryAccount::kAnswers)];
-  out.name = "files";
-  return out;
-}
+core::MemoryLedger::Stats JobRunner::file_memory() const { return parts_->answers.files(); }
 
-QueueRoom JobRunner::queue_room(const std::string& principal) const {
-  const std::lock_guard held(mutex_);
-  return {places_.left(principal), places_.limits().principal, places_.of_principal(principal)};
-}
+QueueRoom JobRunner::queue_room(const std::string& principal) const { return parts_->queue.room(principal); }
 
 }  // namespace meshd::jobs

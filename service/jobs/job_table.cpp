@@ -7,7 +7,7 @@
 #include "service/core/error.h"
 #include "service/jobs/commit/idempotency_keys.h"
 #include "service/jobs/dependency.h"
-#include "service/jobs/job.h"
+#include "service/jobs/parts.h"
 
 namespace meshd::jobs {
 namespace {
@@ -17,16 +17,17 @@ constexpr int64_t kCopiesOfAnswer = 3;
 
 core::Error no_job(const std::string& id) { return {"not_found", "there is no job '" + id + "'"}; }
 
-}  // namespace
-
-JobRunner::JobRef JobRunner::find_live(const std::string& id, std::string_view principal) const {
-  const std::lock_guard held(mutex_);
-  const auto found = live_.find({std::string(principal), id});
-  return found == live_.end() ? nullptr : found->second;
+// What a client sees of a run that goes on. The caller holds the job's mutex.
+void show_run(const Job& job, JobView& view) {
+  if (job.run != nullptr && !job.over) view.progress = job.run->progress();
+  view.waits = job.waits;
+  if (job.recorder != nullptr) view.effect_count = job.recorder->count();
 }
 
+}  // namespace
+
 JobView JobRunner::view(const std::string& id, std::string_view principal, core::MemoryReservation& memory) {
-  const JobRef job = find_live(id, principal);
+  const JobRef job = parts_->live.find(id, principal);
   JobView view;
   auto row = store_.catalog().read([&](storage::Reader& reader) {
     memory.grow(core::checked_mul(reader.job_bytes(id, principal), kCopiesOfAnswer));
@@ -48,7 +49,7 @@ std::string JobRunner::result_array(const std::string& id, int64_t result, std::
   const auto count = static_cast<int64_t>(arrays.size());
   if (result < count) {
     const std::string& array = arrays[static_cast<size_t>(result)];
-    const JobRef live = find_live(id, principal);
+    const JobRef live = parts_->live.find(id, principal);
     const bool cannot_run = live != nullptr && live->cannot_run.has_value();
     const bool has_failed = storage::is_over(job->state) && job->state != storage::JobState::kDone;
     if (cannot_run || has_failed) throw dependency_failed(array, *job);
@@ -63,20 +64,8 @@ std::string JobRunner::result_array(const std::string& id, int64_t result, std::
                                 id));
 }
 
-void JobRunner::show_run(const Job& job, JobView& view) {
-  if (job.run != nullptr && !job.over) view.progress = job.run->progress();
-  view.waits = job.waits;
-  if (job.recorder != nullptr) view.effect_count = job.recorder->count();
-}
-
 std::vector<JobView> JobRunner::running(const std::string& session) const {
-  std::vector<JobRef> jobs;
-  {
-    const std::lock_guard held(mutex_);
-    for (const auto& [name, job] : live_) {
-      if (job->has_row && job->row.session == session) jobs.push_back(job);
-    }
-  }
+  std::vector<JobRef> jobs = parts_->live.of_session(session);
   std::sort(jobs.begin(), jobs.end(), [](const JobRef& a, const JobRef& b) { return a->row.number < b->row.number; });
   std::vector<JobView> out;
   for (const JobRef& job : jobs) {
@@ -116,7 +105,7 @@ JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::strin
         if (!state) throw no_job(id);
         if (!is_over(*state)) {
           transaction.request_cancel(id, principal);
-        } else if (find_live(id, principal) == nullptr) {
+        } else if (parts_->live.find(id, principal) == nullptr) {
           transaction.delete_job(id, principal);
           removal = Removal::kDeleted;
         }  // else it has committed a moment ago, and whoever sees it as running means to cancel it
@@ -124,9 +113,9 @@ JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::strin
       storage::Space::kFrees);
   if (removal == Removal::kDeleted) return removal;
   // From here on it cannot commit. One that is not live was put back by the end of the server: the next start ends it.
-  if (const JobRef job = find_live(id, principal)) {
+  if (const JobRef job = parts_->live.find(id, principal)) {
     job->end(&Job::cancelled, was_cancelled());
-    end_waiting(job, was_cancelled());
+    parts_->queue.end_waiting(job, was_cancelled());
   }
   return removal;
 }

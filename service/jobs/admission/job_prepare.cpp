@@ -6,8 +6,8 @@
 
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
+#include "service/jobs/admission/admission.h"
 #include "service/jobs/admission/argument_count.h"
-#include "service/jobs/job.h"
 
 namespace meshd::jobs {
 namespace {
@@ -39,9 +39,41 @@ void check_infeeds(const std::vector<effects::InfeedEntry>& infeeds, const compi
   wrong.throw_if_any("invalid_request");
 }
 
-}  // namespace
+// Notes an update of an array by a result, and what is wrong with it. False: it names no array or no result.
+bool check_update(const ArrayUpdate& update, const std::string& pointer, Job& job, core::Diagnostics& wrong) {
+  const JobRequest& wanted = job.request;
+  const auto* stored = update.argument < wanted.arguments.size()
+                           ? std::get_if<ArrayArgument>(&wanted.arguments[update.argument])
+                           : nullptr;
+  if (stored == nullptr || stored->slices) {
+    wrong.add(pointer + "/argument", "expected the position of an argument that is a whole stored array");
+    return false;
+  }
+  const compile::Plan& plan = *job.lowered->plan;
+  if (update.result >= plan.result_count()) {
+    wrong.add(pointer + "/result",
+              fmt::format("the program has {} results, there is no {}", plan.result_count(), update.result));
+    return false;
+  }
+  const arrays::ArrayInfo& info = stored->array->info();
+  const partition::LocalParameter& given = plan.results[update.result].parameter;
+  const tensor::TensorType& type = given.global_type;
+  if (!given.size_places.empty()) {
+    wrong.add(pointer + "/result",
+              fmt::format("has a size that depends on data: it cannot take the place of array '{}', which is "
+                          "tensor<{}>; store it as a new one",
+                          info.id, tensor::to_string(info.type)));
+  } else if (type != info.type) {
+    wrong.add(pointer + "/result", fmt::format("is tensor<{}>, array '{}' is tensor<{}>", tensor::to_string(type),
+                                               info.id, tensor::to_string(info.type)));
+  }
+  if (!job.uses.updates.insert(info.id).second)
+    wrong.add(pointer + "/argument", "array '" + info.id + "' is updated twice");
+  return true;
+}
 
-void JobRunner::check_updates(Job& job) {
+// What the job reads and updates.
+void note_uses(Job& job) {
   const JobRequest& wanted = job.request;
   for (const Argument& argument : wanted.arguments) {
     if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.uses.reads.insert(stored->array->info().id);
@@ -49,41 +81,17 @@ void JobRunner::check_updates(Job& job) {
   core::Diagnostics wrong;
   std::set<size_t> results;
   for (size_t i = 0; i < wanted.updates.size(); ++i) {
-    const ArrayUpdate& update = wanted.updates[i];
     const std::string pointer = fmt::format("/update/{}", i);
-    const auto* stored = update.argument < wanted.arguments.size()
-                             ? std::get_if<ArrayArgument>(&wanted.arguments[update.argument])
-                             : nullptr;
-    if (stored == nullptr || stored->slices) {
-      wrong.add(pointer + "/argument", "expected the position of an argument that is a whole stored array");
-      continue;
-    }
-    const compile::Plan& plan = *job.lowered->plan;
-    if (update.result >= plan.result_count()) {
-      wrong.add(pointer + "/result",
-                fmt::format("the program has {} results, there is no {}", plan.result_count(), update.result));
-      continue;
-    }
-    const arrays::ArrayInfo& info = stored->array->info();
-    const partition::LocalParameter& given = plan.results[update.result].parameter;
-    const tensor::TensorType& type = given.global_type;
-    if (!given.size_places.empty()) {
-      wrong.add(pointer + "/result",
-                fmt::format("has a size that depends on data: it cannot take the place of array '{}', which is "
-                            "tensor<{}>; store it as a new one",
-                            info.id, tensor::to_string(info.type)));
-    } else if (type != info.type) {
-      wrong.add(pointer + "/result", fmt::format("is tensor<{}>, array '{}' is tensor<{}>", tensor::to_string(type),
-                                                 info.id, tensor::to_string(info.type)));
-    }
-    if (!job.uses.updates.insert(info.id).second)
-      wrong.add(pointer + "/argument", "array '" + info.id + "' is updated twice");
-    if (!results.insert(update.result).second) wrong.add(pointer + "/result", "is in another update, too");
+    const bool is_known = check_update(wanted.updates[i], pointer, job, wrong);
+    if (is_known && !results.insert(wanted.updates[i].result).second)
+      wrong.add(pointer + "/result", "is in another update, too");
   }
   wrong.throw_if_any("invalid_request");
 }
 
-JobRunner::JobRef JobRunner::prepare(JobRequest request) {
+}  // namespace
+
+JobRef Admission::prepare(JobRequest request) {
   auto job = std::make_shared<Job>();
   job->request = std::move(request);
   const JobRequest& wanted = job->request;
@@ -95,6 +103,21 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
         fmt::format("the program is for {} replicas; replicas and partitions together are not implemented",
                     wanted.program->module->num_replicas));
   }
+  check_arguments(*job);
+  lower(*job);
+  job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
+  note_uses(*job);
+  check_infeeds(wanted.infeeds, *job->lowered->plan);
+  if (!wanted.session.empty()) {
+    job->effect_order =
+        order_of(*job->lowered->plan, wanted.effects.value_or(sessions_.queue(wanted.session)->default_mode()));
+  }
+  note_donations(*job);
+  return job;
+}
+
+void Admission::check_arguments(Job& job) {
+  const JobRequest& wanted = job.request;
   const size_t expected = wanted.program->arguments.size();
   if (wanted.arguments.size() != expected)
     check_argument_count(*wanted.program, std::vector<GivenArgument>(wanted.arguments.size()));
@@ -118,52 +141,51 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
     }
   }
   wrong.throw_if_any("invalid_argument");
+  job.argument_types = std::move(types);
+}
 
+void Admission::lower(Job& job) {
+  const JobRequest& wanted = job.request;
   core::SteadyTime start = clock_.steady();
-  job->assignment = assign_devices(wanted, engine_.options().device_count);
-  job->argument_types = std::move(types);
-  job->lowered = compiler_.lower(compiler_.specialise(wanted.program, job->argument_types), job->assignment.lower);
-  if (const size_t results = job->lowered->plan->result_count();
+  job.assignment = assign_devices(wanted, server_.device_count);
+  job.lowered = compiler_.lower(compiler_.specialise(wanted.program, job.argument_types), job.assignment.lower);
+  if (const size_t results = job.lowered->plan->result_count();
       !wanted.result_names.empty() && wanted.result_names.size() != results) {
     const std::string counts = fmt::format("{} names for {} results", wanted.result_names.size(), results);
     throw core::Error("invalid_request", counts, {{"/results/names", counts + R"(; "" is none)"}});
   }
-  job->timings.lower_ms = core::milliseconds_between(start, clock_.steady());
+  job.timings.lower_ms = core::milliseconds_between(start, clock_.steady());
   start = clock_.steady();
-  if (!compiler_.count_binding(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
-    CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
-    for (const tensor::TensorType& type : job->argument_types)
+  if (!compiler_.count_binding(job.lowered, job.assignment.devices) && options_.on_compile != nullptr) {
+    CompileNote note{wanted.program->module->name, static_cast<int64_t>(job.assignment.devices.size()), {}};
+    for (const tensor::TensorType& type : job.argument_types)
       note.arguments += fmt::format("{}{}", note.arguments.empty() ? "" : ", ", tensor::to_string(type));
     options_.on_compile(note);
   }
-  job->timings.bind_ms = core::milliseconds_between(start, clock_.steady());
-  if (wanted.strict_donation && !job->lowered->warnings.empty()) {
-    throw core::Error("donation_unusable", job->lowered->warnings.front());
+  job.timings.bind_ms = core::milliseconds_between(start, clock_.steady());
+  if (wanted.strict_donation && !job.lowered->warnings.empty()) {
+    throw core::Error("donation_unusable", job.lowered->warnings.front());
   }
-  job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
-  check_updates(*job);
-  check_infeeds(wanted.infeeds, *job->lowered->plan);
-  if (!wanted.session.empty()) {
-    job->effect_order =
-        order_of(*job->lowered->plan, wanted.effects.value_or(sessions_.queue(wanted.session)->default_mode()));
-  }
-  for (const int64_t position : job->lowered->donated) {
+}
+
+void Admission::note_donations(Job& job) {
+  const JobRequest& wanted = job.request;
+  for (const int64_t position : job.lowered->donated) {
     const auto* argument = std::get_if<ArrayArgument>(&wanted.arguments[static_cast<size_t>(position)]);
-    if (argument != nullptr && !argument->slices) job->donated.push_back(argument->array);
+    if (argument != nullptr && !argument->slices) job.donated.push_back(argument->array);
   }
   // The same array donated and used again cannot be (behaviour P20).
-  for (const arrays::ArrayRef& array : job->donated) {
+  for (const arrays::ArrayRef& array : job.donated) {
     const auto uses = std::count_if(wanted.arguments.begin(), wanted.arguments.end(), [&](const Argument& argument) {
       const auto* stored = std::get_if<ArrayArgument>(&argument);
       return stored != nullptr && stored->array == array;
     });
-    if (job->uses.updates.contains(array->info().id))
+    if (job.uses.updates.contains(array->info().id))
       throw core::Error("invalid_argument", "array '" + array->info().id + "' is donated and updated by the same job");
     if (uses > 1)
       throw core::Error("invalid_argument",
                         "array '" + array->info().id + "' is donated and used by another argument of the same job");
   }
-  return job;
 }
 
 }  // namespace meshd::jobs

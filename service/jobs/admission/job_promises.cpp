@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "service/core/error.h"
-#include "service/jobs/admission/job_layouts.h"
+#include "service/jobs/admission/admission.h"
+#include "service/jobs/admission/job_results.h"
 #include "service/jobs/dependency.h"
-#include "service/jobs/job.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::jobs {
 
-std::optional<sharding::TensorSharding> JobRunner::result_sharding(const Job& job, size_t result) {
+std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result) {
   const sharding::TensorSharding& sharding = job.lowered->result_shardings[result];
   if (sharding.mesh == nullptr || sharding.mesh->is_empty()) return std::nullopt;
   sharding::TensorSharding concrete = sharding;
@@ -25,7 +25,7 @@ std::optional<sharding::TensorSharding> JobRunner::result_sharding(const Job& jo
   return concrete;
 }
 
-arrays::NewArray JobRunner::result_array(const Job& job, size_t result, tensor::TensorType type) {
+arrays::NewArray result_array(const Job& job, size_t result, tensor::TensorType type) {
   arrays::NewArray wanted;
   wanted.principal = job.request.principal;
   wanted.session = job.request.session;
@@ -40,7 +40,7 @@ arrays::NewArray JobRunner::result_array(const Job& job, size_t result, tensor::
   return wanted;
 }
 
-void JobRunner::promise_results(Job& job) {
+void Admission::promise_results(Job& job) {
   const JobRequest& request = job.request;
   // Devices that are chosen when the job starts are not known yet, nor are the meshes of its results.
   const compile::Plan& plan = *job.lowered->plan;
@@ -64,24 +64,28 @@ void JobRunner::promise_results(Job& job) {
       }
     }
   } catch (const core::Error& error) {
-    withdraw_results(job, "was refused");
+    withdraw_results(job, arrays_, "was refused");
     throw;
   }
   job.row.result_arrays = std::move(ids);
 }
 
-void JobRunner::withdraw_results(Job& job, const std::string& how) {
+void withdraw_results(Job& job, arrays::ArrayStore& arrays, const std::string& how) {
   std::erase(job.promised, nullptr);
-  arrays_.withdraw(job.promised, how);
+  arrays.withdraw(job.promised, how);
   job.promised.clear();
 }
 
-void JobRunner::require_dependencies(const Job& job) const {
+void free_arguments(Job& job, arrays::ArrayStore& arrays) {
+  arrays.job_has_read(std::exchange(job.to_read, {}), job.request.session);
+}
+
+void require_dependencies(const Job& job, storage::Catalog& catalog) {
   for (const Argument& given : job.request.arguments) {
     const auto* stored = std::get_if<ArrayArgument>(&given);
     if (stored == nullptr || stored->of_job.empty()) continue;
-    const auto maker = store_.catalog().read(
-        [&](storage::Reader& reader) { return reader.job_head(stored->of_job, job.request.principal); });
+    const auto maker =
+        catalog.read([&](storage::Reader& reader) { return reader.job_head(stored->of_job, job.request.principal); });
     if (!maker || maker->state == storage::JobState::kDone) continue;
     // An array that it was to update is there all the same, as it was before.
     if (storage::is_over(maker->state)) throw dependency_failed(stored->array->info().id, *maker);

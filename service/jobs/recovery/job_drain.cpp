@@ -1,8 +1,6 @@
 // The end of the server: jobs finish, or go back into the queue for the next start.
-#include <algorithm>
-
 #include "service/core/error.h"
-#include "service/jobs/job.h"
+#include "service/jobs/recovery/recovery.h"
 
 namespace meshd::jobs {
 namespace {
@@ -12,34 +10,36 @@ constexpr std::chrono::milliseconds kCancelTime{1'000};
 
 }  // namespace
 
-bool JobRunner::drain(std::chrono::milliseconds time) {
-  {
-    const std::lock_guard held(mutex_);
-    stopping_ = true;
+void Recovery::stop() {
+  gate_.close();
+  queue_.stop();
+  waits_.stop();
+}
+
+void Recovery::stop_all() {
+  waits_.stop_all();
+  for (const JobRef& job : live_.all()) job->end(&Job::stopped, draining());
+}
+
+bool Recovery::drain(std::chrono::milliseconds time) {
+  stop();
+  for (const JobRef& job : live_.all()) {
+    // A job behind a failed one of its session waits for a client, too, which cannot come any more.
+    if (job->waits_for_client() || job->is_held()) job->end(&Job::stopped, draining());
   }
-  watchers_.notify_all();
-  stop_running(Stop::kWaiting);
-  const auto wait_for_all = [&](std::chrono::milliseconds limit) {
-    std::unique_lock held(mutex_);
-    return changed_.wait_for(held, limit, [&] { return counters_.running == 0 && entered_ == 0; });
-  };
-  if (wait_for_all(time)) return true;
-  stop_running(Stop::kAll);
-  if (wait_for_all(kCancelTime)) return true;
+  if (gate_.wait_until_empty(time)) return true;
+  stop_all();
+  if (gate_.wait_until_empty(kCancelTime)) return true;
   put_back_running();
   return false;
 }
 
-void JobRunner::put_back_running() {
-  std::vector<JobName> left;
-  {
-    const std::lock_guard held(mutex_);
-    for (const auto& [name, job] : live_) left.push_back(name);
-  }
+void Recovery::put_back_running() {
+  const std::vector<JobRef> left = live_.all();
   try {
-    store_.catalog().write([&](storage::Transaction& transaction) {
-      for (const auto& [principal, id] : left) {
-        auto row = transaction.job(id, principal);
+    catalog_.write([&](storage::Transaction& transaction) {
+      for (const JobRef& job : left) {
+        auto row = transaction.job(job->row.id, job->row.principal);
         if (!row) continue;
         row->state = storage::JobState::kQueued;
         row->started.reset();
@@ -48,24 +48,6 @@ void JobRunner::put_back_running() {
     });
   } catch (const core::Error&) {
     // Their rows stay kRunning: the next start treats that as a crash and runs them again, too.
-  }
-}
-
-void JobRunner::stop_running(Stop which) {
-  if (which == Stop::kAll) all_end_ = true;
-  std::vector<JobRef> left;
-  {
-    const std::lock_guard held(mutex_);
-    for (const auto& [name, job] : live_) left.push_back(job);
-  }
-  for (const JobRef& job : left) {
-    if (which == Stop::kWaiting) {
-      // A job behind a failed one of its session waits for a client, too, which cannot come any more.
-      const bool is_held = job->is_held();
-      const std::lock_guard held(job->mutex);
-      if (!job->waits && !is_held) continue;
-    }
-    job->end(&Job::stopped, draining());
   }
 }
 
