@@ -357,14 +357,17 @@ compile::ParsedRef Batcher::program_of(const std::vector<DenseValue>& inputs) {
   const std::string key = key_of(inputs, true);
   {
     const std::lock_guard held(mutex_);
-    if (const compile::ParsedRef* known = programs_.find(key)) return *known;
+    if (const auto* known = programs_.find(key)) {
+      if (compile::ParsedRef program = known->lock()) return program;
+    }
   }
   std::vector<TensorType> types;
   for (const DenseValue& input : inputs) types.push_back(input.type);
   compile::ParsedRef program = program_for(*spec_, types, services_.compiler);
   check_results(*spec_, *program, types);  // the results are divided by rows, and sent by the number of the output
   const std::lock_guard held(mutex_);
-  return programs_.insert(key, std::move(program));
+  programs_.replace(key, program);
+  return program;
 }
 
 std::vector<InferOutput> Batcher::run(std::vector<DenseValue> inputs, const core::WaiterRef& waiter) {

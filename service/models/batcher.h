@@ -118,7 +118,9 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   int64_t running_ = 0;
   std::optional<core::SteadyTime> timer_;  ///< the time that a timer is set for
   ModelStatistics statistics_;
-  core::LruCache<compile::ParsedRef> programs_;  ///< by types of the inputs
+  /// By types of the inputs. The compiler's cache, whose memory is counted, keeps the programs: one that has left it is
+  /// gone from here, too.
+  core::LruCache<std::weak_ptr<const compile::ParsedProgram>> programs_;
 };
 
 }  // namespace meshd::models
