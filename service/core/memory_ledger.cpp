@@ -23,8 +23,6 @@ constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"downloads", 2}, {"
                            {"programs", 1}, {"effects", 2}, {"waiting", 2}};
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
-constexpr std::chrono::seconds kWaitFor{1};
-constexpr std::chrono::milliseconds kLookAgain{20};  // the lender wakes nobody
 constexpr int64_t kTrimsPerLimit = 8;
 
 void raise_peak(std::atomic<int64_t>& peak, int64_t held) {
@@ -59,6 +57,11 @@ std::array<MemoryLedger::Stats, kMemoryAccounts> MemoryLedger::stats() const {
 
 bool MemoryLedger::take(MemoryAccount which, int64_t bytes, Fit fit) {
   Account& account = of(which);
+  // Looked at first, so that who is refused seldom takes the room of another for a moment.
+  if (fit == Fit::kWithin && (account.held + bytes > account.limit || held_ + bytes > limit_)) {
+    account.refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   const int64_t held = account.held.fetch_add(bytes) + bytes;
   const int64_t all = held_.fetch_add(bytes) + bytes;
   if (fit == Fit::kWithin && (held > account.limit || all > limit_)) {
@@ -76,10 +79,26 @@ void MemoryLedger::give_back(MemoryAccount which, int64_t bytes) {
   given_back_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void MemoryLedger::wake_waiting() {
-  if (waiting_ == 0) return;
-  const std::lock_guard held(mutex_);  // who has looked in vain waits by now
-  given_.notify_all();
+void MemoryLedger::wait_for_more(const WaiterRef& waiter) {
+  const std::lock_guard held(mutex_);
+  std::erase_if(waiters_, [&](const std::weak_ptr<Waiter>& other) {
+    return other.expired() || (!other.owner_before(waiter) && !waiter.owner_before(other));
+  });
+  waiters_.push_back(waiter);
+  has_waiters_ = true;
+}
+
+void MemoryLedger::notify_waiting() {
+  if (!has_waiters_) return;
+  std::vector<std::weak_ptr<Waiter>> waiters;
+  {
+    const std::lock_guard held(mutex_);
+    waiters.swap(waiters_);
+    has_waiters_ = false;
+  }
+  for (const std::weak_ptr<Waiter>& waiter : waiters) {
+    if (const WaiterRef alive = waiter.lock()) alive->notify();
+  }
 }
 
 bool MemoryLedger::is_trim_due() {
@@ -163,24 +182,24 @@ void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
   MemoryLedger::Account& account = ledger_->of(account_);
   bool is_held = false;
   if (!account.has_waiting.exchange(true)) {
-    ++ledger_->waiting_;
-    const std::shared_ptr<void> leaves(nullptr, [&](void*) {
-      --ledger_->waiting_;
-      account.has_waiting = false;
-    });
-    const auto until = std::chrono::steady_clock::now() + kWaitFor;
-    while (!is_held && std::chrono::steady_clock::now() < until) {
-      {
-        std::unique_lock held(ledger_->mutex_);
-        ledger_->given_.wait_for(held, kLookAgain);
-      }
+    const std::shared_ptr<void> leaves(nullptr, [&](void*) { account.has_waiting = false; });
+    const WaiterRef waiter = std::make_shared<ThreadWaiter>();
+    const auto until = std::chrono::steady_clock::now() + kLongestWait;
+    for (;;) {
+      notify_when_given(waiter);
       is_held = try_borrow(bytes);
+      if (is_held || std::chrono::steady_clock::now() >= until) break;
+      waiter->wait(until);
     }
   }
   if (is_held) return;
   throw Error("memory_full",
               fmt::format("other {} hold the memory that {} needs", kParts[static_cast<size_t>(account_)].name, user))
       .with_retry_after(kRetryAfterSeconds);
+}
+
+void MemoryReservation::notify_when_given(const WaiterRef& waiter) const {
+  if (ledger_ != nullptr) ledger_->wait_for_more(waiter);
 }
 
 void MemoryReservation::grow_regardless(int64_t bytes) {
@@ -200,7 +219,7 @@ void MemoryReservation::shrink(int64_t bytes) {
   }
   ledger_->give_back(account_, bytes);
   if (bytes_ == 0 && std::exchange(is_beyond_, false)) ledger_->of(account_).has_beyond.store(false);
-  ledger_->wake_waiting();
+  ledger_->notify_waiting();
 }
 
 }  // namespace meshd::core

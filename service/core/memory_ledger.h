@@ -34,7 +34,7 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +42,9 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "service/core/waits/waiter.h"
 
 namespace meshd::core {
 
@@ -64,7 +67,7 @@ struct MemoryLender {
   std::function<void(int64_t bytes)> take_back;
 };
 
-/// Counts bytes by account. Any thread; without a lock unless a thread waits. Shared with its reservations, which may
+/// Counts bytes by account. Any thread; without a lock unless somebody waits. Shared with its reservations, which may
 /// outlive its owner.
 class MemoryLedger {
  public:
@@ -83,6 +86,8 @@ class MemoryLedger {
   [[nodiscard]] int64_t limit_bytes() const { return limit_; }
   /// Before any thread uses the ledger; what `lender` captures outlives the reservations.
   void borrow_from(MemoryLender lender) { lender_ = std::move(lender); }
+  /// Notifies those that wait for memory: for the lender, which has some again.
+  void notify_waiting();
   /// True each time that an eighth of the limit has been given back: time to return free memory to the system, which an
   /// allocator keeps by thread. What it keeps is in no account.
   bool is_trim_due();
@@ -100,7 +105,7 @@ class MemoryLedger {
   enum class Fit : uint8_t { kWithin, kAnyway };
   bool take(MemoryAccount account, int64_t bytes, Fit fit);
   void give_back(MemoryAccount account, int64_t bytes);
-  void wake_waiting();
+  void wait_for_more(const WaiterRef& waiter);
   Account& of(MemoryAccount account) { return accounts_[static_cast<size_t>(account)]; }
 
   const int64_t limit_;
@@ -110,9 +115,9 @@ class MemoryLedger {
 
   MemoryLender lender_;  ///< empty: nobody lends
 
-  std::atomic<int> waiting_{0};  ///< threads in grow_beyond, of all accounts
-  std::mutex mutex_;             ///< for the condition alone
-  std::condition_variable given_;
+  std::atomic<bool> has_waiters_{false};
+  std::mutex mutex_;                            ///< for what follows
+  std::vector<std::weak_ptr<Waiter>> waiters_;  ///< until they are notified
 };
 using MemoryLedgerRef = std::shared_ptr<MemoryLedger>;
 
@@ -137,6 +142,10 @@ class MemoryReservation {
   /// The same, but what is beyond the account is borrowed where the ledger has a lender, and then not counted in the
   /// account. For what no run waits for.
   [[nodiscard]] bool try_borrow(int64_t bytes);
+  /// Notifies the waiter once when memory has been given back, of whichever account or by the lender. Call it first,
+  /// then try again, then wait for kLongestWait at most: of two that try at the same time both may be refused.
+  void notify_when_given(const WaiterRef& waiter) const;
+  static constexpr std::chrono::seconds kLongestWait{1};
   /// The same, and throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
   /// second until others have given back what is missing, so that of many that each hold a part of what they need one
   /// goes on; while one of the account waits, all others are refused at once.

@@ -46,6 +46,9 @@ struct EngineOptions {
   int64_t device_count = 8;
   int threads = 0;                 ///< 0: as many as cores
   int64_t memory_limit_bytes = 0;  ///< for all running runs' planned bytes; 0: no limit
+  /// Called after some of them were given back, for those that try_lend() has refused: any thread, throws nothing; may
+  /// be null.
+  std::function<void()> on_memory_back = nullptr;
   /// Labels, by device id; empty: all 0. With a transport: the rank that owns the device.
   std::vector<int> process_of_device = {};
   /// Which of them this process is. Rank 0 orders runs fairly, as one process does; the others take the order of

@@ -56,7 +56,8 @@ struct EngineShared {
         buffers(std::move(pool)),
         shared_scheduler(std::make_shared<Scheduler>(
             options.device_count, options.memory_limit_bytes,
-            options.transport == nullptr || options.rank == 0 ? Scheduler::Order::kFair : Scheduler::Order::kTickets)),
+            options.transport == nullptr || options.rank == 0 ? Scheduler::Order::kFair : Scheduler::Order::kTickets,
+            options.on_memory_back)),
         scheduler(*shared_scheduler),
         workers(thread_count) {}
 

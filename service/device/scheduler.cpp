@@ -20,8 +20,8 @@ void forget_idle(Flows& flows, Time floor) {
 
 }  // namespace
 
-Scheduler::Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order)
-    : limit_(memory_limit_bytes), order_(order) {
+Scheduler::Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order, std::function<void()> on_bytes_back)
+    : limit_(memory_limit_bytes), order_(order), on_bytes_back_(std::move(on_bytes_back)) {
   state_.with([&](State& state) {
     state.holders.resize(static_cast<size_t>(device_count));
     state.reserved_in.resize(static_cast<size_t>(device_count));
@@ -194,12 +194,14 @@ std::vector<QueueEntryRef> Scheduler::step_back(const QueueEntryRef& entry) {
 
 std::vector<QueueEntryRef> Scheduler::remove(const QueueEntryRef& entry, std::chrono::nanoseconds used,
                                              int64_t kept_bytes) {
-  return state_.with([&](State& state) {
+  auto starting = state_.with([&](State& state) {
     if (entry->state_ == QueueEntry::State::kRunning) charge(state, *entry, used);
     state.bytes += kept_bytes;
     leave(state, entry);
     return start(state);
   });
+  note_bytes_back();
+  return starting;
 }
 
 bool Scheduler::try_take(int64_t bytes) {
@@ -211,10 +213,16 @@ bool Scheduler::try_take(int64_t bytes) {
 }
 
 std::vector<QueueEntryRef> Scheduler::give_back(int64_t bytes) {
-  return state_.with([&](State& state) {
+  auto starting = state_.with([&](State& state) {
     state.bytes -= bytes;
     return start(state);
   });
+  note_bytes_back();
+  return starting;
+}
+
+void Scheduler::note_bytes_back() const {
+  if (on_bytes_back_ != nullptr) on_bytes_back_();
 }
 
 bool Scheduler::withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting) {

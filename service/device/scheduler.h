@@ -31,6 +31,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -78,7 +79,7 @@ struct QueueRequest {
   bool keeps_devices = false;  ///< once started, it keeps them until it leaves: it neither yields nor is asked to
 };
 
-/// Any thread. Calls no code outside while it is locked: entries that may start now are returned, in order.
+/// Any thread. Calls no code outside while it is locked; entries that may start now are returned, in order.
 class Scheduler {
  public:
   enum class Order : uint8_t {
@@ -87,8 +88,10 @@ class Scheduler {
     /// the runs that several ranks execute the earliest has all that it needs on each of them.
     kTickets,
   };
-  /// `memory_limit_bytes` 0: no limit.
-  Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair);
+  /// `memory_limit_bytes` 0: no limit. `on_bytes_back` is called without a lock after bytes that were planned have been
+  /// given back, for those that try_take() has refused; it throws nothing; may be null.
+  Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair,
+            std::function<void()> on_bytes_back = nullptr);
 
   std::vector<QueueEntryRef> add(const QueueEntryRef& entry, QueueRequest request);
   /// A run is over, or is not to start any more; `used`: how long it held its devices since it was started last. So
@@ -153,9 +156,11 @@ class Scheduler {
   static void stop(State& state, QueueEntry& entry);
   static void join(State& state, const QueueEntryRef& entry);
   static void leave(State& state, const QueueEntryRef& entry);
+  void note_bytes_back() const;
 
   const int64_t limit_;
   const Order order_;
+  const std::function<void()> on_bytes_back_;
   core::Locked<State> state_;
 };
 

@@ -61,11 +61,13 @@ ServerOptions front_options(const AppOptions& options, core::MemoryLedgerRef mem
   return out;
 }
 
-device::EngineOptions engine_options(const AppOptions& options, const hosts::Network* network) {
+device::EngineOptions engine_options(const AppOptions& options, const hosts::Network* network,
+                                     const core::MemoryLedgerRef& memory) {
   device::EngineOptions out;
   out.device_count = options.devices;
   out.threads = threads_of(options, network);
   out.memory_limit_bytes = options.memory_limit_bytes;
+  out.on_memory_back = [memory] { memory->notify_waiting(); };
   return out;
 }
 
@@ -259,10 +261,11 @@ struct App::Parts {
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
         pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled, given.memory_limit_bytes)),
-        coordinator(network == nullptr ? nullptr
-                                       : make_coordinator(*network, engine_options(given, network), given, pool)),
+        coordinator(network == nullptr
+                        ? nullptr
+                        : make_coordinator(*network, engine_options(given, network, memory), given, pool)),
         store(store_options(given, log_lines, coordinator.get()), *files, clock),
-        own_engine(network == nullptr ? std::make_unique<device::Engine>(engine_options(given, network), pool)
+        own_engine(network == nullptr ? std::make_unique<device::Engine>(engine_options(given, network, memory), pool)
                                       : nullptr),
         engine(coordinator != nullptr ? static_cast<device::Executor&>(*coordinator) : *own_engine),
         compiler(plan_settings(given, engine.threads(), network), kCacheEntries,

@@ -6,7 +6,6 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
-#include "service/jobs/memory_retry.h"
 
 namespace meshd::jobs {
 namespace {
@@ -64,7 +63,7 @@ AnswerMemory::AnswerMemory(core::MemoryLedgerRef ledger, const core::Clock& cloc
       clock_(clock),
       waits_(waits) {}
 
-void AnswerMemory::hold(Job& job, JobResult& result, core::Waiter& waiter) {
+void AnswerMemory::hold(Job& job, JobResult& result, const core::WaiterRef& waiter) {
   if (job.encode == nullptr) return;
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
@@ -88,17 +87,19 @@ void AnswerMemory::hold(Job& job, JobResult& result, core::Waiter& waiter) {
 }
 
 std::shared_ptr<core::MemoryReservation> AnswerMemory::reserve(const core::MemoryLedgerRef& ledger, int64_t bytes,
-                                                               Job& job, core::Waiter& waiter) const {
+                                                               Job& job, const core::WaiterRef& waiter) const {
   if (bytes <= kSmallAnswer) return nullptr;
   auto memory = std::make_shared<core::MemoryReservation>(ledger, core::MemoryAccount::kAnswers);
   const core::SteadyTime patience = clock_.steady() + kPatience;
-  while (!(clock_.steady() < patience ? memory->try_borrow(bytes) : memory->try_grow_beyond(bytes))) {
+  for (;;) {
+    memory->notify_when_given(waiter);
+    const core::SteadyTime now = clock_.steady();
+    if (now < patience ? memory->try_borrow(bytes) : memory->try_grow_beyond(bytes)) return memory;
     if (!job.in_background)
       throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
-    waits_.throw_if_ended(job, waiter);
-    waiter.wait(std::min(job.deadline, clock_.steady() + kMemoryAgain));
+    waits_.throw_if_ended(job, *waiter);
+    waiter->wait(std::min(job.deadline, now + core::MemoryReservation::kLongestWait));
   }
-  return memory;
 }
 
 void hold_results(const JobRequest& request, JobResult& result) {

@@ -21,14 +21,14 @@ class AnswerMemory {
 
   /// Holds what the answer takes, in the result. Throws memory_exceeded; memory_full for a job of a request, while one
   /// in the background waits.
-  void hold(Job& job, JobResult& result, core::Waiter& waiter);
+  void hold(Job& job, JobResult& result, const core::WaiterRef& waiter);
   /// Memory of results that are sent as they are, as the ledger shows its accounts; named "files".
   [[nodiscard]] core::MemoryLedger::Stats files() const;
 
  private:
   /// Null: so few that they are not worth a reservation.
   std::shared_ptr<core::MemoryReservation> reserve(const core::MemoryLedgerRef& ledger, int64_t bytes, Job& job,
-                                                   core::Waiter& waiter) const;
+                                                   const core::WaiterRef& waiter) const;
 
   const core::MemoryLedgerRef ledger_;  ///< null: nothing is counted
   const core::MemoryLedgerRef unsent_;  ///< of results that are sent as they are, apart from all other answers

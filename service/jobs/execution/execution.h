@@ -55,7 +55,7 @@ class Execution {
   using Lent = std::shared_ptr<arrays::LentMemory>;
 
   void wait_for_turn(Job& job, const core::WaiterRef& waiter);
-  void make_ready(Job& job, core::Waiter& waiter);
+  void make_ready(Job& job, const core::WaiterRef& waiter);
   device::RunOutcome run(Job& job, const core::WaiterRef& waiter, Lent& lent);
   [[nodiscard]] device::RunRequest run_request(Job& job, Lent& lent);
   device::RunOutcome run_on_engine(Job& job, device::RunRequest request, const core::WaiterRef& waiter);

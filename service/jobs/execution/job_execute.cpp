@@ -52,12 +52,12 @@ effects::EarlyCommits early_commits(const Job& job) {
 
 Executed Execution::execute(Job& job, const core::WaiterRef& waiter) {
   wait_for_turn(job, waiter);
-  make_ready(job, *waiter);
+  make_ready(job, waiter);
   Executed done;
   done.outcome = run(job, waiter, done.lent);
   describe(job, done.outcome, done.result);
   take_effects(job, done.result);
-  answers_.hold(job, done.result, *waiter);
+  answers_.hold(job, done.result, waiter);
   if (done.outcome.memory.bytes() > 0) {
     struct Held {
       device::ResultMemory of_engine;
@@ -89,9 +89,9 @@ void Execution::wait_for_turn(Job& job, const core::WaiterRef& waiter) {
 }
 
 // It has its request, its program, its devices and, where it is to wait with them, room for its results.
-void Execution::make_ready(Job& job, core::Waiter& waiter) {
+void Execution::make_ready(Job& job, const core::WaiterRef& waiter) {
   require_dependencies(job, catalog_);
-  waiting_.wait_for_room(job, waiter);
+  waiting_.wait_for_room(job, *waiter);
   waiting_.load_request(job, waiter);
   if (job.request.least_loaded) {
     std::vector<int64_t>& devices = job.assignment.devices;
@@ -101,8 +101,9 @@ void Execution::make_ready(Job& job, core::Waiter& waiter) {
   }
   // On several processes a run cannot step aside while it waits for the jobs before it: it begins after them.
   if (job.queue != nullptr && !job.lowered->plan->effects.empty() && engine_.keeps_devices(job.assignment.devices)) {
-    waits_.wait_for_session(
-        job, waiter, [&] { return job.queue->is_next_in_order(job.row.number) && job.queue->may_log(job.row.number); });
+    waits_.wait_for_session(job, *waiter, [&] {
+      return job.queue->is_next_in_order(job.row.number) && job.queue->may_log(job.row.number);
+    });
   }
 }
 

@@ -6,7 +6,6 @@
 #include "service/compile/program_size.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
-#include "service/jobs/memory_retry.h"
 
 namespace meshd::jobs {
 namespace {
@@ -41,18 +40,20 @@ void WaitingMemory::unload_request(Job& job) {
   job.lowered = nullptr;
 }
 
-void WaitingMemory::load_request(Job& job, core::Waiter& waiter) {
+void WaitingMemory::load_request(Job& job, const core::WaiterRef& waiter) {
   if (!std::exchange(job.leaves_memory, false)) return;
   // Others may hold the memory that compiling takes: it was accepted, so that it waits.
+  const core::MemoryReservation wanted(ledger_, core::MemoryAccount::kRequests);
   const auto patiently = [&](const auto& make) {
     for (;;) {
+      wanted.notify_when_given(waiter);
       try {
         return make();
       } catch (const core::Error& error) {
         if (error.code() != core::ErrorCode("memory_full")) throw;
       }
-      waits_.throw_if_ended(job, waiter);
-      waiter.wait(std::min(job.deadline, clock_.steady() + kMemoryAgain));
+      waits_.throw_if_ended(job, *waiter);
+      waiter->wait(std::min(job.deadline, clock_.steady() + core::MemoryReservation::kLongestWait));
     }
   };
   const auto row = catalog_.read([&](storage::Reader& reader) { return reader.job(job.row.id, job.row.principal); });

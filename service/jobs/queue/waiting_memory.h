@@ -31,7 +31,7 @@ class WaitingMemory {
   /// What is in the job's row leaves memory, if it has to.
   static void unload_request(Job& job);
   /// It comes back.
-  void load_request(Job& job, core::Waiter& waiter);
+  void load_request(Job& job, const core::WaiterRef& waiter);
   /// Waits until the job is next in its session, unless there is room for its results until then.
   void wait_for_room(Job& job, core::Waiter& waiter);
 

@@ -191,7 +191,7 @@ TEST(MemoryLedger, who_waits_for_a_lender_that_fails_leaves_the_place_to_the_nex
                        [](int64_t) {}});
   MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests);
   EXPECT_THROW(first.grow_beyond(9'000, "the test"), std::bad_alloc);
-  second.grow_beyond(9'000, "the test");  // refused once, and lent to while it waits
+  second.grow_beyond(9'000, "the test");  // refused once, and lent to when it waits
   EXPECT_EQ(second.bytes(), 9'000);
 }
 
@@ -200,9 +200,37 @@ TEST(MemoryLedger, who_waits_for_the_lender_has_it_as_soon_as_it_lends) {
   std::atomic<bool> lends{false};
   ledger->borrow_from({[&](int64_t) { return lends.load(); }, [](int64_t) {}});
   MemoryReservation waits(ledger, MemoryAccount::kRequests);
-  std::jthread later([&] { lends = true; });
+  std::jthread later([&] {
+    lends = true;
+    ledger->notify_waiting();
+  });
   waits.grow_beyond(9'000, "the test");
   EXPECT_EQ(waits.bytes(), 9'000);
+}
+
+TEST(MemoryLedger, a_waiter_is_notified_once_when_memory_is_given_back) {
+  struct CountingWaiter final : Waiter {
+    void wait(SteadyTime) override {}
+    void notify() override { ++notified; }
+    int notified = 0;
+  };
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation holder(ledger, MemoryAccount::kAnswers);
+  const MemoryReservation wanted(ledger, MemoryAccount::kRequests);
+  const auto waiter = std::make_shared<CountingWaiter>();
+  holder.grow(100);
+  EXPECT_EQ(waiter->notified, 0);
+  wanted.notify_when_given(waiter);
+  wanted.notify_when_given(waiter);
+  holder.shrink(50);
+  EXPECT_EQ(waiter->notified, 1) << "of whichever account";
+  holder.shrink(25);
+  EXPECT_EQ(waiter->notified, 1) << "once for each time that it asks";
+  wanted.notify_when_given(waiter);
+  ledger->notify_waiting();
+  EXPECT_EQ(waiter->notified, 2) << "by the lender";
+  wanted.notify_when_given(std::make_shared<CountingWaiter>());
+  holder.shrink(25);  // whose waiter is gone by now
 }
 
 TEST(MemoryLedger, who_waits_in_vain_is_refused) {
