@@ -171,25 +171,25 @@ void Compiler::State::settle() {
               bound.bytes());
 }
 
-void Compiler::count_work(core::MemoryLedgerRef ledger) {
-  state_.with([&](State& state) { state.work = std::move(ledger); });
+void Compiler::count_work(const WorkAccount& account) {
+  state_.with([&](State& state) { state.work = account; });
 }
 
 template <typename Value, typename Work, typename Make>
 Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
                        int64_t CompileCounters::*hits, Work&& work, Make&& make) {
-  core::MemoryLedgerRef ledger;
+  WorkAccount account;
   const Value known = state_.with([&](State& state) -> Value {
     const Value* found = (state.*cache).find(key);
     if (found == nullptr) {
-      ledger = state.work;
+      account = state.work;
       return nullptr;
     }
     ++(state.counters.*hits);
     return *found;
   });
   if (known != nullptr) return known;
-  WorkMemory memory(std::move(ledger));
+  WorkMemory memory(std::move(account));
   memory.hold(work());
   Value made = make(memory);
   const int64_t bytes = size_bytes(*made) + static_cast<int64_t>(key.size());

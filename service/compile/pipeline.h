@@ -23,6 +23,7 @@
 
 #include "service/compile/derivation.h"
 #include "service/compile/plan/plan.h"
+#include "service/compile/work_memory.h"
 #include "service/core/locked.h"
 #include "service/core/lru_cache.h"
 #include "service/core/memory_ledger.h"
@@ -144,10 +145,9 @@ class Compiler {
   /// How full the caches of parsed and of lowered programs are, of the entries and bytes that they may have: 0 to 1, of
   /// the fullest.
   [[nodiscard]] double fullness() const;
-  /// From here on `ledger` holds what a compilation takes while it runs (work_memory.h): parse(), gradient_text() and
-  /// those between throw memory_full where others hold it, and memory_exceeded where there is not so much. Before,
-  /// nothing is counted: what a server has accepted, it compiles again when it starts.
-  void count_work(core::MemoryLedgerRef ledger);
+  /// From here on `account` holds what a compilation takes while it runs. Where it refuses, parse(), gradient_text() and
+  /// those between throw memory_full where others hold it, and memory_exceeded where there is not so much.
+  void count_work(const WorkAccount& account);
   /// Before any other call; null: nobody is told. It must outlive the calls of lower().
   void set_observer(LoweringObserver* observer) { observer_ = observer; }
   [[nodiscard]] const PlanSettings& settings() const { return settings_; }
@@ -169,7 +169,7 @@ class Compiler {
     core::LruCache<bool> bound;
     CompileCounters counters;
     core::MemoryReservation memory;
-    core::MemoryLedgerRef work;
+    WorkAccount work;
   };
   /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work. `work`: the bytes that the piece
   /// takes while it is done, about.

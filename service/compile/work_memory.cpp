@@ -11,6 +11,7 @@ void WorkMemory::hold(int64_t bytes) {
   constexpr int64_t kMostAccounts = 3;  // one piece of work may go so far beyond the account of requests
   needed_ += bytes;
   if (needed_ <= kUncounted) return;
+  if (!refuses_) return held_.grow_regardless(needed_ - held_.bytes());
   if (needed_ / kMostAccounts > held_.limit_bytes()) {
     throw core::Error("memory_exceeded", fmt::format("compiling the program takes {} bytes of memory or more, and this "
                                                      "server has {} for it",

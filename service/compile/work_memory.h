@@ -9,18 +9,25 @@
 
 namespace meshd::compile {
 
-/// One piece of work. What its account has no room for it borrows from the memory of jobs. One thread at a time. A
-/// default one is never refused.
+/// Who counts what compiling takes, and whether it may refuse it.
+struct WorkAccount {
+  core::MemoryLedgerRef ledger = nullptr;  ///< null: nothing is counted
+  /// False: for what has to be compiled whatever it takes.
+  bool refuses = true;
+};
+
+/// One piece of work. What its account has no room for it borrows from the memory of jobs. One thread at a time.
 class WorkMemory {
  public:
-  WorkMemory() = default;
-  explicit WorkMemory(core::MemoryLedgerRef ledger) : held_(std::move(ledger), core::MemoryAccount::kRequests) {}
+  explicit WorkMemory(WorkAccount account)
+      : refuses_(account.refuses), held_(std::move(account.ledger), core::MemoryAccount::kRequests) {}
 
   /// It takes so many bytes more. Throws memory_full where others hold them, and memory_exceeded where the work is too
   /// large for this server; it may wait a moment (core::MemoryReservation::grow_beyond).
   void hold(int64_t bytes);
 
  private:
+  const bool refuses_;
   core::MemoryReservation held_;
   int64_t needed_ = 0;
 };

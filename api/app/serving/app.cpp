@@ -605,6 +605,8 @@ uint16_t App::start() {
 // With requests only when it is done: names and reservations are as they were before the first of them.
 void App::recover() {
   Parts& parts = *parts_;
+  // What the server has accepted it compiles again, whatever that takes.
+  parts.compiler.count_work({parts.memory, false});
   const mesh::Processes processes = parts.services.processes;
   jobs::JobRunner::Recovery recovery{parts.programs, processes, nullptr, nullptr};
   recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
@@ -625,7 +627,7 @@ void App::recover() {
                               {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
                         },
                         [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
-  parts.compiler.count_work(parts.memory);
+  parts.compiler.count_work({parts.memory});
   parts.is_recovered = true;
 }
 

@@ -80,8 +80,11 @@ TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
   };
   const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
   Compiler compiler(1, 8);
+  compiler.count_work({ledger, false});
   const ParsedRef accepted = compiler.parse("stablehlo", adding(9'000));
-  compiler.count_work(ledger);
+  EXPECT_GT(ledger->stats()[0].peak_bytes, int64_t{4} << 20) << "counted, and not refused";
+  EXPECT_EQ(ledger->held_bytes(), 0);
+  compiler.count_work({ledger});
   EXPECT_EQ(error_of([&] { compiler.parse("stablehlo", adding(10'000)); }), "memory_exceeded");
   EXPECT_EQ(error_of([&] { compiler.lower(accepted, {}); }), "memory_exceeded");
   const ParsedRef parsed = compiler.parse("stablehlo", adding(2'000));
@@ -101,7 +104,7 @@ TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
 TEST(Compiler, what_tracing_and_differentiating_take_is_held_meanwhile) {
   const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
   Compiler compiler(1, 8);
-  compiler.count_work(ledger);
+  compiler.count_work({ledger});
   const auto adding = [&](int loops) {  // 50 additions each
     std::string text = "def f(x):\n";
     for (int i = 0; i < loops; ++i) text += " for i in range(50):\n  x = x + x\n";
