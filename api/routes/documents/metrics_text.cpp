@@ -210,6 +210,8 @@ void storage_metrics(Text& out, Services& services, const storage::StoreHealth& 
   out.gauge("meshd_pool_in_use_bytes", "Bytes of buffers in use.", static_cast<double>(pool.in_use_bytes));
   out.gauge("meshd_pool_kept_bytes", "Bytes of released buffers that are kept for reuse.",
             static_cast<double>(pool.kept_bytes));
+  out.counter("meshd_pool_fresh_total", "Buffers whose memory came from the system, for none that was kept fitted.",
+              static_cast<double>(pool.fresh_allocations));
 }
 
 void process_metrics(Text& out, const ProcessFacts& facts) {
