@@ -7,14 +7,15 @@
 
 #include "service/jobs/commit/retention.h"
 #include "service/sessions/session_store.h"
+#include "tests/support/effort.h"
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
 namespace {
 
-constexpr int64_t kMany = 100'000;
+const int64_t kMany = by_effort(100'000, 1'000'000, 1'000'000);
 constexpr int64_t kMostAtOnce = 1000;               // rows of a transaction
-constexpr int64_t kMostMemory = int64_t{16} << 20;  // of a hundred thousand jobs with 512 bytes each: a fourth of them
+constexpr int64_t kMostMemory = int64_t{16} << 20;  // however many: 100,000 jobs with their answers are four times that
 
 // A field of /proc/self/status, in bytes.
 [[maybe_unused]] int64_t status_bytes(const std::string& field) {
