@@ -58,7 +58,7 @@ std::array<MemoryLedger::Stats, kMemoryAccounts> MemoryLedger::stats() const {
 bool MemoryLedger::take(MemoryAccount which, int64_t bytes, Fit fit) {
   Account& account = of(which);
   // Looked at first, so that who is refused seldom takes the room of another for a moment.
-  if (fit == Fit::kWithin && (account.held + bytes > account.limit || held_ + bytes > limit_)) {
+  if (fit == Fit::kWithin && (bytes > account.limit - account.held || bytes > limit_ - held_)) {
     account.refused.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
@@ -79,26 +79,8 @@ void MemoryLedger::give_back(MemoryAccount which, int64_t bytes) {
   given_back_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void MemoryLedger::wait_for_more(const WaiterRef& waiter) {
-  const std::lock_guard held(mutex_);
-  std::erase_if(waiters_, [&](const std::weak_ptr<Waiter>& other) {
-    return other.expired() || (!other.owner_before(waiter) && !waiter.owner_before(other));
-  });
-  waiters_.push_back(waiter);
-  has_waiters_ = true;
-}
-
 void MemoryLedger::notify_waiting() {
-  if (!has_waiters_) return;
-  std::vector<std::weak_ptr<Waiter>> waiters;
-  {
-    const std::lock_guard held(mutex_);
-    waiters.swap(waiters_);
-    has_waiters_ = false;
-  }
-  for (const std::weak_ptr<Waiter>& waiter : waiters) {
-    if (const WaiterRef alive = waiter.lock()) alive->notify();
-  }
+  if (has_waiters_ && has_waiters_.exchange(false)) waiters_.notify_once();
 }
 
 bool MemoryLedger::is_trim_due() {
@@ -199,7 +181,9 @@ void MemoryReservation::grow_beyond(int64_t bytes, std::string_view user) {
 }
 
 void MemoryReservation::notify_when_given(const WaiterRef& waiter) const {
-  if (ledger_ != nullptr) ledger_->wait_for_more(waiter);
+  if (ledger_ == nullptr) return;
+  ledger_->waiters_.add(waiter);
+  ledger_->has_waiters_ = true;
 }
 
 void MemoryReservation::grow_regardless(int64_t bytes) {
@@ -210,11 +194,12 @@ void MemoryReservation::grow_regardless(int64_t bytes) {
 void MemoryReservation::shrink(int64_t bytes) {
   bytes_ -= bytes;
   if (ledger_ == nullptr) return;
+  if (bytes == 0) return;
   if (const int64_t back = std::min(bytes, borrowed_); back > 0) {
     borrowed_ -= back;
+    if (borrowed_ == 0) ledger_->of(account_).has_borrower = false;  // whom the lender notifies may borrow
     ledger_->lender_.take_back(back);
     ledger_->given_back_.fetch_add(back, std::memory_order_relaxed);
-    if (borrowed_ == 0) ledger_->of(account_).has_borrower = false;
     bytes -= back;
   }
   ledger_->give_back(account_, bytes);

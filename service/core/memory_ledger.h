@@ -39,12 +39,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "service/core/waits/waiter.h"
+#include "service/core/waits/waiter_list.h"
 
 namespace meshd::core {
 
@@ -105,7 +104,6 @@ class MemoryLedger {
   enum class Fit : uint8_t { kWithin, kAnyway };
   bool take(MemoryAccount account, int64_t bytes, Fit fit);
   void give_back(MemoryAccount account, int64_t bytes);
-  void wait_for_more(const WaiterRef& waiter);
   Account& of(MemoryAccount account) { return accounts_[static_cast<size_t>(account)]; }
 
   const int64_t limit_;
@@ -115,9 +113,8 @@ class MemoryLedger {
 
   MemoryLender lender_;  ///< empty: nobody lends
 
-  std::atomic<bool> has_waiters_{false};
-  std::mutex mutex_;                            ///< for what follows
-  std::vector<std::weak_ptr<Waiter>> waiters_;  ///< until they are notified
+  std::atomic<bool> has_waiters_{false};  ///< some were added since they were notified
+  WaiterList waiters_;
 };
 using MemoryLedgerRef = std::shared_ptr<MemoryLedger>;
 
@@ -142,14 +139,15 @@ class MemoryReservation {
   /// The same, but what is beyond the account is borrowed where the ledger has a lender, and then not counted in the
   /// account. For what no run waits for.
   [[nodiscard]] bool try_borrow(int64_t bytes);
-  /// Notifies the waiter once when memory has been given back, of whichever account or by the lender. Call it first,
-  /// then try again, then wait for kLongestWait at most: of two that try at the same time both may be refused.
-  void notify_when_given(const WaiterRef& waiter) const;
-  static constexpr std::chrono::seconds kLongestWait{1};
   /// The same, and throws memory_full, which names who wants the bytes ("compiling the program"). It blocks for up to a
   /// second until others have given back what is missing, so that of many that each hold a part of what they need one
   /// goes on; while one of the account waits, all others are refused at once.
   void grow_beyond(int64_t bytes, std::string_view user);
+  /// Notifies the waiter once when memory has been given back, of whichever account or by the lender. Who was refused
+  /// calls it, tries again, and then waits for kLongestWait at most: of two that try at the same time both may be
+  /// refused.
+  void notify_when_given(const WaiterRef& waiter) const;
+  static constexpr std::chrono::seconds kLongestWait{1};
   /// Holds them whatever the limit is: for what exists already and has to be finished.
   void grow_regardless(int64_t bytes);
   void shrink(int64_t bytes);

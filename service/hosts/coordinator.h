@@ -39,7 +39,7 @@
 namespace meshd::hosts {
 
 struct CoordinatorOptions {
-  device::EngineOptions engine;              ///< device_count, threads, memory_limit_bytes; the rest is filled in
+  device::EngineOptions engine;  ///< device_count, threads, memory_limit_bytes, on_memory_back; the rest is filled in
   std::vector<std::string> disabled_passes;  ///< of all ranks' plans
   std::string environment;                   ///< Welcome::environment
   std::string mesh;                          ///< Welcome::mesh

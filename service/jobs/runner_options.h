@@ -33,7 +33,7 @@ struct JobEnd {
 };
 
 struct RunnerOptions {
-  core::MemoryLedgerRef memory = nullptr;  ///< for effects that jobs hold back; null: not counted
+  core::MemoryLedgerRef memory = nullptr;  ///< for what jobs hold while they wait, and answers; null: not counted
   std::string build;                       ///< what names this build, for the environment that jobs record
   QueueLimits queue;                       ///< background jobs that wait to be started
   int background_threads = 4;              ///< that commit

@@ -10,7 +10,8 @@
 
 namespace meshd::core {
 
-/// Any thread. A waiter stays until it is destroyed: a spurious notification is harmless, so there is no remove().
+/// Any thread. A waiter stays until it is destroyed or notify_once() is called: a spurious notification is harmless, so
+/// there is no remove().
 class WaiterList {
  public:
   /// From now on notify_all() reaches the waiter. Add first, then check the condition: so no notification is lost.
@@ -24,17 +25,30 @@ class WaiterList {
 
   /// Notifies with no lock held.
   void notify_all() {
-    std::vector<WaiterRef> alive;
+    std::vector<std::weak_ptr<Waiter>> waiters;
     {
       const std::lock_guard held(mutex_);
-      for (const std::weak_ptr<Waiter>& waiter : waiters_) {
-        if (auto locked = waiter.lock()) alive.push_back(std::move(locked));
-      }
+      waiters = waiters_;
     }
-    for (const WaiterRef& waiter : alive) waiter->notify();
+    notify(waiters);
+  }
+  /// The same, and forgets them.
+  void notify_once() {
+    std::vector<std::weak_ptr<Waiter>> waiters;
+    {
+      const std::lock_guard held(mutex_);
+      waiters.swap(waiters_);
+    }
+    notify(waiters);
   }
 
  private:
+  static void notify(const std::vector<std::weak_ptr<Waiter>>& waiters) {
+    for (const std::weak_ptr<Waiter>& waiter : waiters) {
+      if (const WaiterRef alive = waiter.lock()) alive->notify();
+    }
+  }
+
   std::mutex mutex_;
   std::vector<std::weak_ptr<Waiter>> waiters_;
 };

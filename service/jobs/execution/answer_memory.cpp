@@ -90,13 +90,14 @@ std::shared_ptr<core::MemoryReservation> AnswerMemory::reserve(const core::Memor
                                                                Job& job, const core::WaiterRef& waiter) const {
   if (bytes <= kSmallAnswer) return nullptr;
   auto memory = std::make_shared<core::MemoryReservation>(ledger, core::MemoryAccount::kAnswers);
+  if (memory->try_borrow(bytes)) return memory;
+  if (!job.in_background)
+    throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
   const core::SteadyTime patience = clock_.steady() + kPatience;
   for (;;) {
     memory->notify_when_given(waiter);
     const core::SteadyTime now = clock_.steady();
     if (now < patience ? memory->try_borrow(bytes) : memory->try_grow_beyond(bytes)) return memory;
-    if (!job.in_background)
-      throw core::Error("memory_full", "other answers hold the memory that this one needs").with_retry_after(1);
     waits_.throw_if_ended(job, *waiter);
     waiter->wait(std::min(job.deadline, now + core::MemoryReservation::kLongestWait));
   }

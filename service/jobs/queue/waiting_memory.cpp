@@ -10,6 +10,10 @@
 namespace meshd::jobs {
 namespace {
 
+// What an attempt held it gives back when it is refused, which notifies others that wait as it does: they would wake
+// each other without end.
+constexpr std::chrono::milliseconds kLeastPause{20};
+
 // Of its program and plan, though others may have the same.
 int64_t program_bytes(const Job& job) {
   return compile::size_bytes(*job.request.program) + compile::size_bytes(*job.lowered);
@@ -43,17 +47,14 @@ void WaitingMemory::unload_request(Job& job) {
 void WaitingMemory::load_request(Job& job, const core::WaiterRef& waiter) {
   if (!std::exchange(job.leaves_memory, false)) return;
   // Others may hold the memory that compiling takes: it was accepted, so that it waits.
-  const core::MemoryReservation wanted(ledger_, core::MemoryAccount::kRequests);
   const auto patiently = [&](const auto& make) {
     for (;;) {
-      wanted.notify_when_given(waiter);
       try {
         return make();
       } catch (const core::Error& error) {
         if (error.code() != core::ErrorCode("memory_full")) throw;
       }
-      waits_.throw_if_ended(job, *waiter);
-      waiter->wait(std::min(job.deadline, clock_.steady() + core::MemoryReservation::kLongestWait));
+      wait_for_memory(job, waiter);
     }
   };
   const auto row = catalog_.read([&](storage::Reader& reader) { return reader.job(job.row.id, job.row.principal); });
@@ -69,6 +70,16 @@ void WaitingMemory::load_request(Job& job, const core::WaiterRef& waiter) {
   job.lowered = patiently(
       [&] { return compiler_.lower(compiler_.specialise(request.program, job.argument_types), job.assignment.lower); });
   job.bindings = effects::check_bindings(std::move(again.callbacks), *job.lowered->plan, !request.session.empty());
+}
+
+void WaitingMemory::wait_for_memory(Job& job, const core::WaiterRef& waiter) const {
+  core::MemoryReservation(ledger_, core::MemoryAccount::kRequests).notify_when_given(waiter);
+  const core::SteadyTime now = clock_.steady();
+  const core::SteadyTime least = now + kLeastPause;
+  for (auto until = now + core::MemoryReservation::kLongestWait; clock_.steady() < until; until = least) {
+    waits_.throw_if_ended(job, *waiter);
+    waiter->wait(std::min(job.deadline, until));
+  }
 }
 
 void WaitingMemory::wait_for_room(Job& job, core::Waiter& waiter) {

@@ -37,6 +37,8 @@ class WaitingMemory {
 
  private:
   bool try_hold_results(Job& job) const;
+  /// Until some may have been given back.
+  void wait_for_memory(Job& job, const core::WaiterRef& waiter) const;
 
   const core::MemoryLedgerRef ledger_;  ///< null: nothing is counted
   storage::Catalog& catalog_;
