@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "service/arrays/regions/region.h"
+#include "service/compile/program_size.h"
 
 namespace meshd::models {
 namespace {
@@ -116,7 +117,8 @@ Batcher::Batcher(std::shared_ptr<const ModelSpec> spec, const BatchServices& ser
       sizes_(batch_sizes(*spec_)),
       queue_({std::max<int64_t>(spec_->max_batch_size, 1), spec_->batching.preferred_sizes,
               spec_->max_batch_size > 0 ? spec_->batching.queue_delay : std::chrono::microseconds(0)}),
-      programs_(kPrograms) {}
+      programs_(kPrograms),
+      programs_memory_(services_.memory, core::MemoryAccount::kPrograms) {}
 
 ModelStatistics Batcher::statistics() const {
   const std::lock_guard held(mutex_);
@@ -357,16 +359,16 @@ compile::ParsedRef Batcher::program_of(const std::vector<DenseValue>& inputs) {
   const std::string key = key_of(inputs, true);
   {
     const std::lock_guard held(mutex_);
-    if (const auto* known = programs_.find(key)) {
-      if (compile::ParsedRef program = known->lock()) return program;
-    }
+    if (const compile::ParsedRef* known = programs_.find(key)) return *known;
   }
   std::vector<TensorType> types;
   for (const DenseValue& input : inputs) types.push_back(input.type);
   compile::ParsedRef program = program_for(*spec_, types, services_.compiler);
   check_results(*spec_, *program, types);  // the results are divided by rows, and sent by the number of the output
   const std::lock_guard held(mutex_);
-  programs_.replace(key, program);
+  const int64_t bytes = compile::size_bytes(*program) + static_cast<int64_t>(key.size());
+  program = programs_.insert(key, std::move(program), bytes);
+  programs_memory_.hold(programs_.bytes());
   return program;
 }
 

@@ -118,9 +118,8 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   int64_t running_ = 0;
   std::optional<core::SteadyTime> timer_;  ///< the time that a timer is set for
   ModelStatistics statistics_;
-  /// By types of the inputs. The compiler's cache, whose memory is counted, keeps the programs: one that has left it is
-  /// gone from here, too.
-  core::LruCache<std::weak_ptr<const compile::ParsedProgram>> programs_;
+  core::LruCache<compile::ParsedRef> programs_;  ///< by types of the inputs
+  core::MemoryReservation programs_memory_;      ///< of these, though the compiler's caches may have them, too
 };
 
 }  // namespace meshd::models
