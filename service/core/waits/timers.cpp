@@ -1,8 +1,16 @@
 #include "service/core/waits/timers.h"
 
 namespace meshd::core {
+namespace {
 
-Timers::Timers() : Timers(system_) {}
+const SystemClock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+}  // namespace
+
+Timers::Timers() : Timers(system_clock()) {}
 
 Timers::Timers(const Clock& clock)
     : clock_(clock), thread_([this] { run(); }), moves_(clock.on_move([this] {

@@ -23,6 +23,7 @@ class Timers {
 
   /// Of the system's clock.
   Timers();
+  /// A clock of tests moves on its own (Clock::on_move) and is never behind the system's, by which waits end.
   explicit Timers(const Clock& clock);
   /// Functions whose time has not come are not called any more.
   ~Timers();
@@ -37,7 +38,6 @@ class Timers {
  private:
   void run();
 
-  const SystemClock system_;
   const Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
