@@ -70,7 +70,7 @@ struct Job {
   std::vector<int64_t> overwritten;                                      ///< arguments whose memory the run wrote
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   quotas::ArrayCharge charge;                                            ///< of what the request keeps on the disk
-  core::MemoryReservation waiting;                                       ///< while it waits: job_memory.cpp
+  core::MemoryReservation waiting;                                       ///< while it waits: queue/waiting_memory.h
   std::shared_ptr<core::MemoryReservation> text_memory;  ///< for its row, of results that its client gets as a file
   bool leaves_memory = false;  ///< there was no room for its request: in the row alone until it starts
   std::vector<tensor::TensorType> argument_types;  ///< that it is lowered for

@@ -103,6 +103,13 @@ struct JobRequest {
   mesh::Processes processes;                    ///< labels of the server's devices
   std::optional<std::vector<int64_t>> donate;
   std::vector<ArrayUpdate> updates;
+  /// The one by this result; null: none.
+  [[nodiscard]] const ArrayUpdate* update_by(size_t result) const {
+    for (const ArrayUpdate& one : updates) {
+      if (one.result == result) return &one;
+    }
+    return nullptr;
+  }
   bool strict_donation = false;
   bool reshard = false;  ///< reshard arguments whose sharding differs from the program's
   effects::Bindings callbacks;

@@ -17,11 +17,13 @@ int64_t environment_id(storage::Catalog& catalog, const std::string& text) {
 
 }  // namespace
 
-JobRunner::Parts::Parts(JobRunner& runner, storage::Store& store, arrays::ArrayStore& given_arrays,
-                        compile::Compiler& given_compiler, device::Executor& engine, sessions::SessionStore& sessions,
-                        effects::EffectLog& log, effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks,
-                        const core::Clock& clock, RunnerOptions given)
+JobRunner::Parts::Parts(storage::Store& store, arrays::ArrayStore& given_arrays, compile::Compiler& given_compiler,
+                        device::Executor& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
+                        effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks,
+                        const core::Clock& given_clock, RunnerOptions given)
     : options(std::move(given)),
+      catalog(store.catalog()),
+      clock(given_clock),
       arrays(given_arrays),
       compiler(given_compiler),
       pool(*engine.pool()),
@@ -37,7 +39,7 @@ JobRunner::Parts::Parts(JobRunner& runner, storage::Store& store, arrays::ArrayS
       commit(store, arrays, pool, log, live, waits, queue, statistics, clock, environment),
       recovery(store.catalog(), admission, live, waits, queue, gate),
       queue(options, clock,
-            {[&runner](const JobRef& job, const core::WaiterRef& waiter) { runner.run_in_background(*job, waiter); },
+            {[this](const JobRef& job, const core::WaiterRef& waiter) { run_in_background(*job, waiter); },
              [this](Job& job, const core::Error& error) { commit.fail(job, error); }}) {}
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
@@ -48,7 +50,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       sessions_(sessions),
       log_(log),
       clock_(clock),
-      parts_(std::make_unique<Parts>(*this, store, arrays, compiler, engine, sessions, log, infeeds, callbacks, clock,
+      parts_(std::make_unique<Parts>(store, arrays, compiler, engine, sessions, log, infeeds, callbacks, clock,
                                      std::move(options))) {}
 
 JobRunner::~JobRunner() {
@@ -62,7 +64,7 @@ JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const 
   const JobRef job = parts_->admission.prepare(std::move(request));
   job->encode = encode;
   parts_->admission.accept(job, false);
-  return finish(*job, waiter);
+  return parts_->finish(*job, waiter);
 }
 
 std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
@@ -87,28 +89,28 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
   return job->row.id;
 }
 
-JobResult JobRunner::finish(Job& job, const core::WaiterRef& waiter) {
-  const DrainGate::Running running(parts_->gate);
+JobResult JobRunner::Parts::finish(Job& job, const core::WaiterRef& waiter) {
+  const DrainGate::Running running(gate);
   // It is accepted: whatever happens from here on it ends, and those behind it in its session go on.
   try {
-    Executed done = parts_->execution.execute(job, waiter);
-    parts_->commit.commit(job, done.outcome, done.result, *waiter);
+    Executed done = execution.execute(job, waiter);
+    commit.commit(job, done.outcome, done.result, *waiter);
     hold_results(job.request, done.result);
     return std::move(done.result);
   } catch (const core::Error& error) {
-    parts_->commit.fail(job, error);
+    commit.fail(job, error);
     throw;
   } catch (const std::exception& error) {
-    parts_->commit.fail(job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
+    commit.fail(job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
     throw;
   }
 }
 
-void JobRunner::run_in_background(Job& job, const core::WaiterRef& waiter) {
+void JobRunner::Parts::run_in_background(Job& job, const core::WaiterRef& waiter) {
   job.row.state = storage::JobState::kRunning;
-  job.row.started = clock_.wall();
+  job.row.started = clock.wall();
   // Where it is not written (the disk is full, the end of the server has put the row back), the job ends from kQueued.
-  store_.catalog().write_async(
+  catalog.write_async(
       [row = job.row](storage::Transaction& transaction) { static_cast<void>(transaction.update_job(row)); },
       [](const std::exception_ptr&) {});
   try {
@@ -118,11 +120,11 @@ void JobRunner::run_in_background(Job& job, const core::WaiterRef& waiter) {
   }
 }
 
-void JobRunner::recover(const Recovery& recovery) {
+void JobRunner::recover(const RecoverySources& sources) {
   const RowReading reading{
-      {store_, parts_->arrays, recovery.programs, parts_->compiler, parts_->pool, recovery.processes},
-      recovery.encoder,
-      recovery.read_old_row};
+      {store_, parts_->arrays, sources.programs, parts_->compiler, parts_->pool, sources.processes},
+      sources.encoder,
+      sources.read_old_row};
   parts_->waiting.read_rows_with(reading.sources);
   parts_->recovery.recover(reading);
 }

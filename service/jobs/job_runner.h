@@ -92,7 +92,7 @@ class JobRunner {
                      const core::WaiterRef& waiter);
 
   /// What jobs need beside their rows: those of before a restart, and those whose requests have left memory.
-  struct Recovery {
+  struct RecoverySources {
     registry::ProgramRegistry& programs;
     mesh::Processes processes;  ///< labels of the server's devices
     std::function<ResultEncoder(const ResultForm&)> encoder;
@@ -100,7 +100,7 @@ class JobRunner {
     std::function<JobRequest(const storage::JobRow&)> read_old_row;
   };
   /// Jobs that a crash or a stop left queued run again, in the order of their sessions. Once, at start.
-  void recover(const Recovery& recovery);
+  void recover(const RecoverySources& sources);
   /// No new jobs from now on (503); waits until running ones are over or the time is up, and cancels those that are
   /// left. What was accepted and is not over runs again after the next start, and nothing is counted against it. False:
   /// a run did not end a second after it was cancelled; its job is put back all the same.
@@ -115,9 +115,6 @@ class JobRunner {
 
  private:
   struct Parts;
-  /// Executes an accepted job to its end. Throws what the job fails with.
-  JobResult finish(Job& job, const core::WaiterRef& waiter);
-  void run_in_background(Job& job, const core::WaiterRef& waiter);
   /// Until all jobs of the session that are accepted by now are over.
   void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);
 

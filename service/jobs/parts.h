@@ -18,12 +18,17 @@
 namespace meshd::jobs {
 
 struct JobRunner::Parts {
-  Parts(JobRunner& runner, storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
-        device::Executor& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
-        effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks, const core::Clock& clock,
-        RunnerOptions given);
+  Parts(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Executor& engine,
+        sessions::SessionStore& sessions, effects::EffectLog& log, effects::InfeedQueues& infeeds,
+        effects::CallbackStore& callbacks, const core::Clock& clock, RunnerOptions given);
+
+  /// Executes an accepted job to its end. Throws what the job fails with.
+  JobResult finish(Job& job, const core::WaiterRef& waiter);
+  void run_in_background(Job& job, const core::WaiterRef& waiter);
 
   const RunnerOptions options;
+  storage::Catalog& catalog;
+  const core::Clock& clock;
   arrays::ArrayStore& arrays;
   compile::Compiler& compiler;
   tensor::BufferPool& pool;
@@ -38,7 +43,7 @@ struct JobRunner::Parts {
   RunServer server;
   Execution execution;
   Commit commit;
-  jobs::Recovery recovery;
+  Recovery recovery;
   JobQueue queue;  ///< last: the jobs that it starts use all of the above, which only refer to it
 };
 

@@ -608,7 +608,7 @@ void App::recover() {
   // What the server has accepted it compiles again, whatever that takes.
   parts.compiler.count_work({parts.memory, false});
   const mesh::Processes processes = parts.services.processes;
-  jobs::JobRunner::Recovery recovery{parts.programs, processes, nullptr, nullptr};
+  jobs::JobRunner::RecoverySources recovery{parts.programs, processes, nullptr, nullptr};
   recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
     return [form](const jobs::JobResult& result) { return encode_result(result, form); };
   };
@@ -618,9 +618,6 @@ void App::recover() {
   };
   parts.runner.recover(recovery);
   parts.deliveries.start();
-  parts.warmup.start([&log = parts.log](const warmup::WarmupStats& stats) {
-    log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
-  });
   parts.models.recover({[&parts](const storage::ModelRow& row) {
                           return decode_model(
                               row.document, row.principal, row.name,
@@ -628,6 +625,9 @@ void App::recover() {
                         },
                         [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
   parts.compiler.count_work({parts.memory});
+  parts.warmup.start([&log = parts.log](const warmup::WarmupStats& stats) {
+    log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
+  });
   parts.is_recovered = true;
 }
 

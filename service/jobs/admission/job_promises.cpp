@@ -51,9 +51,8 @@ void Admission::promise_results(Job& job) {
   ids.resize(plan.results.size());
   try {
     for (size_t i = 0; i < ids.size(); ++i) {
-      const auto update = std::find_if(request.updates.begin(), request.updates.end(),
-                                       [&](const ArrayUpdate& one) { return one.result == i; });
-      if (update != request.updates.end()) {
+      const ArrayUpdate* const update = request.update_by(i);
+      if (update != nullptr) {
         job.promised.push_back(nullptr);
         ids[i] = std::get<ArrayArgument>(request.arguments[update->argument]).array->info().id;
       } else {

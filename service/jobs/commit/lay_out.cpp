@@ -58,9 +58,8 @@ Commit::Outputs Commit::lay_out(const Job& job, device::RunOutcome& outcome, Job
     value.result_info = given.parameter.result_info;
     value.sharding = result_sharding(job, i);
     sharding::Layout layout = layout_of(value, value.type.dims);
-    const auto update = std::find_if(request.updates.begin(), request.updates.end(),
-                                     [&](const ArrayUpdate& one) { return one.result == i; });
-    if (update != request.updates.end()) {
+    const ArrayUpdate* const update = request.update_by(i);
+    if (update != nullptr) {
       lay_out_update(job, *update, layout, outcome.outputs[i], value, outputs);
     } else if (request.results != ResultMode::kNone) {
       value.shards = unbind_result(outcome.outputs[i], given, layout);

@@ -43,9 +43,8 @@ tensor::BufferRef gather_slice(const ArrayArgument& argument, arrays::ReadableSh
 device::ResultPlace place_of_result(const Job& job, size_t i) {
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
-  const auto update = std::find_if(request.updates.begin(), request.updates.end(),
-                                   [&](const ArrayUpdate& one) { return one.result == i; });
-  const bool is_update = update != request.updates.end();
+  const ArrayUpdate* const update = request.update_by(i);
+  const bool is_update = update != nullptr;
   const bool is_stored = is_update || request.results == ResultMode::kArray;
   const int64_t bytes = plan.results[i].shard_bytes * plan.results[i].shard_count();
   bool is_left = is_stored && bytes >= kLeftBytes && request.durability == storage::Durability::kDurable;

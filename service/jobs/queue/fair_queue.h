@@ -11,7 +11,7 @@
 
 namespace meshd::jobs {
 
-/// One owner at a time (JobRunner holds its lock). T is a handle that can be compared.
+/// One owner at a time (JobQueue holds its lock). T is a handle that can be compared.
 ///
 /// Example: principal p has jobs 1 and 2 in session s and job 1 in session t, principal q has one job without a
 /// session. They start in the order p/s/1, q, p/t/1, p/s/2.

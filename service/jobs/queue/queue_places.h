@@ -17,7 +17,7 @@ struct QueueLimits {
   int64_t session = 64;
 };
 
-/// One owner at a time (JobRunner holds its lock).
+/// One owner at a time (JobQueue holds its lock).
 class QueuePlaces {
  public:
   explicit QueuePlaces(QueueLimits limits) : limits_(limits) {}

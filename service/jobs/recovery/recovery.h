@@ -34,7 +34,7 @@ class Recovery {
   /// Jobs that a crash or a stop left queued are queued again, in the order of their sessions. What a killed server
   /// left running was made queued by storage/recovery.
   void recover(const RowReading& reading);
-  /// Nobody is let in and no job starts from now on; jobs that wait for their clients end.
+  /// Nobody is let in, no job starts and none begins to wait for its client from now on.
   void stop();
   /// All jobs end, those too that are accepted only now.
   void stop_all();
