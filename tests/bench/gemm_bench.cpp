@@ -1,5 +1,6 @@
 // Products through dot_general's own kernel on one thread against the libraries called directly, in all layouts, and
 // against what the FMA units can do: ratios from one run. MESHD_MAX_ISA masks instruction sets of all of them.
+// gemm_bench [M N K]: of these sizes alone.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -114,11 +115,15 @@ void compare(const Shape& shape) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   kernels::prepare_thread();
   constexpr std::array<const char*, 3> kLevels = {"base", "AVX2", "AVX-512"};
   std::printf("level %s, OpenBLAS %s\n", kLevels[static_cast<size_t>(kernels::cpu_level())],
               kernels::openblas_core().c_str());
+  if (argc == 4) {
+    compare({std::stoll(argv[1]), std::stoll(argv[2]), std::stoll(argv[3])});
+    return 0;
+  }
   for (const int64_t size : {16, 32, 64, 128, 256, 512, 1024, 2048}) compare({size, size, size});
   for (const int64_t size : {64, 256, 1024}) {
     compare({size, size, size, false, true});
