@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -308,6 +310,55 @@ TEST_F(Held, job_has_its_time_anew_when_it_was_up_while_the_job_was_held) {
   EXPECT_FALSE(view(id_).is_over());
   advance(1ms);
   EXPECT_EQ(how_it_ended(id_), "deadline_exceeded") << "though it never got a slot";
+}
+
+// ---- memory ----
+
+// f32[2] -> f32[2] by so many additions: parsing it takes more memory than compiling takes uncounted.
+std::string adding(int count) {
+  std::string text =
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n";
+  for (int i = 1; i < count; ++i) {
+    text += "  %" + std::to_string(i) + " = stablehlo.add %" + std::to_string(i - 1) + ", %a : tensor<2xf32>\n";
+  }
+  return text + "  return %" + std::to_string(count - 1) + " : tensor<2xf32>\n}";
+}
+
+TEST_F(JobRunner, jobs_that_wait_for_memory_do_not_wake_each_other) {
+  const auto ledger = core::MemoryLedger::create(int64_t{10} << 20);
+  std::atomic<bool> lends = false;
+  ledger->borrow_from({[&](int64_t) { return lends.load(); }, [](int64_t) {}});
+  jobs::RunnerOptions options = slots(2);
+  options.memory = ledger;
+  reopen(options);
+  const RunRef first = start_and_begin(request(kPlain)), second = start_and_begin(request(kPlain));
+  core::MemoryReservation waiting(ledger, core::MemoryAccount::kWaiting);
+  waiting.grow_regardless(waiting.limit_bytes());
+  const std::string ids[] = {start(request(adding(2'000).c_str())), start(request(adding(2'001).c_str()))};
+  // Their requests have left memory; so do their programs.
+  for (int i = 0; i < 32; ++i) server_->compiler.lower(server_->compiler.parse("stablehlo", adding(3 + i)), {});
+  server_->compiler.count_work({ledger});
+  core::MemoryReservation others(ledger, core::MemoryAccount::kRequests);
+  others.grow_regardless(2 * others.limit_bytes());
+  const auto refused = [&] { return ledger->stats()[0].refused; };
+  first->finish();
+  second->finish();
+  ASSERT_TRUE(eventually([&] { return refused() >= 3; }));
+  std::this_thread::sleep_for(1500ms);  // what compiles waits for a second of the system's clock
+  EXPECT_LT(refused(), 50) << "no time has passed since they were refused";
+  lends = true;
+  waiting = {};
+  others = {};
+  ASSERT_TRUE(eventually([&] {
+    advance(20ms);
+    return engine_.waiting() == 2;
+  }));
+  for (int i = 0; i < 2; ++i) {
+    const RunRef run = engine_.next();
+    ASSERT_TRUE(run->begin());
+    run->finish();
+  }
+  for (const std::string& id : ids) EXPECT_EQ(how_it_ended(id), "done");
 }
 
 // ---- stop and start ----
