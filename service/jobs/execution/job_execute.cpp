@@ -174,10 +174,7 @@ device::RunOutcome Execution::run_on_engine(Job& job, device::RunRequest run, co
   };
   // Keeps the recorder alive with the run, which may outlive this call.
   engine_.submit(std::move(run), [end, recorder, notify](device::RunOutcome outcome) {
-    {
-      const std::lock_guard held(end->mutex);
-      end->outcome = std::move(outcome);
-    }
+    end->put(std::move(outcome));
     notify();
   });
   return server_.serve(job, waiter, *end);

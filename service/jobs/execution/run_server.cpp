@@ -42,12 +42,9 @@ device::RunOutcome RunServer::serve(Job& job, const core::WaiterRef& waiter, Run
   };
   for (;; waiter->wait(wake_time())) {
     notes.batch_due.reset();
-    {
-      const std::lock_guard held(end.mutex);
-      if (end.outcome) {
-        waits_.end_client_wait(job);
-        return std::move(*end.outcome);
-      }
+    if (auto outcome = end.take()) {
+      waits_.end_client_wait(job);
+      return std::move(*outcome);
     }
     if (is_ending) continue;
     if (const auto reason = waits_.end_of(job, *waiter)) {

@@ -10,6 +10,7 @@
 
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "service/core/clock.h"
 #include "service/core/waits/waiter.h"
@@ -24,10 +25,22 @@
 
 namespace meshd::jobs {
 
-/// The outcome of a run, written by the engine.
-struct RunEnd {
-  std::mutex mutex;
-  std::optional<device::RunOutcome> outcome;
+/// The outcome of a run, written by the engine. Its lock is a leaf.
+class RunEnd {
+ public:
+  void put(device::RunOutcome outcome) {
+    const std::lock_guard held(mutex_);
+    outcome_ = std::move(outcome);
+  }
+  /// Once; nothing before the run is over.
+  std::optional<device::RunOutcome> take() {
+    const std::lock_guard held(mutex_);
+    return std::exchange(outcome_, std::nullopt);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<device::RunOutcome> outcome_;
 };
 
 /// Any thread; a run is served by who executes its job.
