@@ -145,8 +145,8 @@ class Compiler {
   /// How full the caches of parsed and of lowered programs are, of the entries and bytes that they may have: 0 to 1, of
   /// the fullest.
   [[nodiscard]] double fullness() const;
-  /// From here on `account` holds what a compilation takes while it runs. Where it refuses, parse(), gradient_text() and
-  /// those between throw memory_full where others hold it, and memory_exceeded where there is not so much.
+  /// From here on `account` holds what a compilation takes while it runs. Where it refuses, parse(), gradient_text()
+  /// and those between throw memory_full where others hold it, and memory_exceeded where there is not so much.
   void count_work(const WorkAccount& account);
   /// Before any other call; null: nobody is told. It must outlive the calls of lower().
   void set_observer(LoweringObserver* observer) { observer_ = observer; }
