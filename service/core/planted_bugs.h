@@ -15,8 +15,8 @@ enum class PlantedBug {
   kLoseIdempotency,          ///< lose_idempotency_on_restart: storage/rows/recovery_rows.cpp, keys are forgotten
   kSwapTwoJobs,              ///< swap_two_jobs: service/sessions/session_queue.cpp, a job has its turn one too early
   kOrderByCompletion,        ///< order_by_completion: service/sessions/session_queue.cpp, every job has its turn
-  kReuseDonatedStoreEarly,  ///< reuse_donated_store_early: service/jobs/commit/job_failure.cpp, a failed job's input
-                            ///< is spoilt
+  kReuseDonatedStoreEarly,   ///< reuse_donated_store_early: service/jobs/commit/job_failure.cpp, a failed job's input
+                             ///< is spoilt
   kStreamBeforeCommit,  ///< stream_before_commit: service/jobs/commit/job_commit.cpp, effects of a job that is not done
   kAppendTwiceOnRetry,  ///< append_twice_on_retry: service/jobs/commit/job_commit.cpp, a second attempt logs twice
 };
