@@ -121,6 +121,10 @@ struct Job {
     const std::lock_guard held(mutex);
     return waits.has_value();
   }
+  [[nodiscard]] bool is_stopped() {
+    const std::lock_guard held(mutex);
+    return stopped;
+  }
   [[nodiscard]] bool is_over() {
     const std::lock_guard held(mutex);
     return over;

@@ -1,5 +1,6 @@
 #include "service/jobs/job_runner.h"
 
+#include <exception>
 #include <utility>
 
 #include "service/core/error.h"
@@ -40,7 +41,10 @@ JobRunner::Parts::Parts(storage::Store& store, arrays::ArrayStore& given_arrays,
       recovery(store.catalog(), admission, live, waits, queue, gate),
       queue(options, clock,
             {[this](const JobRef& job, const core::WaiterRef& waiter) { run_in_background(*job, waiter); },
-             [this](Job& job, const core::Error& error) { commit.fail(job, error); }}) {}
+             [this](Job& job, const core::Error& error) {
+               core::ThreadWaiter waiter;
+               commit.fail(job, error, waiter);
+             }}) {}
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Executor& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
@@ -92,18 +96,22 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
 JobResult JobRunner::Parts::finish(Job& job, const core::WaiterRef& waiter) {
   const DrainGate::Running running(gate);
   // It is accepted: whatever happens from here on it ends, and those behind it in its session go on.
+  std::optional<core::Error> failure;  // fail() may wait, which no catch block may
+  std::exception_ptr thrown;
   try {
     Executed done = execution.execute(job, waiter);
     commit.commit(job, done.outcome, done.result, *waiter);
     hold_results(job.request, done.result);
     return std::move(done.result);
   } catch (const core::Error& error) {
-    commit.fail(job, error);
-    throw;
+    failure = error;
+    thrown = std::current_exception();
   } catch (const std::exception& error) {
-    commit.fail(job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
-    throw;
+    failure = core::Error("internal", "the job failed on our side").with_internal(error.what());
+    thrown = std::current_exception();
   }
+  commit.fail(job, *failure, *waiter);
+  std::rethrow_exception(thrown);
 }
 
 void JobRunner::Parts::run_in_background(Job& job, const core::WaiterRef& waiter) {

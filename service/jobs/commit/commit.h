@@ -40,8 +40,10 @@ class Commit {
   /// Ends a job whose run is over with `outcome`, in its session's order; completes `result`. Throws what ends the job
   /// otherwise; nothing of it has happened then, and fail() is to be called.
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
-  /// Ends a job with this error, or puts it back where the server stops. Throws nothing but for lack of memory.
-  void fail(Job& job, const core::Error& error);
+  /// Ends a job with this error, or puts it back where the server stops. Its end is durable when this returns: while
+  /// the disk is full it waits, for ten seconds at most or until the server stops. Throws nothing but for lack of
+  /// memory.
+  void fail(Job& job, const core::Error& error, core::Waiter& waiter);
 
  private:
   /// What a run leaves to be stored.
@@ -62,7 +64,9 @@ class Commit {
   void return_taken(Job& job);
   /// The row of a job that a stop of the server ends is queued again.
   void put_back(Job& job);
-  void write_failure(Job& job, const core::Error& error);
+  void write_failure(Job& job, const core::Error& error, core::Waiter& waiter);
+  /// False: the disk is full.
+  bool try_to_write_failure(Job& job, const core::Error& error);
   [[nodiscard]] std::string why_it_differs(const Job& job, const core::Error& error) const;
   /// kQueued: it runs again after a restart, and no later job of its session overtakes it.
   enum class Leave : uint8_t { kOver, kQueued };

@@ -2,9 +2,11 @@
 //   1. Donated arrays get back what the run did not overwrite, and are free again.
 //   2. A job that the stop of the server ends goes back into the queue, in its row and in its session's queue.
 //   3. Any other writes one transaction: its row, effects that it leaves, the entry of its end, released arrays, the
-//      session that it halts. What it has promised is lost.
+//      session that it halts. What it has promised is lost. Where the disk is full, and the storage's reserve used, it
+//      waits for room: its client is not told of an end that a restart would not know.
 //   4. The job leaves; whoever waits for it is notified.
 #include <algorithm>
+#include <chrono>
 
 #include "service/core/error.h"
 #include "service/core/planted_bugs.h"
@@ -17,6 +19,9 @@ namespace {
 
 using storage::JobState;
 
+constexpr std::chrono::seconds kLongestFull{10};
+constexpr std::chrono::milliseconds kFullAgain{50};  // nobody notifies of room on a disk
+
 // Of a streaming job that has failed: what it did since its last commit, if it may enter the log.
 std::vector<storage::EffectRow> effects_to_leave(Job& job, const core::Error& error) {
   if (!job.streams() || job.recorder == nullptr || is_from_outside(error)) return {};
@@ -27,7 +32,7 @@ std::vector<storage::EffectRow> effects_to_leave(Job& job, const core::Error& er
 
 }  // namespace
 
-void Commit::fail(Job& job, const core::Error& error) {
+void Commit::fail(Job& job, const core::Error& error, core::Waiter& waiter) {
   return_taken(job);
   if (job.cannot_run) {
     arrays_.release_all(job.row.principal, job.row.id);
@@ -40,7 +45,7 @@ void Commit::fail(Job& job, const core::Error& error) {
     put_back(job);
     return leave(job, Leave::kQueued);
   }
-  if (job.has_row) write_failure(job, error);
+  if (job.has_row) write_failure(job, error, waiter);
   withdraw_results(job, arrays_, how_it_ended(job.row));
   statistics_.note_end(job, &error, job.committed_count());
   leave(job, Leave::kOver);
@@ -79,7 +84,19 @@ void Commit::put_back(Job& job) {
   }
 }
 
-void Commit::write_failure(Job& job, const core::Error& error) {
+void Commit::write_failure(Job& job, const core::Error& error, core::Waiter& waiter) {
+  const core::SteadyTime end = clock_.steady() + kLongestFull;
+  while (!try_to_write_failure(job, error)) {
+    const core::SteadyTime now = clock_.steady();
+    if (now >= end || job.is_stopped()) {
+      // The row is unchanged: after a restart the job is queued again. Its arguments stay reserved until then.
+      return job.to_read.clear();
+    }
+    waiter.wait(std::min(end, now + kFullAgain));
+  }
+}
+
+bool Commit::try_to_write_failure(Job& job, const core::Error& error) {
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
   job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
   job.row.error_code = std::string(error.code().word());
@@ -118,10 +135,12 @@ void Commit::write_failure(Job& job, const core::Error& error) {
       write();
     }
     job.note_committed(left);
-  } catch (const core::Error&) {
+  } catch (const core::Error& failure) {
+    if (failure.code() == core::ErrorCode("disk_full")) return false;
     // The row is unchanged: after a restart the job is queued again. Its arguments stay reserved until then.
     job.to_read.clear();
   }
+  return true;
 }
 
 // A run that another build or processor began may differ in the last bits of what it logs.
