@@ -332,7 +332,7 @@ def refusals():
     """L2 of servers that refuse, for each reason that there is: who is refused is told at once why and when to come again, and the others have
     their share."""
     took_seconds, rate = seconds(2, 20, 120), 100
-    for code, clients, kind, options in (("too_many_requests", 8, Client, ["--requests-per-second", str(rate)]), ("memory_full", 8, LargeRuns, ["--memory", "16MB"]),
+    for code, clients, kind, options in (("too_many_requests", 8, Client, ["--requests-per-second", str(rate)]), ("memory_full", 16, LargeRuns, ["--memory", "16MB"]),
                                          ("queue_full", 16, BackgroundJobs, ["--principal-jobs", "4"])):
         with Meshd(BINARY, "--devices", "8", *options) as server:
             # One that counts requests refuses to be looked at, too.
