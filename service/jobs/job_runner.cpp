@@ -64,7 +64,7 @@ JobRunner::~JobRunner() {
 
 JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter) {
   // Counted from here on: the end of the server waits for those that it did not refuse.
-  const DrainGate::Entered entered(parts_->gate);
+  const DrainGate::Counted waits = parts_->gate.enter();
   const JobRef job = parts_->admission.prepare(std::move(request));
   job->encode = encode;
   parts_->admission.accept(job, false);
@@ -94,7 +94,7 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
 }
 
 JobResult JobRunner::Parts::finish(Job& job, const core::WaiterRef& waiter) {
-  const DrainGate::Running running(gate);
+  const DrainGate::Counted running = gate.run();
   // It is accepted: whatever happens from here on it ends, and those behind it in its session go on.
   std::optional<core::Error> failure;  // fail() may wait, which no catch block may
   std::exception_ptr thrown;

@@ -4,27 +4,25 @@
 
 namespace meshd::jobs {
 
-DrainGate::Entered::Entered(DrainGate& gate) : gate_(gate) {
-  const std::lock_guard held(gate_.mutex_);
-  if (gate_.closed_) throw draining();
-  ++gate_.entered_;
+DrainGate::Counted DrainGate::enter() {
+  const std::lock_guard held(mutex_);
+  if (closed_) throw draining();
+  ++entered_;
+  return {*this, entered_};
 }
 
-DrainGate::Entered::~Entered() { gate_.leave(gate_.entered_); }
-
-DrainGate::Running::Running(DrainGate& gate) : gate_(gate) {
-  const std::lock_guard held(gate_.mutex_);
-  ++gate_.running_;
+DrainGate::Counted DrainGate::run() {
+  const std::lock_guard held(mutex_);
+  ++running_;
+  return {*this, running_};
 }
 
-DrainGate::Running::~Running() { gate_.leave(gate_.running_); }
-
-void DrainGate::leave(int64_t& count) {
+DrainGate::Counted::~Counted() {
   {
-    const std::lock_guard held(mutex_);
-    --count;
+    const std::lock_guard held(gate_.mutex_);
+    --count_;
   }
-  changed_.notify_all();
+  gate_.changed_.notify_all();
 }
 
 void DrainGate::close() {

@@ -1,5 +1,5 @@
-// Who is inside of the runner: requests that wait for their jobs, and jobs that are executed. A stop lets nobody in any
-// more, and waits until all have left.
+// Counts requests that wait for their jobs, and jobs that are executed. Once it is closed no request begins to wait; a
+// stop waits until both counts are zero.
 #pragma once
 
 #include <chrono>
@@ -12,40 +12,33 @@ namespace meshd::jobs {
 /// Any thread.
 class DrainGate {
  public:
-  /// A request that waits for its job, from before that is accepted. Throws draining when the server stops.
-  class Entered {
+  /// One of those that are counted, until it is destroyed.
+  class Counted {
    public:
-    explicit Entered(DrainGate& gate);
-    ~Entered();
-    Entered(const Entered&) = delete;
-    Entered& operator=(const Entered&) = delete;
+    ~Counted();
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
 
    private:
+    friend class DrainGate;
+    Counted(DrainGate& gate, int64_t& count) : gate_(gate), count_(count) {}
     DrainGate& gate_;
+    int64_t& count_;
   };
-  /// A job that is executed, accepted before or behind the stop.
-  class Running {
-   public:
-    explicit Running(DrainGate& gate);
-    ~Running();
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
+  /// A request that waits for its job, from before that is accepted. Throws draining when it is closed.
+  [[nodiscard]] Counted enter();
+  /// A job that is executed, accepted before or after it was closed.
+  [[nodiscard]] Counted run();
 
-   private:
-    DrainGate& gate_;
-  };
-
-  /// Nobody enters from now on.
+  /// No request enters from now on.
   void close();
   [[nodiscard]] bool is_closed() const;
-  /// False: somebody is still inside when the time is up.
+  /// False: some are still counted when the time is up.
   bool wait_until_empty(std::chrono::milliseconds time);
   /// Jobs that are executed.
   [[nodiscard]] int64_t running() const;
 
  private:
-  void leave(int64_t& count);
-
   mutable std::mutex mutex_;  ///< a leaf
   std::condition_variable changed_;
   int64_t entered_ = 0;

@@ -22,7 +22,6 @@ void Recovery::stop_all() {
 }
 
 bool Recovery::drain(std::chrono::milliseconds time) {
-  stop();
   for (const JobRef& job : live_.all()) {
     // A job behind a failed one of its session waits for a client, too, which cannot come any more.
     if (job->waits_for_client() || job->is_held()) job->end(&Job::stopped, draining());

@@ -38,8 +38,8 @@ class Recovery {
   void stop();
   /// All jobs end, those too that are accepted only now.
   void stop_all();
-  /// stop(), then waits until running jobs are over or the time is up, and ends those that are left. False: a run did
-  /// not end a second after it was cancelled; its job is put back all the same.
+  /// After stop(): ends jobs that wait for their clients, waits until running ones are over or the time is up, and ends
+  /// those that are left. False: a run did not end a second after it was cancelled; its job is put back all the same.
   bool drain(std::chrono::milliseconds time);
 
  private:
