@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "service/compile/pipeline.h"
+#include "service/core/checked_math.h"
 #include "service/kernels/fused/small_while.h"
 #include "service/ops/kernel_interface.h"
 
@@ -130,6 +131,13 @@ int64_t size_bytes(const LoweredProgram& lowered) {
   return size_bytes(*lowered.parsed) + static_cast<int64_t>(sizeof(lowered)) + bytes_of(lowered.key) +
          bytes_of(lowered.argument_shardings) + bytes_of(lowered.result_shardings) + bytes_of(lowered.warnings) +
          plan_bytes(*lowered.plan);
+}
+
+int64_t result_bytes(const Plan& plan) {
+  int64_t bytes = 0;
+  for (const PlanParameter& one : plan.results)
+    bytes = core::checked_add(bytes, tensor::byte_count(one.parameter.global_type));
+  return bytes;
 }
 
 }  // namespace meshd::compile

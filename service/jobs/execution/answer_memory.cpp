@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "service/compile/program_size.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 
@@ -43,13 +44,6 @@ int64_t answer_bytes(const JobRequest& request, const compile::Plan& plan, const
   return bytes;
 }
 
-int64_t result_bytes(const compile::Plan& plan) {
-  int64_t bytes = 0;
-  for (const compile::PlanParameter& one : plan.results)
-    bytes = core::checked_add(bytes, tensor::byte_count(one.parameter.global_type));
-  return bytes;
-}
-
 // In a file, or as outputs of a model.
 bool are_sent_as_they_are(const JobRequest& request) {
   return request.form.is_file && request.results == ResultMode::kInline;
@@ -70,7 +64,7 @@ void AnswerMemory::hold(Job& job, JobResult& result, const core::WaiterRef& wait
   // Clients may take long to read results that are sent as they are, which stay in the memory of jobs so long. They
   // have an account of their own, as large as that of other answers: who reads a large file slowly leaves to others
   // what is not in it.
-  if (are_sent_as_they_are(request)) result.answer_memory = reserve(unsent_, result_bytes(plan), job, waiter);
+  if (are_sent_as_they_are(request)) result.answer_memory = reserve(unsent_, compile::result_bytes(plan), job, waiter);
   if (request.form.is_file && !job.has_row) return;
   const int64_t bytes = answer_bytes(request, plan, result);
   // Most texts are shorter than they may be: one at a time may go beyond what all may have together.

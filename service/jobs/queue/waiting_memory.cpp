@@ -95,9 +95,7 @@ void WaitingMemory::wait_for_room(Job& job, core::Waiter& waiter) {
 }
 
 bool WaitingMemory::try_hold_results(Job& job) const {
-  int64_t bytes = 0;
-  for (const compile::PlanParameter& one : job.lowered->plan->results)
-    bytes = core::checked_add(bytes, tensor::byte_count(one.parameter.global_type));
+  int64_t bytes = compile::result_bytes(*job.lowered->plan);
   if (job.waiting.bytes() == 0) {  // of a request that waits for it
     job.waiting = {ledger_, core::MemoryAccount::kWaiting};
     bytes = core::checked_add(bytes, program_bytes(job));
