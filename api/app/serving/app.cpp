@@ -606,7 +606,7 @@ uint16_t App::start() {
 void App::recover() {
   Parts& parts = *parts_;
   // What the server has accepted it compiles again, whatever that takes.
-  parts.compiler.count_work({parts.memory, false});
+  parts.compiler.count_work({.ledger = parts.memory, .refuses = false});
   const mesh::Processes processes = parts.services.processes;
   jobs::JobRunner::RecoverySources recovery{parts.programs, processes, nullptr, nullptr};
   recovery.encoder = [](const jobs::ResultForm& form) -> jobs::ResultEncoder {
@@ -624,7 +624,7 @@ void App::recover() {
                               {parts.arrays, parts.programs, parts.compiler, *parts.pool, nullptr, row.program});
                         },
                         [](const storage::ModelRow& row) { return is_shared_model(row.document); }});
-  parts.compiler.count_work({parts.memory});
+  parts.compiler.count_work({.ledger = parts.memory});
   parts.warmup.start([&log = parts.log](const warmup::WarmupStats& stats) {
     log.info("warmed_up", {{"compiled", stats.compiled}, {"records", stats.records}, {"seconds", stats.seconds}});
   });

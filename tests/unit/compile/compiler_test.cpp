@@ -10,6 +10,7 @@
 #include "service/compile/rewrite/gradient_text.h"
 #include "service/core/error.h"
 #include "service/program/parse_stablehlo.h"
+#include "tests/support/long_program.h"
 
 namespace meshd::compile {
 namespace {
@@ -70,21 +71,14 @@ std::string error_of(const std::function<void()>& call) {
 }
 
 TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
-  const auto adding = [](int count) {
-    std::string text =
-        "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n";
-    for (int i = 1; i < count; ++i) {
-      text += "  %" + std::to_string(i) + " = stablehlo.add %" + std::to_string(i - 1) + ", %a : tensor<2xf32>\n";
-    }
-    return text + "  return %" + std::to_string(count - 1) + " : tensor<2xf32>\n}";
-  };
+  using meshd::testing::adding;
   const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
   Compiler compiler(1, 8);
-  compiler.count_work({ledger, false});
+  compiler.count_work({.ledger = ledger, .refuses = false});
   const ParsedRef accepted = compiler.parse("stablehlo", adding(9'000));
   EXPECT_GT(ledger->stats()[0].peak_bytes, int64_t{4} << 20) << "counted, and not refused";
   EXPECT_EQ(ledger->held_bytes(), 0);
-  compiler.count_work({ledger});
+  compiler.count_work({.ledger = ledger});
   EXPECT_EQ(error_of([&] { compiler.parse("stablehlo", adding(10'000)); }), "memory_exceeded");
   EXPECT_EQ(error_of([&] { compiler.lower(accepted, {}); }), "memory_exceeded");
   const ParsedRef parsed = compiler.parse("stablehlo", adding(2'000));
@@ -104,7 +98,7 @@ TEST(Compiler, what_compiling_takes_is_held_meanwhile) {
 TEST(Compiler, what_tracing_and_differentiating_take_is_held_meanwhile) {
   const auto ledger = core::MemoryLedger::create(int64_t{5} << 20);  // requests: 4 MiB
   Compiler compiler(1, 8);
-  compiler.count_work({ledger});
+  compiler.count_work({.ledger = ledger});
   const auto adding = [&](int loops) {  // 50 additions each
     std::string text = "def f(x):\n";
     for (int i = 0; i < loops; ++i) text += " for i in range(50):\n  x = x + x\n";

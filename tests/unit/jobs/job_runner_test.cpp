@@ -15,6 +15,7 @@
 
 #include "service/jobs/commit/retention.h"
 #include "tests/support/held_writer.h"
+#include "tests/support/long_program.h"
 #include "tests/unit/jobs/runner_bench.h"
 
 namespace meshd::testing {
@@ -314,16 +315,6 @@ TEST_F(Held, job_has_its_time_anew_when_it_was_up_while_the_job_was_held) {
 
 // ---- memory ----
 
-// f32[2] -> f32[2] by so many additions: parsing it takes more memory than compiling takes uncounted.
-std::string adding(int count) {
-  std::string text =
-      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n";
-  for (int i = 1; i < count; ++i) {
-    text += "  %" + std::to_string(i) + " = stablehlo.add %" + std::to_string(i - 1) + ", %a : tensor<2xf32>\n";
-  }
-  return text + "  return %" + std::to_string(count - 1) + " : tensor<2xf32>\n}";
-}
-
 TEST_F(JobRunner, jobs_that_wait_for_memory_do_not_wake_each_other) {
   const auto ledger = core::MemoryLedger::create(int64_t{10} << 20);
   std::atomic<bool> lends = false;
@@ -334,6 +325,7 @@ TEST_F(JobRunner, jobs_that_wait_for_memory_do_not_wake_each_other) {
   const RunRef first = start_and_begin(request(kPlain)), second = start_and_begin(request(kPlain));
   core::MemoryReservation waiting(ledger, core::MemoryAccount::kWaiting);
   waiting.grow_regardless(waiting.limit_bytes());
+  // Parsing them takes more memory than compiling takes uncounted.
   const std::string ids[] = {start(request(adding(2'000).c_str())), start(request(adding(2'001).c_str()))};
   // Their requests have left memory; so do their programs.
   for (int i = 0; i < 32; ++i) server_->compiler.lower(server_->compiler.parse("stablehlo", adding(3 + i)), {});
