@@ -39,7 +39,11 @@ inline core::Error session_dropped() {
 }
 
 /// What ends a synchronous job of a session whose job before it has failed.
-core::Error session_halted(const std::string& session);
+inline core::Error session_halted(const std::string& session) {
+  return {"session_halted", "session '" + session +
+                                "' is halted: a job has failed; resume it, or queue this job with "
+                                "\"Prefer: respond-async\""};
+}
 
 /// What the queue of background jobs knows of one. Under the queue's lock.
 struct QueueEntry {

@@ -6,7 +6,7 @@
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/admission/admission.h"
-#include "service/jobs/admission/job_results.h"
+#include "service/jobs/admission/job_arrays.h"
 
 namespace meshd::jobs {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "service/core/error.h"
 #include "service/jobs/admission/admission.h"
-#include "service/jobs/admission/job_results.h"
+#include "service/jobs/admission/job_arrays.h"
 #include "service/jobs/dependency.h"
 #include "service/mesh/mesh_document.h"
 

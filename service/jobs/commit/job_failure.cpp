@@ -10,7 +10,7 @@
 
 #include "service/core/error.h"
 #include "service/core/planted_bugs.h"
-#include "service/jobs/admission/job_results.h"
+#include "service/jobs/admission/job_arrays.h"
 #include "service/jobs/commit/commit.h"
 #include "service/jobs/dependency.h"
 

@@ -1,8 +1,8 @@
 // The results of a run as shards of arrays, and the shards that other processes hold of them.
 #include <algorithm>
 
+#include "service/jobs/admission/job_arrays.h"
 #include "service/jobs/admission/job_layouts.h"
-#include "service/jobs/admission/job_results.h"
 #include "service/jobs/commit/bounded_results.h"
 #include "service/jobs/commit/outputs.h"
 #include "service/jobs/execution/binding.h"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/jobs/admission/job_arrays.h"
 #include "service/jobs/admission/job_layouts.h"
-#include "service/jobs/admission/job_results.h"
 #include "service/jobs/execution/binding.h"
 #include "service/mesh/mesh_document.h"
 

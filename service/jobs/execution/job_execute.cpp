@@ -15,7 +15,7 @@
 
 #include "service/core/error.h"
 #include "service/device/local_arena.h"
-#include "service/jobs/admission/job_results.h"
+#include "service/jobs/admission/job_arrays.h"
 #include "service/jobs/execution/execution.h"
 
 namespace meshd::jobs {

@@ -6,12 +6,6 @@
 
 namespace meshd::jobs {
 
-core::Error session_halted(const std::string& session) {
-  return {"session_halted", fmt::format("session '{}' is halted: a job has failed; resume it, or queue this job with "
-                                        "\"Prefer: respond-async\"",
-                                        session)};
-}
-
 std::optional<core::Error> JobWaits::end_of(Job& job, const core::Waiter& waiter) const {
   {
     const std::lock_guard held(job.mutex);

@@ -1,5 +1,5 @@
-// The results of a job as arrays: their shardings, and those that are promised before it has run. Private to
-// service/jobs.
+// The arrays of a job: its results, those that are promised before it has run among them, and its arguments. Private
+// to service/jobs.
 #pragma once
 
 #include <optional>
