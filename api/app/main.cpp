@@ -1,7 +1,6 @@
 // The binary: meshd serve and its other commands, meshd --help.
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #include "api/app/command_line/command_line.h"
 #include "api/app/serving/app.h"
+#include "api/app/serving/freed_memory.h"
 #include "api/app/serving/hosts.h"
 #include "api/app/serving/periodic.h"
 #include "api/app/serving/service_manager.h"
@@ -30,14 +30,6 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// glibc raises both with what is freed, up to 32 and 64 MiB, and keeps as much for each of its arenas: after many large
-// requests at once that is memory that nobody counts.
-void return_what_is_freed() {
-  constexpr int kKept = 4 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kKept);
-  ::mallopt(M_TRIM_THRESHOLD, kKept);
 }
 
 // Beside both drains, which take the drain timeout each at most: what cannot be interrupted, and a slow disk.
@@ -95,7 +87,7 @@ int serve(const meshd::api::AppOptions& options) {
   std::unique_ptr<meshd::hosts::Network> hosts;  // null: one process
   try {
     raise_descriptor_limit();
-    return_what_is_freed();
+    meshd::api::return_freed_memory();
     hosts = meshd::api::open_hosts(options);
     if (hosts != nullptr && hosts->rank() > 0) {
       meshd::api::serve_rank(*hosts, options, log);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "api/app/serving/app.h"
+#include "api/app/serving/freed_memory.h"
 #include "api/codecs/base64.h"
 #include "tests/bench/raw_server.h"
 #include "tests/bench/stopwatch.h"
@@ -202,6 +203,7 @@ int run(const std::string& folder) {
 
 int main(int count, char** arguments) {
   if (count > 1) meshd::bench::wanted = arguments[1];
+  meshd::api::return_freed_memory();  // as the binary does
   char folder[] = "/tmp/meshd-bench-XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
   int code = 1;
