@@ -8,8 +8,8 @@
 namespace meshd::api {
 namespace {
 
-// OpenSSL counts in int: work in pieces of complete groups.
-constexpr size_t kBase64Piece = size_t{3} << 20;
+// A piece of complete groups that stays in the first level cache with its text.
+constexpr size_t kPiece = 3 << 10;
 
 size_t padding_of(std::string_view text) { return text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0; }
 
@@ -27,17 +27,21 @@ constexpr std::array<uint32_t, 256> kDigits = [] {
 
 }  // namespace
 
-std::string base64_encode(std::span<const std::byte> bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  size_t written = 0;
+void append_base64(std::string& out, std::span<const std::byte> bytes) {
+  std::array<unsigned char, kPiece / 3 * 4 + 1> text;  // OpenSSL ends it with a NUL
+  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
   while (!bytes.empty()) {
-    const size_t count = std::min(bytes.size(), kBase64Piece);
-    written += static_cast<size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()) + written,
-                                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                                   static_cast<int>(count)));
+    const size_t count = std::min(bytes.size(), kPiece);
+    const int written =
+        EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(count));
+    out.append(reinterpret_cast<const char*>(text.data()), static_cast<size_t>(written));
     bytes = bytes.subspan(count);
   }
-  out.resize(written);
+}
+
+std::string base64_encode(std::span<const std::byte> bytes) {
+  std::string out;
+  append_base64(out, bytes);
   return out;
 }
 

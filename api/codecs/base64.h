@@ -10,6 +10,8 @@
 
 namespace meshd::api {
 
+/// Appends the text, which is copied once.
+void append_base64(std::string& out, std::span<const std::byte> bytes);
 std::string base64_encode(std::span<const std::byte> bytes);
 /// Decoded bytes of a text, by its length and padding; nothing where it cannot be base64.
 std::optional<int64_t> base64_size(std::string_view text);

@@ -593,8 +593,10 @@ void JsonCodec<NestedElements>::append(std::string& out, const NestedElements& e
 }
 
 void JsonCodec<Base64Elements>::append(std::string& out, const Base64Elements& elements) {
+  constexpr size_t kRest = 1024;  // of a document behind it: a long text is not copied for a few characters more
+  out.reserve(out.size() + elements.bytes.size() / 3 * 4 + kRest);
   out += '"';
-  out += base64_encode(elements.bytes);
+  append_base64(out, elements.bytes);
   out += '"';
 }
 

@@ -25,6 +25,18 @@ TEST(Base64, bytes_come_back) {
   }
 }
 
+TEST(Base64, long_texts_are_made_of_whole_groups) {
+  std::mt19937 random(5);
+  for (const size_t size : {3070U, 3071U, 3072U, 3073U, 6143U, 6144U, 6145U, 100'000U}) {
+    std::vector<std::byte> bytes(size);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    std::string text = "\"";
+    append_base64(text, bytes);
+    EXPECT_EQ(text.size(), 1 + (size + 2) / 3 * 4);
+    EXPECT_EQ(decoded(std::string_view(text).substr(1)), bytes) << size;
+  }
+}
+
 TEST(Base64, text_with_one_wrong_character_is_refused_wherever_it_stands) {
   for (const std::string text : {"AbC+9/zZ0000", "AbC+9/zZ00A=", "AbC+9/zZ0A=="}) {
     ASSERT_TRUE(decoded(text));
