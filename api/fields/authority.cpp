@@ -17,7 +17,7 @@ constexpr uint16_t kHttpsPort = 443;
 /// `text` as an address of `family`, in `out` as bytes.
 bool read_address(int family, std::string_view text, void* out) {
   std::array<char, INET6_ADDRSTRLEN> terminated{};
-  if (text.size() >= terminated.size()) return false;
+  if (text.size() >= terminated.size() || text.find('\0') != std::string_view::npos) return false;
   std::copy(text.begin(), text.end(), terminated.begin());
   return inet_pton(family, terminated.data(), out) == 1;
 }
@@ -69,7 +69,7 @@ std::optional<Authority> parse_address(std::string_view text) {
   in_addr four{};
   if (read_address(AF_INET, text, &four)) {
     out.kind = Authority::Kind::kIpv4;
-    out.host = write_address(AF_INET, &four);
+    out.host = text;  // there is one way to write it: four decimal numbers without zeros before them
     return out;
   }
   in6_addr six{};

@@ -1,8 +1,10 @@
 #include "api/routes/runs/run_answer.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 #include "api/codecs/files/npy.h"
 #include "api/routes/arrays/array_stream.h"
@@ -12,7 +14,16 @@ namespace meshd::api {
 namespace {
 
 constexpr size_t kLongestAnswerField = 4096;
+constexpr size_t kTimingBytes = 256;
 constexpr DataForm kFilesOfResults[] = {DataForm::kJson, DataForm::kNpz, DataForm::kSafetensors, DataForm::kNpy};
+
+/// With four decimals, by integers: each answer has eleven of them. 0 for what is negative.
+void append_decimal(std::string& out, double value) {
+  constexpr int64_t kOne = 10'000;
+  const auto parts = std::max<int64_t>(std::llround(value * kOne), 0);
+  const fmt::format_int whole(parts / kOne), rest(kOne + parts % kOne);  // a 1 before the four digits
+  out.append(whole.data(), whole.size()).append(1, '.').append(rest.data() + 1, rest.size() - 1);
+}
 
 }  // namespace
 
@@ -21,15 +32,26 @@ std::string server_timing(const jobs::JobTimings& job, const RequestTimes& reque
   const auto ms = [](std::chrono::steady_clock::duration time) {
     return std::chrono::duration<double, std::milli>(time).count();
   };
-  const double receive = ms(request.handled - request.received);
-  const double decode = ms(request.decoded - request.handled) - job.parse_ms;  // the text is parsed as it is decoded
-  const double encode = ms(request.encoded - request.done);
   const double in_job = job.lower_ms + job.bind_ms + job.queue_ms + job.run_ms + job.commit_ms;
-  return fmt::format(
-      "receive;dur={:.4f}, decode;dur={:.4f}, parse;dur={:.4f}, lower;dur={:.4f}, bind;dur={:.4f}, queue;dur={:.4f}, "
-      "run;dur={:.4f}, commit;dur={:.4f}, encode;dur={:.4f}, other;dur={:.4f}, total;dur={:.4f}",
-      receive, std::max(0.0, decode), job.parse_ms, job.lower_ms, job.bind_ms, job.queue_ms, job.run_ms, job.commit_ms,
-      encode, std::max(0.0, ms(request.done - request.decoded) - in_job), ms(request.encoded - request.received));
+  std::string out;
+  out.reserve(kTimingBytes);
+  const auto add = [&out](std::string_view stage, double taken) {
+    if (!out.empty()) out += ", ";
+    out.append(stage).append(";dur=");
+    append_decimal(out, taken);
+  };
+  add("receive", ms(request.handled - request.received));
+  add("decode", ms(request.decoded - request.handled) - job.parse_ms);  // the text is parsed as it is decoded
+  add("parse", job.parse_ms);
+  add("lower", job.lower_ms);
+  add("bind", job.bind_ms);
+  add("queue", job.queue_ms);
+  add("run", job.run_ms);
+  add("commit", job.commit_ms);
+  add("encode", ms(request.encoded - request.done));
+  add("other", ms(request.done - request.decoded) - in_job);
+  add("total", ms(request.encoded - request.received));
+  return out;
 }
 
 std::optional<DataForm> results_file(const Request& request, const jobs::JobRequest& job) {
