@@ -19,7 +19,9 @@ using kernels::ScalarOp;
 using tensor::DType;
 
 uint16_t emit_square(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
-  return program.emit(ScalarOp::kMultiply, {operands[0], operands[0]}, view.operands[0].dtype());
+  const DType dtype = view.operands[0].dtype();
+  if (tensor::is_complex(dtype)) return program.emit(kernels::scalar_op("square"), {operands[0]}, dtype);
+  return program.emit(ScalarOp::kMultiply, {operands[0], operands[0]}, dtype);
 }
 
 uint16_t emit_conj(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {

@@ -124,6 +124,37 @@ TEST(ScalarComplex, arithmetic_is_within_a_unit_of_each_part) {
       ScalarOp::kPower, [](const Exact& x, const Exact& y) { return std::pow(x, y); }, 4000);
 }
 
+/// JAX 0.10.2, jit on the CPU: on a cut the sign of a zero does not count.
+TEST(ScalarComplex, branch_cuts_are_on_the_side_of_xla) {
+  using Complex = std::complex<float>;
+  const auto check = [](const char* op, const std::vector<Complex>& z, const std::vector<Complex>& expected) {
+    const auto got = run_op<Complex>(scalar_op(op), DType::kComplex64, z);
+    for (size_t i = 0; i < z.size(); ++i) {
+      EXPECT_NEAR(got[i].real(), expected[i].real(), 1e-6F) << op << z[i];
+      EXPECT_NEAR(got[i].imag(), expected[i].imag(), 1e-6F) << op << z[i];
+    }
+  };
+  const std::vector<Complex> below = {{-4, -0.0F}, {2, -0.0F}};  // below the real axis
+  const std::vector<Complex> left = {{-0.0F, 2}, {-0.0F, -3}};   // left of the imaginary one
+  check("sqrt", below, {{0, 2}, {1.4142135F, 0}});
+  check("asin", below, {{-1.5707964F, 2.0634371F}, {1.5707964F, 1.316958F}});
+  check("acos", below, {{3.1415927F, -2.0634371F}, {0, -1.316958F}});
+  check("acosh", below, {{2.0634371F, 3.1415927F}, {1.316958F, 0}});
+  check("atanh", below, {{-0.25541282F, -1.5707964F}, {0.54930615F, -1.5707964F}});
+  check("asinh", left, {{1.316958F, 1.5707964F}, {1.7627472F, -1.5707964F}});
+  check("atan", left, {{-1.5707964F, 0.54930615F}, {-1.5707964F, -0.34657359F}});
+  check("log", below, {{1.3862944F, -3.1415927F}, {0.6931472F, 0}});
+}
+
+TEST(ScalarComplex, squares_do_not_cancel) {
+  const std::vector<std::complex<float>> z = {{1e30F, 1e30F}, {3, -3}, {-2, 2}, {4, 3}};
+  const auto got = run_op<std::complex<float>>(scalar_op("square"), DType::kComplex64, z);
+  EXPECT_EQ(got[0], std::complex<float>(0, std::numeric_limits<float>::infinity()));
+  EXPECT_EQ(got[1], std::complex<float>(0, -18));
+  EXPECT_FALSE(std::signbit(got[2].real()));
+  EXPECT_EQ(got[3], std::complex<float>(7, 24));
+}
+
 /// XLA's formula with branches, a value at a time.
 template <class T>
 T plain_abs(std::complex<T> z) {

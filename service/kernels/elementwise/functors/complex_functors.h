@@ -76,7 +76,13 @@ struct ComplexMultiply {
 };
 template <class T>
 struct ComplexSquare {
-  static ComplexPair<T> apply(ComplexPair<T> z) { return ComplexMultiply<T>::apply(z, z); }
+  /// XLA's formula: nothing cancels, and what is large does not overflow where it goes out.
+  static ComplexPair<T> apply(ComplexPair<T> z) {
+    const T real = (z.re - z.im) * (z.re + z.im);
+    const T product = z.re * z.im;
+    return {std::abs(z.re) == std::abs(z.im) && std::abs(z.re) < std::numeric_limits<T>::infinity() ? T{0} : real,
+            product + product};
+  }
 };
 template <class T>
 struct ComplexEq {
@@ -118,6 +124,18 @@ struct ComplexDivide {
 };
 
 // --- functions of one complex<double>, which the C library has ---
+
+// On a branch cut the C library takes the side that the sign of a zero names. XLA takes the upper side of the real axis
+// and the right side of the imaginary one, whatever that sign is, in square roots and inverse functions but atan and
+// atanh: a zero that is added makes -0 a +0.
+template <std::complex<double> (*F)(const std::complex<double>&)>
+std::complex<double> from_above(const std::complex<double>& z) {
+  return F({z.real(), z.imag() + 0.0});
+}
+template <std::complex<double> (*F)(const std::complex<double>&)>
+std::complex<double> from_the_right(const std::complex<double>& z) {
+  return F({z.real() + 0.0, z.imag()});
+}
 
 inline std::complex<double> complex_rsqrt(const std::complex<double>& z) { return 1.0 / std::sqrt(z); }
 inline std::complex<double> complex_logistic(const std::complex<double>& z) { return 1.0 / (1.0 + std::exp(-z)); }

@@ -184,7 +184,7 @@ inline constexpr std::tuple kScalarTable{
         function("exponential_minus_one", 10)},
     Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{function("log", 10)},
     Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{function("log_plus_one", 10)},
-    Row<Loop<Sqrt>, None, None, Calls<ThroughComplex<std::sqrt<double>>::Of>>{
+    Row<Loop<Sqrt>, None, None, Calls<ThroughComplex<from_above<std::sqrt<double>>>::Of>>{
         {.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
     Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{function("rsqrt", 4)},
     Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{function("cbrt", 10)},
@@ -205,14 +205,14 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<Erf>>{function("erf", 40)},
     Row<Loop<Erfc>>{function("erfc", 40)},
     Row<Calls<ThroughDouble<erf_inv>::Of>>{{.name = "erf_inv", .cost = 40}},
-    Row<Loop<Asin>, None, None, Calls<ThroughComplex<std::asin<double>>::Of>>{function("asin", 40)},
-    Row<Loop<Acos>, None, None, Calls<ThroughComplex<std::acos<double>>::Of>>{function("acos", 40)},
+    Row<Loop<Asin>, None, None, Calls<ThroughComplex<from_above<std::asin<double>>>::Of>>{function("asin", 40)},
+    Row<Loop<Acos>, None, None, Calls<ThroughComplex<from_above<std::acos<double>>>::Of>>{function("acos", 40)},
     Row<Loop<Atan>, None, None, Calls<ThroughWider<std::atan<double>, std::atan<long double>>::Of>>{
         function("atan", 40)},
     Row<Loop<Sinh>, None, None, Calls<ThroughComplex<std::sinh<double>>::Of>>{function("sinh", 40)},
     Row<Loop<Cosh>, None, None, Calls<ThroughComplex<std::cosh<double>>::Of>>{function("cosh", 40)},
-    Row<Loop<Asinh>, None, None, Calls<ThroughComplex<std::asinh<double>>::Of>>{function("asinh", 40)},
-    Row<Loop<Acosh>, None, None, Calls<ThroughComplex<std::acosh<double>>::Of>>{function("acosh", 40)},
+    Row<Loop<Asinh>, None, None, Calls<ThroughComplex<from_the_right<std::asinh<double>>>::Of>>{function("asinh", 40)},
+    Row<Loop<Acosh>, None, None, Calls<ThroughComplex<from_above<std::acosh<double>>>::Of>>{function("acosh", 40)},
     Row<Loop<Atanh>, None, None, Calls<ThroughWider<std::atanh<double>, std::atanh<long double>>::Of>>{
         function("atanh", 40)},
     Row<Calls<ThroughDouble<bessel_i0e>::Of>>{{.name = "bessel_i0e", .cost = 40}},
