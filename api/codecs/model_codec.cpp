@@ -302,10 +302,14 @@ Schema<ModelDocument> make_schema() {
           std::string reason = doc.model->status().reason;
           return reason.empty() ? std::nullopt : std::optional(std::move(reason));
         }},
-       {"program", [](const Doc& doc) -> std::string_view { return doc.model->spec().program_id; }},
+       {"program",
+        [](const Doc& doc) -> std::string_view {
+          return doc.is_own ? std::string_view(doc.model->spec().program_id) : "";
+        }},
        {"arguments",
         [](const Doc& doc) {
           std::vector<BoundArgument> out;
+          if (!doc.is_own) return out;
           for (const auto& source : doc.model->spec().arguments) out.push_back({source, doc.model->spec()});
           return out;
         }},

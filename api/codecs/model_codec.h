@@ -33,6 +33,8 @@ const SchemaBase& model_input_schema();
 /// A version of a model. `versions`: of all of its name, for a single model; empty: left out.
 struct ModelDocument {
   models::ModelRef model;
+  /// The reader owns it. Others see nothing of what it was made of: ids of the owner's arrays and program.
+  bool is_own = true;
   std::vector<int64_t> versions = {};
 };
 template <>

@@ -1,8 +1,9 @@
 // Which waiting requests of a model run together, and when: Triton's dynamic batching, fair by principal. Pure: the
 // caller gives the time and holds the lock.
 //
-// Requests are taken by priority level (1 first), within a level principals alternate, within a principal in the order
-// of arrival. Only requests of one shape key run together.
+// Requests of one principal and one shape key run together: a program may mix the rows of a batch, and nobody sees rows
+// of others. Principals take turns; those of one are taken by priority level (1 first), within a level in the order of
+// arrival.
 //
 // Example, at most 8 rows, preferred size 4, delay 500 us: requests of 2, 1 and 1 row run together when the third comes
 // (4 rows); requests of 2 and 1 row run 500 us after the first of them came.
@@ -56,131 +57,124 @@ class BatchQueue {
 
   void push(Entry entry) {
     ++size_;
-    ++counts_[entry.principal];
-    Level& level = levels_[entry.priority];
-    for (PrincipalQueue& queue : level) {
-      if (queue.front().principal != entry.principal) continue;
-      queue.push_back(std::move(entry));
-      return;
-    }
-    level.emplace_back().push_back(std::move(entry));
+    const auto found = find(entry.principal);
+    Turn& turn = found != turns_.end() ? *found : turns_.emplace_back(Turn{entry.principal, {}, 0});
+    ++turn.size;
+    std::deque<Entry>& level = turn.levels[entry.priority];
+    level.push_back(std::move(entry));
   }
 
   /// Takes a request out that need not run any more; false: it is not here.
   bool remove(const T& handle) {
-    for (auto level = levels_.begin(); level != levels_.end(); ++level) {
-      for (auto queue = level->second.begin(); queue != level->second.end(); ++queue) {
+    for (auto turn = turns_.begin(); turn != turns_.end(); ++turn) {
+      for (auto& [priority, level] : turn->levels) {
         const auto entry =
-            std::find_if(queue->begin(), queue->end(), [&](const Entry& other) { return other.handle == handle; });
-        if (entry == queue->end()) continue;
-        forget(*entry);
-        queue->erase(entry);
-        if (queue->empty()) level->second.erase(queue);
-        if (level->second.empty()) levels_.erase(level);
+            std::find_if(level.begin(), level.end(), [&](const Entry& other) { return other.handle == handle; });
+        if (entry == level.end()) continue;
+        level.erase(entry);
+        forget_one(*turn, priority);
+        if (turn->size == 0) turns_.erase(turn);
         return true;
       }
     }
     return false;
   }
 
+  /// The first principal, by turns, whose requests need not wait for more is served.
   Decision take(core::SteadyTime now) {
-    if (size_ == 0) return {};
-    const Picked picked = pick();
-    if (picked.preferred > 0) return {take_first(picked, picked.preferred), std::nullopt};
-    const core::SteadyTime end = oldest() + rules_.most_delay;
-    if (picked.is_full || now >= end) return {take_first(picked, picked.entries.size()), std::nullopt};
-    return {std::nullopt, end};
+    Decision out;
+    for (auto turn = turns_.begin(); turn != turns_.end(); ++turn) {
+      const Picked picked = pick(*turn);
+      const core::SteadyTime end = oldest(*turn) + rules_.most_delay;
+      if (picked.preferred > 0 || picked.is_full || now >= end) {
+        out.batch = take_first(turn, picked.preferred > 0 ? picked.preferred : picked.levels.size());
+        out.look_again.reset();
+        return out;
+      }
+      out.look_again = std::min(out.look_again.value_or(end), end);
+    }
+    return out;
   }
 
   [[nodiscard]] int64_t size() const { return size_; }
   [[nodiscard]] int64_t size_of(const std::string& principal) const {
-    const auto found = counts_.find(principal);
-    return found == counts_.end() ? 0 : found->second;
+    const auto found =
+        std::find_if(turns_.begin(), turns_.end(), [&](const Turn& t) { return t.principal == principal; });
+    return found == turns_.end() ? 0 : found->size;
   }
 
  private:
-  using PrincipalQueue = std::deque<Entry>;  // of one principal; never empty
-  using Level = std::list<PrincipalQueue>;   // the first one is served next
-  using Levels = std::map<int64_t, Level>;
-  // Where an entry is: at the front of its queue once those that were picked before it are taken.
-  struct Place {
-    typename Levels::iterator level;
-    typename Level::iterator queue;
+  // The requests of one principal; never empty, and no level of it is.
+  struct Turn {
+    std::string principal;
+    std::map<int64_t, std::deque<Entry>> levels;
+    int64_t size = 0;
   };
+  using Turns = std::list<Turn>;  // the first one is served next
   struct Picked {
-    std::vector<Place> entries;
-    size_t preferred = 0;  // so many of them have a preferred size together, the largest there is; 0: none
-    bool is_full = false;  // waiting longer makes the batch no larger
+    std::vector<int64_t> levels;  // of each entry: the first ones of their levels, in this order
+    size_t preferred = 0;         // so many of them have a preferred size together, the largest there is; 0: none
+    bool is_full = false;         // waiting longer makes the batch no larger
   };
 
-  // What would run next if nothing else came. A request that does not fit lets those behind it of its principal wait.
-  [[nodiscard]] Picked pick() {
+  typename Turns::iterator find(const std::string& principal) {
+    return std::find_if(turns_.begin(), turns_.end(), [&](const Turn& turn) { return turn.principal == principal; });
+  }
+
+  // What would run if nothing else came. A request that does not fit lets those behind it wait.
+  [[nodiscard]] Picked pick(const Turn& turn) const {
     Picked out;
     int64_t rows = 0;
-    const std::string& key = levels_.begin()->second.front().front().shape_key;
-    for (auto level = levels_.begin(); level != levels_.end(); ++level) {
-      std::vector<std::pair<typename Level::iterator, size_t>> places;
-      for (auto queue = level->second.begin(); queue != level->second.end(); ++queue) places.emplace_back(queue, 0);
-      for (bool any = true; any && !out.is_full;) {
-        any = false;
-        for (auto& [queue, next] : places) {
-          if (next == queue->size()) continue;
-          const Entry& entry = (*queue)[next];
-          if (entry.shape_key != key || rows + entry.rows > rules_.most_rows) {
-            out.is_full |= entry.shape_key == key;
-            next = queue->size();
-            continue;
-          }
-          any = true;
-          ++next;
-          rows += entry.rows;
-          out.entries.push_back({level, queue});
-          const auto& preferred = rules_.preferred_rows;
-          if (std::binary_search(preferred.begin(), preferred.end(), rows)) out.preferred = out.entries.size();
-        }
+    const std::string& key = turn.levels.begin()->second.front().shape_key;
+    for (const auto& [priority, level] : turn.levels) {
+      for (const Entry& entry : level) {
+        if (entry.shape_key != key) break;
+        out.is_full = rows + entry.rows > rules_.most_rows;
+        if (out.is_full) return out;
+        rows += entry.rows;
+        out.levels.push_back(priority);
+        const auto& preferred = rules_.preferred_rows;
+        if (std::binary_search(preferred.begin(), preferred.end(), rows)) out.preferred = out.levels.size();
       }
-      out.is_full |= rows == rules_.most_rows;
-      if (out.is_full) break;
     }
+    out.is_full = rows == rules_.most_rows;
     return out;
   }
 
-  Batch take_first(const Picked& picked, size_t count) {
+  Batch take_first(typename Turns::iterator turn, size_t count) {
+    const Picked picked = pick(*turn);
     Batch out;
     for (size_t i = 0; i < count; ++i) {
-      const auto [level, queue] = picked.entries[i];
-      out.rows += queue->front().rows;
-      forget(queue->front());
-      out.handles.push_back(std::move(queue->front().handle));
-      queue->pop_front();
-      // Those who were served last move behind the others.
-      if (!queue->empty()) {
-        level->second.splice(level->second.end(), level->second, queue);
-        continue;
-      }
-      level->second.erase(queue);
-      if (level->second.empty()) levels_.erase(level);
+      const int64_t priority = picked.levels[i];
+      std::deque<Entry>& level = turn->levels.at(priority);
+      out.rows += level.front().rows;
+      out.handles.push_back(std::move(level.front().handle));
+      level.pop_front();
+      forget_one(*turn, priority);
+    }
+    // Who was served last moves behind the others.
+    if (turn->size == 0) {
+      turns_.erase(turn);
+    } else {
+      turns_.splice(turns_.end(), turns_, turn);
     }
     return out;
   }
 
-  [[nodiscard]] core::SteadyTime oldest() const {
+  [[nodiscard]] static core::SteadyTime oldest(const Turn& turn) {
     core::SteadyTime out = core::SteadyTime::max();
-    for (const auto& [priority, level] : levels_) {
-      for (const PrincipalQueue& queue : level) out = std::min(out, queue.front().arrived);
-    }
+    for (const auto& [priority, level] : turn.levels) out = std::min(out, level.front().arrived);
     return out;
   }
 
-  void forget(const Entry& entry) {
+  void forget_one(Turn& turn, int64_t priority) {
     --size_;
-    const auto found = counts_.find(entry.principal);
-    if (--found->second == 0) counts_.erase(found);
+    --turn.size;
+    if (turn.levels.at(priority).empty()) turn.levels.erase(priority);
   }
 
   const BatchRules rules_;
-  Levels levels_;
-  std::map<std::string, int64_t> counts_;
+  Turns turns_;
   int64_t size_ = 0;
 };
 

@@ -33,7 +33,8 @@ models::ModelRef model_of(const Request& request, Services& services) {
 namespace {
 
 Response model_document(int status, Request& request, Services& services, models::ModelRef model) {
-  ModelDocument document{std::move(model), {}};
+  const bool is_own = model->spec().principal == request.principal;
+  ModelDocument document{std::move(model), is_own, {}};
   for (const models::ModelRef& version : services.models.versions(document.model->spec().name, request.principal))
     document.versions.push_back(version->spec().version);
   return json_of(status, document);
@@ -59,7 +60,8 @@ Response put_model(Request& request, Services& services) {
 Response list_models(Request& request, Services& services) {
   const auto page = services.models.list(request.principal, page_of(request));
   Page<ModelDocument> out{{}, page.next};
-  for (const models::ModelRef& model : page.items) out.items.push_back({model});
+  for (const models::ModelRef& model : page.items)
+    out.items.push_back({model, model->spec().principal == request.principal});
   return list_response(request, out);
 }
 
