@@ -219,6 +219,12 @@ arrays::NewShards ChunkedArray::take_shards() {
   return std::move(shards_);
 }
 
+void ChunkedArray::put_back(arrays::ShardBuffers shards) {
+  const std::lock_guard lock(mutex_);
+  shards_ = std::move(shards);
+  is_released_ = false;
+}
+
 void ChunkedArray::end_commit() {
   is_done_ = true;
   store_.pending().remove(array_);

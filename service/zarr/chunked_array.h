@@ -63,6 +63,8 @@ class ChunkedArray {
   void begin_commit();
   /// begin_commit() is undone: the commit was refused. Of an array that was released, or gave its shards, nothing is.
   void undo_commit();
+  /// Before undo_commit(): the shards that take_shards() gave, which were in memory.
+  void put_back(arrays::ShardBuffers shards);
   /// The shards, with the fill value where no chunk came, to be published. Once, after begin_commit(). Throws
   /// disk_full.
   arrays::NewShards take_shards();

@@ -285,38 +285,70 @@ std::vector<arrays::ArrayRef> NodeStore::commit(const std::string& principal, co
   std::vector<arrays::ArrayRef> made;
   std::vector<storage::ZarrGroupRow> groups;
   std::vector<std::string> gone_groups;  // an array is there now
+  std::vector<std::string> ids;
+  int64_t coming_bytes = 0;  // of attributes that come with the rows of arrays
+  for (const auto& [at, node] : nodes.nodes) {
+    if (node.kind == NodeKind::kGroup) {
+      groups.push_back({at, node.attributes});
+      continue;
+    }
+    made.push_back(node.array->array());
+    ids.push_back(made.back()->info().id);
+    gone_groups.push_back(at);
+    coming_bytes += static_cast<int64_t>(node.attributes.size());
+  }
+  for (const arrays::ArrayRef& array : replaced) {
+    coming_bytes -= array->state().with(
+        [](const arrays::Array::State& state) { return static_cast<int64_t>(state.attributes.size()); });
+  }
+  std::optional<storage::IdempotencyRow> claimed = key;
+  if (claimed) claimed->made = core::join_ids(ids);
+  const auto change = [&](storage::Transaction& transaction, int64_t more_bytes) {
+    for (const std::string& at : gone_groups) transaction.delete_zarr_group(principal, at);
+    for (const storage::ZarrGroupRow& row : groups) transaction.put_zarr_group(principal, row, limits_.most_groups);
+    const int64_t bytes = transaction.zarr_attribute_bytes(principal) + more_bytes;
+    if (bytes > limits_.most_attribute_bytes) {
+      throw core::Error("limit_reached",
+                        fmt::format("attributes of Zarr groups and arrays would have {} bytes, one principal's may "
+                                    "have {}; delete some",
+                                    bytes, limits_.most_attribute_bytes));
+    }
+    transaction.claim_key(claimed);
+  };
+  // What is refused is refused before the arrays give their shards: a transaction that is undone says so.
+  struct Rehearsed {};
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      change(transaction, coming_bytes);
+      throw Rehearsed{};
+    });
+  } catch (const Rehearsed&) {
+  } catch (...) {
+    undo_commit(nodes);
+    throw;
+  }
+  std::vector<std::pair<ChunkedArray*, arrays::ShardBuffers>> given;  // those in memory
   try {
     std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> published;
-    std::vector<std::string> ids;
     for (const auto& [at, node] : nodes.nodes) {
-      if (node.kind == NodeKind::kGroup) {
-        groups.push_back({at, node.attributes});
-        continue;
-      }
+      if (node.array == nullptr) continue;
       const arrays::ArrayRef& array = node.array->array();
       array->state().with(
           [&, &attributes = node.attributes](arrays::Array::State& state) { state.attributes = attributes; });
-      published.emplace_back(array, node.array->take_shards());
-      made.push_back(array);
-      ids.push_back(array->info().id);
-      gone_groups.push_back(at);
+      arrays::NewShards shards = node.array->take_shards();
+      if (!shards.blobs) given.emplace_back(node.array.get(), shards.memory);
+      published.emplace_back(array, std::move(shards));
     }
-    std::optional<storage::IdempotencyRow> claimed = key;
-    if (claimed) claimed->made = core::join_ids(ids);
-    arrays_.publish(std::move(published), replaced, {}, [&](storage::Transaction& transaction) {
-      for (const std::string& at : gone_groups) transaction.delete_zarr_group(principal, at);
-      for (const storage::ZarrGroupRow& row : groups) transaction.put_zarr_group(principal, row, limits_.most_groups);
-      if (const int64_t bytes = transaction.zarr_attribute_bytes(principal); bytes > limits_.most_attribute_bytes) {
-        throw core::Error("limit_reached",
-                          fmt::format("attributes of Zarr groups and arrays would have {} bytes, one principal's may "
-                                      "have {}; delete some",
-                                      bytes, limits_.most_attribute_bytes));
-      }
-      transaction.claim_key(claimed);
-    });
+    arrays_.publish(std::move(published), replaced, {},
+                    [&](storage::Transaction& transaction) { change(transaction, 0); });
   } catch (...) {
-    // What was written is used up: ~ChunkedArray deletes the arrays.
-    end_commit(nodes);
+    // Somebody took a name meanwhile, or the disk is full. What blobs had is used up: ~ChunkedArray deletes the arrays.
+    if (given.size() < made.size()) {
+      end_commit(nodes);
+      throw;
+    }
+    for (auto& [array, shards] : given) array->put_back(std::move(shards));
+    undo_commit(nodes);
     throw;
   }
   for (const auto& [at, node] : nodes.nodes) {

@@ -121,6 +121,21 @@ TEST_F(NodeStore, a_refused_commit_leaves_all_pending) {
   EXPECT_EQ(code_of([&] { commit("a"); }), "not_found");
 }
 
+TEST_F(NodeStore, a_commit_over_a_limit_leaves_all_pending) {
+  put_group("a");
+  put_group("a/b");
+  commit("a");
+  put_group("c");
+  put_array("c/x");
+  put_chunk("c/x", 0, 3);
+  EXPECT_EQ(code_of([&] { commit("c"); }), "limit_reached") << "a third group";
+  put_chunk("c/x", 1, 4);
+  EXPECT_TRUE(nodes_.drop("ann", "c", 3, "zarr.json"));
+  const auto made = commit("c");
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_EQ(values(made[0]), (std::vector<int>{3, 4}));
+}
+
 TEST_F(NodeStore, what_ends_makes_room_for_other_nodes) {
   for (int round = 0; round < 3; ++round) {
     for (const char* path : {"a", "b", "c", "d"}) put_group(path, "[1]");
