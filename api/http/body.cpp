@@ -12,6 +12,8 @@ namespace meshd::api {
 namespace {
 
 constexpr size_t kReadAllStep = 64 * 1024;
+// Memory that the first bytes of a body take, however many are announced: who sends slowly holds no more.
+constexpr size_t kFirstStep = 256 * 1024;
 
 core::Error larger_than(int64_t limit) {
   return core::Error("body_too_large", fmt::format("the body is larger than {} bytes", limit));
@@ -37,7 +39,7 @@ std::string BodyReader::read_all(int64_t limit, core::MemoryReservation& memory)
   size_t filled = 0;
   const int64_t announced = content_length().value_or(0) - bytes_read();
   size_t step = std::clamp<size_t>(announced > 0 ? static_cast<size_t>(std::min(announced, limit)) + 1 : kReadAllStep,
-                                   1, size_t{4} << 20);
+                                   1, kFirstStep);
   while (true) {
     // Grows with what has come, not with what was announced: a head alone costs no memory.
     if (filled == out.size()) {

@@ -307,7 +307,10 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   const bool stream = route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline ||
                       route.body == BodyPolicy::kForm || route.body == BodyPolicy::kInference ||
                       route.body == BodyPolicy::kProgram;
-  return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;
+  if (!stream || (small && !head_.expect_continue)) return Plan::kTakeBody;
+  // Those who have no name are many, or the only one.
+  if (!request_.principal.empty()) request_.memory.count_in(context_.shares.of(request_.principal));
+  return Plan::kStreamBody;
 }
 
 Exchange::Plan Exchange::after_body() const {

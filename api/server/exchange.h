@@ -32,7 +32,8 @@ struct FrontContext {
   std::atomic<bool> draining{false};
   std::string id_prefix;  ///< of request ids made here
   std::atomic<uint64_t> next_id{0};
-  std::shared_ptr<BodyReader> no_body;  ///< of all requests without one; it has no state
+  std::shared_ptr<BodyReader> no_body;       ///< of all requests without one; it has no state
+  core::MemoryShareTable shares{INT64_MAX};  ///< of principals, in what requests hold
 };
 
 /// One thread at a time: the reactor's, or the worker's that the exchange was handed to.

@@ -14,6 +14,12 @@ namespace {
 
 constexpr int kIdPrefixBytes = 6;
 
+// Of the memory of requests, what one principal's may hold: a quarter is left to the others.
+int64_t share_of_requests(const ServerOptions& options) {
+  const int64_t whole = core::MemoryReservation(options.memory, core::MemoryAccount::kRequests).limit_bytes();
+  return whole - whole / 4;
+}
+
 }  // namespace
 
 struct Server::State {
@@ -31,7 +37,8 @@ struct Server::State {
                 false,
                 "req-" + core::random_hex(kIdPrefixBytes) + "-",
                 1,
-                std::make_shared<EmptyBody>()},
+                std::make_shared<EmptyBody>(),
+                core::MemoryShareTable(share_of_requests(options))},
         reactor(context) {}
 };
 

@@ -76,7 +76,7 @@ ir::ModuleRef empty_module(const std::string& name) {
   return module;
 }
 
-ParsedRef parsed_of(const std::string& id, const std::string& format, const std::string& text) {
+ParsedRef parsed_of(const std::string& id, const std::string& format, const std::string& text, WorkMemory& memory) {
   auto parsed = std::make_shared<ParsedProgram>();
   parsed->id = id;
   parsed->format = format;
@@ -85,7 +85,7 @@ ParsedRef parsed_of(const std::string& id, const std::string& format, const std:
     parsed->numpy = numpy::read(parsed->text);
     parsed->module = parsed->flat = empty_module(parsed->numpy->main->name);
   } else {
-    parsed->module = program::parse_stablehlo(parsed->text);
+    parsed->module = program::parse_stablehlo(parsed->text, [&](int64_t bytes) { memory.hold(bytes); });
     finish(*parsed);
   }
   return parsed;
@@ -106,14 +106,17 @@ ParsedRef traced_of(const std::string& id, const ParsedProgram& source, const nu
 }
 
 // What compiling takes while it is done, measured on long programs of small ops: the texts, and for each value of a
-// StableHLO text that is named what stands for it; the steps behind, a few times the program.
+// StableHLO text that is named what stands for it (its parser counts attributes); for each character of a NumPy text
+// its share of tokens and syntax, of which short names have the most; the steps behind, a few times the program.
 constexpr int64_t kTexts = 3;
 constexpr int64_t kOfName = 500;
+constexpr int64_t kOfNumpyCharacter = 300;
 constexpr int64_t kRewriting = 2;
 constexpr int64_t kLowering = 5;
 constexpr int64_t kDifferentiating = 8;
 
-int64_t parsing_bytes(const std::string& text) {
+int64_t parsing_bytes(const std::string& format, const std::string& text) {
+  if (format == kNumpyFormat) return kOfNumpyCharacter * static_cast<int64_t>(text.size());
   return kTexts * static_cast<int64_t>(text.size()) + kOfName * std::count(text.begin(), text.end(), '%');
 }
 
@@ -210,8 +213,8 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   const std::string id = core::digest_id("prog", format + "\n" + text);
   return cached(
       &State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
-      [&] { return parsing_bytes(text); },
-      [&](WorkMemory&) { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
+      [&] { return parsing_bytes(format, text); },
+      [&](WorkMemory& memory) { return core::in_text(text, {}, [&] { return parsed_of(id, format, text, memory); }); });
 }
 
 ParsedRef Compiler::find(const std::string& id) {

@@ -90,6 +90,7 @@ bool MemoryLedger::is_trim_due() {
 
 MemoryReservation::MemoryReservation(MemoryReservation&& other) noexcept
     : ledger_(std::move(other.ledger_)),
+      share_(std::move(other.share_)),
       account_(other.account_),
       is_beyond_(std::exchange(other.is_beyond_, false)),
       bytes_(std::exchange(other.bytes_, 0)),
@@ -99,6 +100,7 @@ MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexc
   if (this == &other) return *this;
   shrink(bytes_);
   ledger_ = std::move(other.ledger_);
+  share_ = std::move(other.share_);
   account_ = other.account_;
   is_beyond_ = std::exchange(other.is_beyond_, false);
   bytes_ = std::exchange(other.bytes_, 0);
@@ -107,7 +109,11 @@ MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexc
 }
 
 bool MemoryReservation::try_grow(int64_t bytes) {
-  if (ledger_ != nullptr && !ledger_->take(account_, bytes, MemoryLedger::Fit::kWithin)) return false;
+  if (share_ != nullptr && !share_->try_take(bytes)) return false;
+  if (ledger_ != nullptr && !ledger_->take(account_, bytes, MemoryLedger::Fit::kWithin)) {
+    if (share_ != nullptr) share_->give_back(bytes);
+    return false;
+  }
   bytes_ += bytes;
   return true;
 }
@@ -121,12 +127,15 @@ void MemoryReservation::grow(int64_t bytes) {
                 fmt::format("this takes more than the {} bytes of memory that all {} of this server may take together",
                             limit, name));
   }
-  throw Error("memory_full", "other " + name + " hold the memory that this one needs")
+  const bool is_own = share_ != nullptr && share_->held_bytes() + bytes > share_->limit_bytes();
+  throw Error("memory_full", fmt::format("other {}{} hold the memory that this one needs", name,
+                                         is_own ? " of the same principal" : ""))
       .with_retry_after(kRetryAfterSeconds);
 }
 
 int64_t MemoryReservation::limit_bytes() const {
-  return ledger_ == nullptr ? INT64_MAX : ledger_->accounts_[static_cast<size_t>(account_)].limit;
+  const int64_t of_account = ledger_ == nullptr ? INT64_MAX : ledger_->accounts_[static_cast<size_t>(account_)].limit;
+  return share_ == nullptr ? of_account : std::min(of_account, share_->limit_bytes());
 }
 
 bool MemoryReservation::try_grow_beyond(int64_t bytes) {
@@ -187,15 +196,18 @@ void MemoryReservation::notify_when_given(const WaiterRef& waiter) const {
 }
 
 void MemoryReservation::grow_regardless(int64_t bytes) {
+  if (share_ != nullptr) share_->take_anyway(bytes);
   if (ledger_ != nullptr) ledger_->take(account_, bytes, MemoryLedger::Fit::kAnyway);
   bytes_ += bytes;
 }
 
 void MemoryReservation::shrink(int64_t bytes) {
   bytes_ -= bytes;
+  const int64_t back = std::min(bytes, borrowed_);
+  if (share_ != nullptr) share_->give_back(bytes - back);
   if (ledger_ == nullptr) return;
   if (bytes == 0) return;
-  if (const int64_t back = std::min(bytes, borrowed_); back > 0) {
+  if (back > 0) {
     borrowed_ -= back;
     if (borrowed_ == 0) ledger_->of(account_).has_borrower = false;  // whom the lender notifies may borrow
     ledger_->lender_.take_back(back);

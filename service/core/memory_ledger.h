@@ -9,8 +9,9 @@
 //     recycled  2       of what both leave: released buffers,    they go back to the system (tensor::BufferPool)
 //                       kept for reuse
 //   accounted   5     the accounts of the ledger:
-//     requests  4       bodies, what they are decoded with and   503 memory_full at once; for compiling, one request
-//                       parsed into, and rows that are read      at a time borrows from jobs, or waits up to a second
+//     requests  4       bodies, what they are decoded with and   503 memory_full at once (one principal's at three
+//                       parsed into, and rows that are read      quarters); for compiling, one request at a time
+//                                                                borrows from jobs, or waits up to a second
 //     answers   4       what is made for responses until they    503 memory_full for reads; others are charged anyway;
 //                       are sent                                 one text at a time borrows from jobs
 //     downloads 2       pages of arrays, read while they are     503 memory_full for more of them
@@ -42,6 +43,7 @@
 #include <string_view>
 #include <utility>
 
+#include "service/core/memory_share.h"
 #include "service/core/waits/waiter.h"
 #include "service/core/waits/waiter_list.h"
 
@@ -128,8 +130,11 @@ class MemoryReservation {
   MemoryReservation(MemoryReservation&& other) noexcept;
   MemoryReservation& operator=(MemoryReservation&& other) noexcept;
 
+  /// What it holds of its account counts in the share of its owner, too, and may not be more than that. Before it holds
+  /// anything.
+  void count_in(MemoryShareRef share) { share_ = std::move(share); }
   /// Holds so many bytes more. Throws memory_full (with Retry-After) when others hold what is missing, body_too_large
-  /// when the account would not have them even if it were empty; then nothing is held beyond what was.
+  /// when the account, or the share, would not have them even if it were empty; then nothing is held beyond what was.
   void grow(int64_t bytes);
   /// The same, without a throw: false when there are not so many left.
   [[nodiscard]] bool try_grow(int64_t bytes);
@@ -154,11 +159,12 @@ class MemoryReservation {
   /// Holds so many from now on, whatever the limit is.
   void hold(int64_t bytes) { bytes > bytes_ ? grow_regardless(bytes - bytes_) : shrink(bytes_ - bytes); }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
-  /// What the account may hold in all; without a ledger as much as there is.
+  /// What the account, or the share, may hold in all; without a ledger as much as there is.
   [[nodiscard]] int64_t limit_bytes() const;
 
  private:
   MemoryLedgerRef ledger_;  ///< null: of none
+  MemoryShareRef share_;    ///< null: of nobody
   MemoryAccount account_ = MemoryAccount::kRequests;
   bool is_beyond_ = false;
   int64_t bytes_ = 0;

@@ -13,9 +13,9 @@
 
 namespace meshd::program {
 
-ir::ModuleRef parse_stablehlo(std::string_view text) {
+ir::ModuleRef parse_stablehlo(std::string_view text, const HoldMemory& hold) {
   refuse_other_languages(text);
-  auto module = std::make_shared<ir::Module>(parse_unverified(text));
+  auto module = std::make_shared<ir::Module>(parse_unverified(text, hold));
   if (has_shardy_strings(*module)) import_shardy_strings(*module);
   *module = unpack_tuples(std::move(*module));
   if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));

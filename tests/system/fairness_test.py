@@ -1,6 +1,9 @@
 """One principal floods 20 sessions and /v1/run; another one's small job takes at most twice its time alone plus a time slice. Under
-MESHD_LONG=1 (./dev check-long) the figures are judged, else only that the small jobs end with the right numbers."""
+MESHD_LONG=1 (./dev check-long) the figures are judged, else only that the small jobs end with the right numbers. And one sends large bodies slowly, which
+leaves the others their memory."""
+import contextlib
 import os
+import socket
 import statistics
 import sys
 import tempfile
@@ -103,10 +106,37 @@ def background(client, session, body):
     return seen["answer"]
 
 
+def held_by_requests(server):
+    line = 'meshd_memory_held_bytes{account="requests"} '
+    return next(int(found[len(line):]) for found in server.ask("GET", "/metrics", headers={"Authorization": "Bearer three"})[2].decode().splitlines() if found.startswith(line))
+
+
+def slow_bodies(tokens):
+    with Meshd(sys.argv[1], "--devices", "8", "--memory", "256MB", "--tokens", tokens) as server:
+        whole = 256 * 1_000_000 // 32 * 4  # what all requests may hold
+        head = "POST /v1/run HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\nContent-Type: application/json\r\nContent-Length: 20000000\r\n\r\n"
+        clients = []
+        for _ in range(60):
+            client = socket.create_connection(("127.0.0.1", server.port))
+            with contextlib.suppress(OSError):  # refused while it sends
+                client.sendall(head.encode() + b" " * 900_000)
+            clients.append(client)
+        until(lambda: held_by_requests(server) > whole // 2, "the slow bodies hold what they may")
+        assert held_by_requests(server) < whole * 4 // 5
+        body = {"program": {"format": "numpy", "text": "def f(x): return x.sum()"}, "arguments": [[0.5] * 50_000]}
+        for _ in range(20):
+            assert ok(Principal(server, "two").ask("POST", "/v1/run", body))["results"][0]["data"] == 25_000.0
+        status, _, refusal = Principal(server, "one").ask("POST", "/v1/run", {**body, "arguments": [[0.5] * 1_000_000]})
+        assert (status, refusal["code"]) == (503, "memory_full") and "of the same principal" in refusal["detail"], refusal
+        for client in clients:
+            client.close()
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="meshd-test-")
     with open(folder + "/tokens", "w") as tokens:
-        tokens.write("flood one\nsmall two\n")
+        tokens.write("flood one\nsmall two\nwatch three admin\n")
+    slow_bodies(folder + "/tokens")
     with Meshd(sys.argv[1], "--devices", "8", "--tokens", folder + "/tokens") as server:
         small = Principal(server, "two")
         array = small.numbers(1 << 16)

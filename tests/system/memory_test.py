@@ -109,6 +109,47 @@ def long_texts(server):
     refused(at_once(24, lambda _: post(server, "/v1/run", text)), (422, "unsupported_op"))
 
 
+def short_names_in_numpy_syntax(server):
+    """Texts whose syntax takes some hundred times their bytes."""
+
+    def text(i):
+        return json.dumps({"program": {"format": "numpy", "text": "def f(x):\n return [" + "x.T," * 60_000 + f"] # {i}"}, "arguments": [1.0]}).encode()
+
+    refused(at_once(64, lambda i: post(server, "/v1/run", text(i))), (422, "memory_exceeded"), (422, "invalid_program"), (422, "program_too_large"), (200, None))
+
+
+def attributes_of_two_characters(server):
+    def text(i):
+        program = ("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a {x = [" + "1," * 1_000_000
+                   + f"{i}]}} : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}}")
+        return json.dumps({"program": {"text": program}, "arguments": [[1, 2]]}).encode()
+
+    refused(at_once(8, lambda i: post(server, "/v1/run", text(i))), (422, "memory_exceeded"), (200, None))
+
+
+def uploads_that_come_slowly(server):
+    """Small arrays are in memory while they come, and count: 400 that have all but one of their bytes."""
+    size = 1_900_000
+    head = f"POST /v1/arrays?dtype=uint8&shape={size} HTTP/1.1\nHost: localhost\nContent-Type: application/octet-stream\nContent-Length: {size}\n\n"
+    before, clients, statuses = memory_of(server, "VmRSS"), [], []
+    for _ in range(400):
+        client = slowly(server, head)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            client.sendall(bytes(size - 1))
+        clients.append(client)
+    most = memory_of(server, "VmRSS")
+    print(f"  uploads that come slowly: {before // MIB} MiB before, {most // MIB} MiB with them")
+    assert most - before < 300 * MIB
+    assert held_by(server, "requests") > 50 * MIB, "they count"
+    for client in clients:
+        client.settimeout(0.01)
+        with contextlib.suppress(OSError, ValueError):
+            statuses.append(status_of(client))
+        client.close()
+    assert statuses and set(statuses) <= {503, 408}, statuses
+    until(lambda: held_by(server, "requests") == 0, "uploads that are cut give their memory back", 60)
+
+
 def effects_that_nobody_reads(server):
     """Eight streams and eight pages of three effects of 16 MiB whose clients read nothing; then one that reads has all of them."""
     session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
@@ -591,7 +632,8 @@ def main():
     try:
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
-            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, large_array_as_text, lists_of_few_bytes, many_programs,
+            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, numbers_of_runs, long_texts, short_names_in_numpy_syntax, attributes_of_two_characters, uploads_that_come_slowly,
+                           large_array_as_text, lists_of_few_bytes, many_programs,
                            downloads_that_nobody_reads, large_program, programs_that_take_much_to_compile, callback_of_large_values, arrays_that_left_memory, chunks_that_nobody_reads, windows_of_uploads, results_as_text, results_that_nobody_reads, large_results_at_once, values_of_models,
                            effects_of_one_run, jobs_that_wait,
                            effects_that_nobody_reads):

@@ -136,6 +136,8 @@ class Import {
     return listed(made);
   }
 
+  /// Holds what is in memory until it is published.
+  [[nodiscard]] core::MemoryReservation& memory() const { return request_.memory; }
   /// Of a member whose head leaves it open.
   [[nodiscard]] std::optional<tensor::DType> dtype_of(const std::string& name) const {
     const auto own = query_.dtypes.find(name);
@@ -184,7 +186,7 @@ Response import_safetensors(BodyReader& body, Import import, Services& services)
   }
   for (const NamedTensor& tensor : head.tensors) {
     const auto [array, shards] = import.begin(tensor.name, tensor.type);
-    fill_shards(body, array, shards, ElementOrder::kC, services.arrays);
+    fill_shards(body, array, shards, ElementOrder::kC, services.arrays, import.memory());
   }
   body.expect_end();
   return import.finish();
@@ -213,7 +215,7 @@ Response import_npz(BodyReader& body, Import import, Services& services) {
   const auto take = [&](const std::string& name, const NpyHead& head, const ReadMember& read) {
     const auto [array, shards] = import.begin(name, head.type);
     MemberBody data(read, array.byte_count());
-    fill_shards(data, array, shards, head.order, services.arrays);
+    fill_shards(data, array, shards, head.order, services.arrays, import.memory());
   };
   walk_npz([&](std::span<std::byte> to) { return body.read_some(to); }, take,
            [&](const std::string& name) { return import.dtype_of(name); });

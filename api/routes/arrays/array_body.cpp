@@ -98,6 +98,12 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
   if (named == FileKind::kJson) {
     const Json json = body_json(request, BodyPolicy::kInline);
     core::Diagnostics wrong;
+    for (const std::string_view name : kUploadParameters) {
+      // Whoever replaces data has an array with a name.
+      if (expected != nullptr || name == "dtype" || name == "shape" || json.find(name) == nullptr) continue;
+      wrong.add("/" + std::string(name), fmt::format("is a parameter of the query here: ?{}=...", name));
+    }
+    wrong.throw_if_any("invalid_array");
     auto value = read_value(json, expected, pool, "", wrong);
     wrong.throw_if_any("invalid_array");
     return {value->type, ElementOrder::kC, nullptr, nullptr, value->buffer};

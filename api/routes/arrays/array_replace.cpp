@@ -56,7 +56,7 @@ Response put_array_data(Request& request, Services& services, const arrays::Arra
   if (slice) {
     version = put_slice(body, slices, request, services, array, check);
   } else {
-    version = services.arrays.replace(array, read_shards(body, *array, services.arrays), check);
+    version = services.arrays.replace(array, read_shards(body, *array, services.arrays, request.memory), check);
   }
   return json_of(200, ArrayDocument(*array)).with("ETag", array_etag(array->info().id, version));
 }

@@ -13,7 +13,7 @@ arrays::ArrayRef upload_array(Request& request, Services& services, std::optiona
   const ArrayBody body = open_array_body(request, services.pool, wanted.dtype, wanted.shape);
   arrays::ArrayRef array = begin_array(wanted, body.type, request, services, std::move(key));
   std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> published;
-  published.emplace_back(array, read_shards(body, *array, services.arrays));
+  published.emplace_back(array, read_shards(body, *array, services.arrays, request.memory));
   services.arrays.publish(std::move(published), replacement.arrays, replacement.check);
   return array;
 }

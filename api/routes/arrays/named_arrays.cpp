@@ -86,14 +86,14 @@ Response put_named_data(Request& request, Services& services) {
   const ArrayBody body = open_array_body(request, services.pool, wanted.dtype, wanted.shape, expected);
   if (held != nullptr && body.type == held->info().type && !says_place(request)) {
     const auto check = [&](int64_t version) { require_match(request, array_etag(held->info().id, version)); };
-    services.arrays.replace(held, read_shards(body, *held, services.arrays), check);
+    services.arrays.replace(held, read_shards(body, *held, services.arrays, request.memory), check);
     return described(*held, 200);
   }
   if (held != nullptr && replacement.arrays.empty()) throw_held(name, *held, etag, body.type);
   wanted.leaving = replacement.ids();
   const arrays::ArrayRef made = begin_array(wanted, body.type, request, services, std::nullopt);
   std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> published;
-  published.emplace_back(made, read_shards(body, *made, services.arrays));
+  published.emplace_back(made, read_shards(body, *made, services.arrays, request.memory));
   services.arrays.publish(std::move(published), replacement.arrays, replacement.check);
   return described(*made, 201);
 }

@@ -48,8 +48,7 @@ bool flag_of(const Request& request, std::string_view name) {
 }
 
 UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others) {
-  std::vector<std::string_view> known = {"name",  "mesh",  "spec",   "durability", "session",
-                                         "dtype", "shape", "uneven", "unique"};
+  std::vector<std::string_view> known(std::begin(kUploadParameters), std::end(kUploadParameters));
   known.insert(known.end(), others.begin(), others.end());
   request.query.require_known(known);
   UploadQuery out;
@@ -118,7 +117,8 @@ void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder o
   read_elements({type, order}, out, [&](std::span<std::byte> to) { body.read_exactly(to); });
 }
 
-arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store) {
+arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store,
+                              core::MemoryReservation& memory) {
   const sharding::Layout& layout = array.layout();
   if (body.dense != nullptr && layout.shard_count == 1 && layout.shard_dims == layout.global_dims)
     return arrays::ShardBuffers{body.dense};
@@ -127,7 +127,7 @@ arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array,
     arrays::ScatterWriter(layout, tensor::size_bytes(array.info().type.dtype), shards).write(body.dense->bytes());
     return shards;
   }
-  fill_shards(*body.reader, array, shards, body.order, store);
+  fill_shards(*body.reader, array, shards, body.order, store, memory);
   body.reader->expect_end();
   return shards;
 }
@@ -156,8 +156,10 @@ void fill_spool(BodyReader& body, tensor::DType dtype, arrays::Spool& spool) {
 
 // Runs that are short, and what goes to blobs, are read into a piece of memory first.
 void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order,
-                 arrays::ArrayStore& store) {
+                 arrays::ArrayStore& store, core::MemoryReservation& memory) {
   const tensor::DType dtype = array.info().type.dtype;
+  // Larger ones are blobs, or arrays in memory, which the store has a share for.
+  const bool is_held = !shards.blobs && array.shard_bytes() < arrays::ArrayStore::kStreamedBytes;
   arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(dtype), shards);
   std::vector<std::byte> piece;
   if (order == ElementOrder::kFortran && writer.remaining() >= kMostTurnedInMemory) {
@@ -168,6 +170,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
   }
   if (order == ElementOrder::kFortran) {
     const auto size = static_cast<size_t>(writer.remaining());
+    if (is_held) memory.grow(2 * writer.remaining());
     const auto dense = std::make_unique_for_overwrite<std::byte[]>(size);
     read_dense(body, array.info().type, order, {dense.get(), size});
     return writer.write({dense.get(), size});
@@ -183,6 +186,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
     if (got.empty())
       throw core::Error("malformed_body",
                         fmt::format("the body ends {} bytes before the array does", writer.remaining()));
+    if (is_held) memory.grow(static_cast<int64_t>(got.size()));
     clean_elements(dtype, got);
     if (is_direct) {
       writer.advance(got.size());

@@ -28,6 +28,10 @@ struct UploadQuery {
   std::vector<std::string> leaving;  ///< NewArray::leaving; not of the query
 };
 
+/// The names of these parameters. A document of the body has its dtype and shape itself.
+inline constexpr std::string_view kUploadParameters[] = {"name",  "mesh",  "spec",   "durability", "session",
+                                                         "dtype", "shape", "uneven", "unique"};
+
 /// A parameter that is true or false; false when it is missing. Throws invalid_query.
 bool flag_of(const Request& request, std::string_view name);
 
@@ -60,17 +64,19 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 
 /// The array's bytes from the body straight into its shards; in Fortran order through a temporary, which is on the disk
-/// from 16 MiB on. Throws malformed_body when the body ends before the array does, and for a temporary quota_exceeded
-/// and disk_full; bytes behind it are not read.
+/// from 16 MiB on. Small arrays are in memory while they come: `memory` holds their bytes as they come. Throws
+/// malformed_body when the body ends before the array does, memory_full, and for a temporary quota_exceeded and
+/// disk_full; bytes behind it are not read.
 void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order,
-                 arrays::ArrayStore& store);
+                 arrays::ArrayStore& store, core::MemoryReservation& memory);
 
 /// The bytes of a body in the order in which they come, into `spool`. Throws malformed_body when it ends early.
 void fill_spool(BodyReader& body, tensor::DType dtype, arrays::Spool& spool);
 
 /// The entire body as shards of the array (ArrayStore::new_shards), and its end: JSON that fills the only shard has
 /// been read into it. Throws as fill_shards, and malformed_body for bytes behind the data.
-arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store);
+arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store,
+                              core::MemoryReservation& memory);
 
 /// The entire body as a dense value, and its end. Throws as read_shards.
 tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& pool);

@@ -97,7 +97,7 @@ struct Submission {
   }
 };
 
-Submission read_submission(const Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
+Submission read_submission(Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
                            const std::string& path_session) {
   const auto start = services.clock.steady();
   MeshFinder meshes(services.meshes, request.principal);
@@ -115,10 +115,11 @@ Submission read_submission(const Request& request, Services& services, DecodedRu
       return out;
     }
   }
-  // Ends with this call, as the document does: the request may wait long for its job.
-  core::MemoryReservation memory(services.memory, core::MemoryAccount::kRequests);
-  context.memory = &memory;
-  const Json document = Json::parse(body.document, kInlineLimits, &memory);
+  // What is held from here on ends with this call, as the document does: the request may wait long for its job.
+  const std::shared_ptr<void> ends(nullptr,
+                                   [&request, before = request.memory.bytes()](void*) { request.memory.hold(before); });
+  context.memory = &request.memory;
+  const Json document = Json::parse(body.document, kInlineLimits, &request.memory);
   mesh::Mesh session_mesh;
   if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {
     // Throws where the caller has no such session.

@@ -3,6 +3,8 @@
 // attribute names of the generic form, so later stages see only one form.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "service/ir/program.h"
@@ -10,8 +12,8 @@
 namespace meshd::program {
 
 /// The program in `text`: names are resolved and ops looked up, rules are not checked. Throws core::Error with line,
-/// column (1-based) and what was expected. Pure; any thread.
-ir::Module parse_unverified(std::string_view text);
+/// column (1-based) and what was expected. `hold`: as parse_stablehlo has it. Pure; any thread.
+ir::Module parse_unverified(std::string_view text, const std::function<void(int64_t bytes)>& hold = {});
 
 /// One attribute as text, such as a sharding that is in a string. Meshes that it names are in `meshes`; those that it
 /// writes out are added there. Throws as parse_unverified, with places in `text`.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,7 +39,8 @@ struct BlockArgument {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text);
+  /// `hold` is called before each thousand attributes, with their bytes.
+  explicit Parser(std::string_view text, std::function<void(int64_t bytes)> hold = {});
 
   /// Parses the text as a module.
   ir::Module parse();
@@ -290,6 +292,7 @@ class Parser {
   int alias_depth_ = 0;
   int64_t alias_bytes_ = 0;
   int64_t attribute_count_ = 0;
+  std::function<void(int64_t bytes)> hold_;                                ///< may be empty
   std::unordered_map<std::string_view, std::pair<Lexer, Token>> aliases_;  ///< by name with its # or !
   std::unordered_map<std::string_view, std::string> location_aliases_;
   std::vector<Resource> resources_;

@@ -22,8 +22,11 @@ ir::Module Parser::parse() {
   try {
     return file();
   } catch (const core::Error& error) {
+    // Want of memory has no place in the text.
+    const bool is_memory =
+        error.code() == core::ErrorCode("memory_full") || error.code() == core::ErrorCode("memory_exceeded");
     // Accessors of attributes have no location; the current token is near.
-    if (error.diagnostics().empty()) fail(error.code(), token_, error.detail());
+    if (!is_memory && error.diagnostics().empty()) fail(error.code(), token_, error.detail());
     throw;
   }
 }
@@ -308,6 +311,8 @@ ir::Attribute parse_attribute(std::string_view text, std::vector<ir::NamedMesh>&
 
 std::vector<ir::NamedMesh> parse_meshes(std::string_view text) { return Parser(text).parse_meshes(); }
 
-ir::Module parse_unverified(std::string_view text) { return Parser(text).parse(); }
+ir::Module parse_unverified(std::string_view text, const std::function<void(int64_t bytes)>& hold) {
+  return Parser(text, hold).parse();
+}
 
 }  // namespace meshd::program

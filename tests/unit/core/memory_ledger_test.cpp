@@ -57,6 +57,40 @@ TEST(MemoryLedger, reservation_gives_back_what_it_holds) {
   EXPECT_EQ(stats_of(*ledger, MemoryAccount::kRequests).peak_bytes, 700);
 }
 
+// One principal's slow bodies do not take the room of everybody.
+TEST(MemoryLedger, an_owner_has_a_share_of_an_account) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryShareTable shares(3'000);
+  MemoryReservation first(ledger, MemoryAccount::kRequests), second(ledger, MemoryAccount::kRequests),
+      other(ledger, MemoryAccount::kRequests);
+  first.count_in(shares.of("ann"));
+  second.count_in(shares.of("ann"));
+  other.count_in(shares.of("bob"));
+  EXPECT_EQ(first.limit_bytes(), 3'000);
+  first.grow(2'000);
+  EXPECT_EQ(word_of_refusal(second, 1'500), "memory_full");
+  EXPECT_EQ(word_of_refusal(second, 3'500), "body_too_large");
+  EXPECT_EQ(word_of_refusal(other, 1'500), "");
+  EXPECT_EQ(word_of_refusal(second, 600), "memory_full") << "within the share, but the account is full";
+  other.shrink(1'500);
+  EXPECT_EQ(word_of_refusal(second, 1'000), "");
+  second.grow_regardless(500);
+  first = {};
+  EXPECT_EQ(word_of_refusal(second, 1'600), "body_too_large") << "more than the share by itself";
+  EXPECT_EQ(word_of_refusal(second, 1'500), "");
+  second = {};
+  EXPECT_EQ(shares.of("ann")->held_bytes(), 0);
+  EXPECT_EQ(ledger->held_bytes(), 0);
+}
+
+TEST(MemoryLedger, owners_who_hold_nothing_are_forgotten) {
+  MemoryShareTable shares(3'000);
+  const MemoryShareRef kept = shares.of("kept");
+  kept->take_anyway(10);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(shares.of(std::to_string(i))->held_bytes(), 0);
+  EXPECT_EQ(shares.of("kept"), kept);
+}
+
 TEST(MemoryLedger, full_account_refuses_and_keeps_what_was_held) {
   const auto ledger = MemoryLedger::create(kLimit);
   MemoryReservation first(ledger, MemoryAccount::kAnswers), second(ledger, MemoryAccount::kAnswers);
