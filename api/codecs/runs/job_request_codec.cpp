@@ -321,7 +321,7 @@ numpy::Inputs read_numpy(const RunInput& in, const JobContext& context, jobs::Jo
     const Json* data = json.find("data");
     const Json* dtype = json.find("dtype");
     std::optional<tensor::TensorType> shaped;
-    if (data != nullptr && dtype != nullptr && json.find("shape") == nullptr) {
+    if (data != nullptr && dtype != nullptr && json.as<JsonObject>()->size() == 2) {
       shaped = inferred_type(*data, pointer + "/data", wrong);
       if (!shaped || !JsonCodec<tensor::DType>::read(*dtype, {json_type<tensor::DType>(), pointer + "/dtype", wrong},
                                                      shaped->dtype))

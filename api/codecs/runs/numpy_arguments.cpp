@@ -83,13 +83,30 @@ class TypeSearch {
   bool has_bool_ = false, has_integer_ = false, has_float_ = false;
 };
 
-// A VALUE, or the type of one; else a dict of arguments.
+// A VALUE, or the type of one; else a dict of arguments, whose keys may have the same names: {"data": [...], "label":
+// [...]} is one.
 bool is_value_object(const JsonObject& object) {
-  const auto has = [&](std::string_view name) {
-    return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
+  const auto find = [&](std::string_view name) -> const Json* {
+    for (const auto& [key, item] : object) {
+      if (key == name) return &item;
+    }
+    return nullptr;
   };
-  return has("data") || has("base64") || has("array") || has("part") || (has("dtype") && has("shape")) ||
-         (has("job") && has("result") && object.size() <= 3);
+  const auto is_text = [&](std::string_view name) {
+    const Json* item = find(name);
+    return item != nullptr && item->as<std::string>() != nullptr;
+  };
+  const bool has_dtype = find("dtype") != nullptr, has_shape = find("shape") != nullptr;
+  return is_text("array") || is_text("part") || is_text("base64") || (has_dtype && has_shape) ||
+         (find("data") != nullptr && (has_dtype || has_shape)) ||
+         (is_text("job") && find("result") != nullptr && object.size() <= 3);
+}
+
+// An object at any depth of lists.
+bool holds_object(const Json& json) {
+  if (json.as<JsonObject>() != nullptr) return true;
+  const auto* items = json.as<JsonArray>();
+  return items != nullptr && std::any_of(items->begin(), items->end(), holds_object);
 }
 
 class InputReader {
@@ -140,10 +157,8 @@ class InputReader {
       const auto type = take_(json, nullptr, pointer);
       return {numpy::Input::ArrayType{type.value_or(tensor::TensorType{}), false}};
     }
-    // A list with an object in it is a list of arguments.
-    if (const auto* items = json.as<JsonArray>();
-        items != nullptr &&
-        std::any_of(items->begin(), items->end(), [](const Json& item) { return item.as<JsonObject>() != nullptr; })) {
+    // A list with an object in it, or in a list of it, is a list of arguments.
+    if (json.is_array() && holds_object(json)) {
       numpy::Input::List list;
       each_entry(json, pointer, wrong_, [&](size_t, const Json& item, const std::string& place) {
         list.push_back(input(item, place, false));
@@ -211,7 +226,9 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
   size_t next = 0;
   bool by_name = false;
   std::vector<std::pair<std::string, numpy::Input>> behind;
-  if (arguments != nullptr) {
+  if (arguments != nullptr && arguments->as<JsonObject>() != nullptr) {
+    wrong.add("/arguments", R"(expected a list, got an object; arguments by name go under "keywords")");
+  } else if (arguments != nullptr) {
     each_entry(*arguments, "/arguments", wrong, [&](size_t, const Json& json, const std::string& pointer) {
       while (next < parameters.size() && is_named(parameters[next].name)) {
         ++next;

@@ -580,6 +580,9 @@ constexpr LibraryRow kSets[] = {
  return jnp.nonzero(jnp.ravel(a), size=size, fill_value=fill_value)[0])"},
     {"jnp.argwhere", "a, *, size=None, fill_value=None", R"(
  return jnp.stack(jnp.nonzero(a, size=size, fill_value=fill_value), axis=1))"},
+    {"jnp.union1d", "ar1, ar2, *, size=None, fill_value=None", R"(
+ assert size is not None, 'union1d needs size, the number of values to give: how many there are depends on data'
+ return jnp.unique(jnp.concatenate([jnp.ravel(ar1), jnp.ravel(ar2)]), size=size, fill_value=fill_value))"},
     {"jnp.unique", "ar, return_index=False, return_inverse=False, return_counts=False, *, size=None, fill_value=None",
      R"(
  assert size is not None, 'unique needs size, the number of values to give: how many there are depends on data'

@@ -11,8 +11,12 @@ namespace meshd::numpy {
 namespace {
 
 Value where_row(Tracer& t, const Arguments& a) {
+  if (a["x"].is_none() && a["y"].is_none() && !a["size"].is_none()) {
+    return t.call(*t.globals().find("jnp.nonzero"),
+                  CallArguments{{a["condition"]}, {{"size", a["size"]}, {"fill_value", a["fill_value"]}}});
+  }
   if (a["x"].is_none() || a["y"].is_none())
-    t.unsupported("where(condition) alone, whose shape depends on data; give x and y");
+    t.unsupported("where(condition) alone, whose shape depends on data; give x and y, or size=, the number of places");
   return where(t, t.array(a["condition"]), a["x"], a["y"]);
 }
 
@@ -332,7 +336,7 @@ std::vector<FunctionRow> dynamic_slices() {
 
 std::vector<FunctionRow> selection_functions() {
   std::vector<FunctionRow> out{
-      {"jnp.where", "condition, x=None, y=None", where_row},
+      {"jnp.where", "condition, x=None, y=None, *, size=None, fill_value=None", where_row},
       {"lax.select", "pred, on_true, on_false",
        [](Tracer& t, const Arguments& a) -> Value {
          return where(t, t.array(a["pred"]), a["on_true"], a["on_false"]);

@@ -54,6 +54,9 @@ constexpr Globals::Meaning kNames[] = {{"grad", "jax.grad"},
 // Functions with two names: the second has the row.
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"jax.Array", "jnp.ndarray"},
+    {"jax.tree.tree_leaves", "jax.tree.leaves"},
+    {"jax.tree.tree_map", "jax.tree.map"},
+    {"jax.tree.tree_reduce", "jax.tree.reduce"},
     {"jnp.absolute", "jnp.abs"},
     {"jnp.acos", "jnp.arccos"},
     {"jnp.acosh", "jnp.arccosh"},

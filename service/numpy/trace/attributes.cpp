@@ -13,7 +13,7 @@ namespace meshd::numpy {
 namespace {
 
 // Functions whose results have shapes that depend on data, for which JAX has no program either.
-constexpr std::string_view kDataShaped[] = {"jnp.extract",  "jnp.compress",    "jnp.setdiff1d", "jnp.union1d",
+constexpr std::string_view kDataShaped[] = {"jnp.extract",  "jnp.compress",    "jnp.setdiff1d",
                                             "jnp.setxor1d", "jnp.intersect1d", "jnp.trim_zeros"};
 
 CallableRef function_of(std::string name, std::function<Value(Tracer&, CallArguments)> call) {
@@ -123,7 +123,7 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
     if (std::find(std::begin(kDataShaped), std::end(kDataShaped), path) != std::end(kDataShaped)) {
       unsupported("'" + path +
                   "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
-                  "masks keep shapes");
+                  "masks keep shapes, and jnp.unique, jnp.union1d and jnp.nonzero take size=");
     }
     if (path == "jnp.random") {
       refuse(
