@@ -121,8 +121,15 @@ std::optional<uint64_t> integer_of(const Json& json, DType dtype) {
   return integer_of(number, dtype);
 }
 
-std::string whole_number_of(DType dtype) {
-  return fmt::format("expected a whole number from {} ({})", dtype_range(dtype), tensor::name(dtype));
+std::string whole_number_of(DType dtype, const Json& json) {
+  std::string got(json.kind_name());
+  if (const auto* number = json.as<JsonNumber>()) {
+    const bool is_signed = number->kind == JsonNumber::Kind::kSigned;
+    got = number->kind == JsonNumber::Kind::kFloat ? fmt::format("{}, which is float", number->f)
+          : is_signed                              ? fmt::format("{}", number->i)
+                                                   : fmt::format("{}", number->u);
+  }
+  return fmt::format("expected a whole number from {} ({}), got {}", dtype_range(dtype), tensor::name(dtype), got);
 }
 
 // One element; false with a note when it does not fit.
@@ -141,7 +148,7 @@ bool put_element(const Json& json, Sink& out, const std::string& pointer, core::
       out.put_bits(*value);
       return true;
     }
-    wrong.add(pointer, whole_number_of(dtype));
+    wrong.add(pointer, whole_number_of(dtype, json));
     return false;
   }
   if (tensor::is_complex(dtype)) {
@@ -181,7 +188,9 @@ bool put_row(const JsonNumbers& numbers, Sink& out, const std::string& pointer, 
     if (value) {
       out.put_bits(*value);
     } else {
-      wrong.add(entry_pointer(pointer, i), whole_number_of(dtype));
+      Json got;
+      got.value = number;
+      wrong.add(entry_pointer(pointer, i), whole_number_of(dtype, got));
       good = false;
     }
     return good;
@@ -392,8 +401,15 @@ std::optional<tensor::DenseValue> value_of(const ValueInput& in, tensor::BufferP
   if (const auto* text = in.base64->as<std::string>()) {
     const int64_t bytes = base64_size(*text).value_or(-1);
     if (bytes == expected) out = tensor::new_dense(type, pool);
-    if (out && !base64_decode(*text, out->buffer->bytes())) out.reset();
-    if (bytes >= 0 && bytes != expected) got = fmt::format(", got {}", bytes);
+    if (out && !base64_decode(*text, out->buffer->bytes())) {
+      out.reset();
+      got = ", got characters that are none of it";
+    } else if (!out) {
+      got = bytes >= 0 ? fmt::format(", got {} characters for {}", text->size(), bytes)
+                       : fmt::format(", got {} characters, no multiple of 4", text->size());
+    }
+  } else {
+    got = fmt::format(", got {}", in.base64->kind_name());
   }
   if (!out) {
     wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected, got));

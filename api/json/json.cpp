@@ -111,7 +111,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::json::exception& error) override {
     failed_at = position;
     problem = error.what();
-    if (const size_t colon = problem.find(": "); colon != std::string::npos) problem.erase(0, colon + 2);
+    const auto erase_to = [this](std::string_view end) {
+      if (const size_t at = problem.find(end); at != std::string::npos) problem.erase(0, at + end.size());
+    };
+    if (problem.starts_with('[')) erase_to("] ");  // [json.exception.parse_error.101]
+    if (problem.starts_with("parse error at")) erase_to(": ");
+    // What languages print for them.
+    if (problem.find("number overflow") != std::string::npos || problem.ends_with("N'") || problem.ends_with("I'"))
+      problem += R"(; what is not finite is written "NaN", "Infinity" or "-Infinity")";
     return false;
   }
 
@@ -241,8 +248,9 @@ Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& li
   if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
   const std::string_view before = text.substr(0, std::min(elided.original(builder.failed_at), text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto column = before.size() - std::min(before.rfind('\n') + 1, before.size());  // of the last character read
   throw core::Error("malformed_json", builder.problem.empty() ? "the body is no JSON" : builder.problem,
-                    {{"", builder.problem, static_cast<int>(line), 0}});
+                    {{"", builder.problem, static_cast<int>(line), static_cast<int>(column)}});
 }
 
 size_t Json::size() const {

@@ -502,8 +502,10 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
   const bool visible =
       array != nullptr && !array->state().with([](const Array::State& state) { return state.deleted; });
   if (!visible) {
+    const char* const advice =
+        core::looks_like_id(id, "arr") ? "" : ": ids begin with arr_, and /v1/arrays/by-name/NAME has that of a name";
     throw core::Error("not_found",
-                      pending_.why_gone(id, principal).value_or("there is no array '" + std::string(id) + "'"));
+                      pending_.why_gone(id, principal).value_or(fmt::format("there is no array '{}'{}", id, advice)));
   }
   return array;
 }

@@ -20,8 +20,9 @@ using tensor::TensorType;
   const std::string where = call.location != nullptr && call.location->line > 0
                                 ? fmt::format("line {}: ", call.location->line)
                                 : std::string();
-  throw core::Error("invalid_argument", fmt::format("{}'{}': entry {} of queue '{}' {}", where, call.name, entry.number,
-                                                    entry.queue, what));
+  throw core::Error("invalid_argument", fmt::format("{}'{}': entry {} of queue '{}' {}; DELETE "
+                                                    "/v1/sessions/ID/infeed takes back what waits in the queues",
+                                                    where, call.name, entry.number, entry.queue, what));
 }
 
 std::string wanted_text(std::span<const TensorType> types) {

@@ -178,16 +178,25 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
       open("/openapi.json", "getOpenapiJson",
            [](Request&) { return json(200, std::string(embedded::openapi_json())); }),
       {"GET", "/v1/info", "getInfo", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
-       [&services, facts](Request&) { return json_of(200, info_document(services, facts)); }},
+       [&services, facts](Request& request) {
+         request.query.require_known({});
+         return json_of(200, info_document(services, facts));
+       }},
       {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
-       [&services](Request&) { return json_of(200, devices_document(services)); }},
+       [&services](Request& request) {
+         request.query.require_known({});
+         return json_of(200, devices_document(services));
+       }},
       {"GET", "/v1/history", "getHistory", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [facts](Request& request) {
          request.query.require_known({});
          return json_of(200, HistoryDocument{facts.history ? facts.history() : std::vector<HistorySample>()});
        }},
       {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [](Request&) { return json(200, ops_document()); }},
+       [](Request& request) {
+         request.query.require_known({});
+         return json(200, ops_document());
+       }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [](Request& request) { return json_of(200, effects_document(request)); }},
   };

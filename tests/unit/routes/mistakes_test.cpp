@@ -121,6 +121,73 @@ TEST_F(Mistakes, misspelt_names_are_one_mistake) {
                    "did you mean 'stablehlo'?"));
 }
 
+TEST_F(Mistakes, values_that_do_not_fit_are_shown) {
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "int32"}, {"shape", {2}}, {"data", {1.5, 2}}})),
+            "/data/0 expected a whole number from -2147483648 to 2147483647 (int32), got 1.5, which is float");
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "int4"}, {"shape", json::array()}, {"data", 8}})),
+            "/data expected a whole number from -8 to 7 (int4), got 8");
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "float32"}, {"shape", {2}}, {"base64", "!!!!"}})),
+            "/base64 expected base64 of 8 bytes, got 4 characters for 3");
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "uint8"}, {"shape", {3}}, {"base64", "!!!!"}})),
+            "/base64 expected base64 of 3 bytes, got characters that are none of it");
+}
+
+TEST_F(Mistakes, parameters_of_the_query_in_a_body_are_named) {
+  EXPECT_EQ(only(refused("/v1/arrays", {{"dtype", "float32"}, {"shape", {1}}, {"data", {1}}, {"name", "x"}})),
+            "/name is a parameter of the query here: ?name=...");
+}
+
+TEST_F(Mistakes, json_has_a_line_and_a_column) {
+  const auto mistake = [&](const std::string& text) {
+    const Answer answer = server_.ask("POST", "/v1/run", text, {"Content-Type: application/json"});
+    EXPECT_EQ(answer.json().at("code"), "malformed_json");
+    return answer.json().at("errors").at(0);
+  };
+  const json comma = mistake("{\"program\":\n {\"text\": \"\",}}");
+  EXPECT_EQ(comma.at("line"), 2);
+  EXPECT_EQ(comma.at("column"), 14) << comma;
+  const json large = mistake(R"({"arguments": [1e400]})");
+  EXPECT_TRUE(says(large, "\"Infinity\"")) << large;
+  EXPECT_FALSE(says(large, "json.exception")) << large;
+  EXPECT_TRUE(says(mistake(R"({"arguments": [NaN]})"), "\"NaN\"")) << "as Python prints it";
+}
+
+TEST_F(Mistakes, specs_that_are_bare_lists_are_shown_their_form) {
+  const json document = refused("/v1/run", {{"program", {{"text", kTwo}}},
+                                            {"arguments", {three_, two_}},
+                                            {"in_shardings", json::array({json::array({"x"}), nullptr})}});
+  EXPECT_EQ(only(document), R"(/in_shardings/0 expected null or an object such as {"spec": ["x", null]}, got a list)");
+}
+
+TEST_F(Mistakes, arguments_of_numpy_syntax_are_trees_or_values) {
+  const auto run = [&](std::string_view text, const json& arguments) {
+    return json{{"program", {{"format", "numpy"}, {"text", text}}}, {"arguments", arguments}};
+  };
+  const auto data_of = [&](const json& body) {
+    const Answer answer = server_.ask("POST", "/v1/run", body.dump(), {"Content-Type: application/json"});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return answer.json().at("results").at(0).at("data");
+  };
+  const json w = {{"dtype", "float32"}, {"data", {1}}}, b = {{"dtype", "float32"}, {"data", {2}}};
+  EXPECT_EQ(data_of(run("def f(p): return p[1][0] - p[0][1]",
+                        json::array({json::array({json::array({w, b}), json::array({w, b})})}))),
+            json::array({-1.0}))
+      << "layers of weights and biases";
+  const json batch = {{"data", {1.5, 2}}, {"label", {1, 0}}};
+  EXPECT_EQ(data_of(run("def f(p): return p['data'] + p['label']", json::array({batch}))), json({2.5, 2.0}));
+  const json misspelt = {{"dtype", "float32"}, {"data", {1, 2, 3, 4}}, {"shpae", {2, 2}}};
+  EXPECT_EQ(only(refused("/v1/run", run("def f(p): return p", json::array({misspelt})))),
+            R"(/arguments/0/shpae is not a field that is known here; did you mean "shape"?)");
+  EXPECT_EQ(only(refused("/v1/run", run("def f(x): return x", {{"x", 1}}))),
+            R"(/arguments expected a list, got an object; arguments by name go under "keywords")");
+}
+
+TEST_F(Mistakes, an_array_by_its_name_is_told_where_names_are) {
+  const Answer answer = server_.ask("GET", "/v1/arrays/eight");
+  EXPECT_EQ(answer.problem(), "404 not_found");
+  EXPECT_TRUE(says(answer.json(), "/v1/arrays/by-name/NAME")) << answer.body;
+}
+
 TEST_F(Mistakes, paths_and_parameters_have_the_nearest_name) {
   const auto detail = [&](const std::string& path) {
     return server_.ask("GET", path).json().at("detail").get<std::string>();

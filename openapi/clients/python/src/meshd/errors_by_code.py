@@ -247,10 +247,10 @@ class DependencyFailed(Error):
 
 
 class DeletedOrDonated(Error):
-    """The data is gone (410). Read the array that took it, which detail names."""
+    """The data is gone (410). It is with what detail names: another array, or the results of a job."""
 
     code = "deleted_or_donated"
-    hint = "Read the array that took it, which detail names."
+    hint = "It is with what detail names: another array, or the results of a job."
 
 
 class ArrayLost(Error):
