@@ -192,15 +192,62 @@ Value with_sharding_constraint(Tracer& t, const Arguments& a) {
   });
 }
 
+/// The fields of a format text, in order: what is before the format of each, "" for the next value.
+std::vector<std::string> fields_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '{') continue;
+    if (i + 1 < text.size() && text[i + 1] == '{') {
+      ++i;
+      continue;
+    }
+    const size_t end = text.find('}', i);
+    if (end == std::string_view::npos) break;
+    const std::string_view inside = text.substr(i + 1, end - i - 1);
+    out.emplace_back(inside.substr(0, inside.find_first_of("!:.[")));
+    i = end;
+  }
+  return out;
+}
+
+/// The value of a field: by name, by its number, or the next one; null where there is none, as for the braces of an
+/// f-string that are no field.
+const Value* value_of_field(const Arguments& a, const std::string& field, size_t& next) {
+  const std::vector<Value>& values = a.all("values");
+  const bool is_number =
+      !field.empty() && field.size() < 4 && field.find_first_not_of("0123456789") == std::string::npos;
+  if (field.empty() || is_number) {
+    const size_t at = is_number ? std::stoul(field) : next++;
+    return at < values.size() ? &values[at] : nullptr;
+  }
+  for (const auto& item : (*a["named"].as<DictRef>())->items) {
+    if (item.first == field) return &item.second;
+  }
+  return nullptr;
+}
+
+// The values in the order of the fields of the text, so that whoever fills them from left to right is right, and behind
+// them those without a field.
 Value log(Tracer& t, const Arguments& a) {
   const std::string text = t.to_text(a["text"], "the text of log");
   std::vector<Array> values;
   const auto add = [&](const Value& value) {
     for_each_leaf(value, [&](const Value& leaf) { values.push_back(t.array(leaf)); });
   };
-  for (const Value& value : a.all("values")) add(value);
+  size_t next = 0;
+  const std::vector<std::string> fields = fields_of(text);
+  const auto has_field = [&](const std::string& name) {
+    return std::find(fields.begin(), fields.end(), name) != fields.end();
+  };
+  for (const std::string& field : fields) {
+    if (const Value* value = value_of_field(a, field, next)) add(*value);
+  }
+  const std::vector<Value>& given = a.all("values");
+  for (size_t i = next; i < given.size(); ++i) {
+    if (!has_field(std::to_string(i))) add(given[i]);
+  }
   for (const auto& item : (*a["named"].as<DictRef>())->items) {
-    if (item.first != "ordered") add(item.second);
+    if (item.first != "ordered" && !has_field(item.first)) add(item.second);
   }
   t.log(text, values);
   return None{};

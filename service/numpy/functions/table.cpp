@@ -197,7 +197,15 @@ CallableRef callable_of(const FunctionRow& row) {
   made->call = [signature, defaults, name = made->name, run = row.run](Tracer& t, CallArguments given) {
     const Place place = t.place();
     const Arguments arguments(*signature, bind(t, name, signature->parameters, defaults, std::move(given)));
-    Value out = run(t, arguments);
+    Value out;
+    try {
+      out = run(t, arguments);
+    } catch (const core::Error& error) {
+      // Of shapes that are too large; all else is refused with its place.
+      if (error.code() != core::ErrorCode("invalid_array") || !error.diagnostics().empty()) throw;
+      t.set_place(place);
+      t.refuse("'" + name + "': " + error.detail());
+    }
     t.set_place(place);
     return out;
   };
