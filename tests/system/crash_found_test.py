@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """crash_found_test.py BINARY: the tests that kill a server find one that crashes by itself. Who was cut off by a crash sees what a kill would have
-shown, so each of them is run here with a server that gets a SIGSEGV that the test knows nothing of, and has to fail with it."""
+shown, so each of them is run here with a server that gets a SIGABRT that the test knows nothing of, and has to fail with it. (Of a SIGSEGV address
+sanitizer makes an exit with 1.)"""
 import os
 import pathlib
 import signal
@@ -16,7 +17,7 @@ BINARY = sys.argv[1]
 
 
 def crash(server):
-    os.kill(server.process.pid, signal.SIGSEGV)
+    os.kill(server.process.pid, signal.SIGABRT)
     os.waitid(os.P_PID, server.process.pid, os.WEXITED | os.WNOWAIT)  # it is over, and nobody has asked
 
 
@@ -24,7 +25,7 @@ def fails_with_the_crash(what):
     try:
         what()
     except (AssertionError, RuntimeError) as error:
-        assert f"by itself with -{int(signal.SIGSEGV)};" in str(error), error
+        assert f"by itself with -{int(signal.SIGABRT)};" in str(error), error
         return str(error)
     raise SystemExit(f"{what.__name__} has not found a server that crashed")
 
