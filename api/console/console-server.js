@@ -55,7 +55,7 @@ export async function devices(root, _, signal) {
   root.append(el("h2", {}, "Memory ledger"), memory, el("h2", {}, "Devices"), list, el("h2", {}, "All metrics"), other);
   let open = false;
   await repeat(EVERY, signal, async () => {
-    const [all, found] = await Promise.all([metrics(signal), ask("/v1/devices?limit=1000", {signal})]);
+    const [all, found] = await Promise.all([metrics(signal), ask("/v1/devices", {signal})]);
     const of = (name, labels = {}) => all.find((sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value))?.value;
     const accounts = all.filter((sample) => sample.name === "meshd_memory_held_bytes").map((sample) => sample.labels.account);
     memory.replaceChildren(...accounts.map((account) => meter(account, of("meshd_memory_held_bytes", {account}), of("meshd_memory_limit_bytes", {account}), bytes)));

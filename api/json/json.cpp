@@ -18,6 +18,17 @@ constexpr int64_t kNameBytes = 96;  // of a name in the set of an open object
 // Held at once, so that a value does not cost two atomic additions: as much as was held before.
 constexpr int64_t kLeastStep = 4 * 1024, kMostStep = 256 * 1024;
 
+constexpr std::string_view kNotFinite = R"(; what is not finite is written "NaN", "Infinity" or "-Infinity")";
+
+// What Python and JavaScript print for values that JSON writes otherwise. `rest` begins with the character that was
+// read last.
+std::string_view advice_on(std::string_view rest) {
+  if (rest.starts_with("NaN") || rest.starts_with("Infinity")) return kNotFinite;
+  if (rest.starts_with("None") || rest.starts_with("undefined")) return "; nothing is written null";
+  if (rest.starts_with("True") || rest.starts_with("False")) return "; truth is written true or false";
+  return "";
+}
+
 /// What parsing takes: counted by value, held in steps, ahead of what is counted.
 class HeldBytes {
  public:
@@ -116,9 +127,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     };
     if (problem.starts_with('[')) erase_to("] ");  // [json.exception.parse_error.101]
     if (problem.starts_with("parse error at")) erase_to(": ");
-    // What languages print for them.
-    if (problem.find("number overflow") != std::string::npos || problem.ends_with("N'") || problem.ends_with("I'"))
-      problem += R"(; what is not finite is written "NaN", "Infinity" or "-Infinity")";
+    if (problem.find("number overflow") != std::string::npos) problem += kNotFinite;
     return false;
   }
 
@@ -249,6 +258,7 @@ Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& li
   const std::string_view before = text.substr(0, std::min(elided.original(builder.failed_at), text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const auto column = before.size() - std::min(before.rfind('\n') + 1, before.size());  // of the last character read
+  if (!before.empty()) builder.problem += advice_on(text.substr(before.size() - 1));
   throw core::Error("malformed_json", builder.problem.empty() ? "the body is no JSON" : builder.problem,
                     {{"", builder.problem, static_cast<int>(line), static_cast<int>(column)}});
 }

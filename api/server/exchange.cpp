@@ -283,10 +283,18 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
     request_.body_reader = context_.no_body;
     return after_body();
   }
+  const std::string coding = request_.headers.joined("Content-Encoding");
+  const bool small = head_.framing == Framing::kLength && coding.empty() && head_.content_length <= kSmallBody;
+  core::MemoryReservation window(context_.options.memory, core::MemoryAccount::kRequests);
+  // Those who have no name are many, or the only one.
+  if (!small && !request_.principal.empty()) {
+    const core::MemoryShareRef share = context_.shares.of(request_.principal);
+    request_.memory.count_in(share);
+    window.count_in(share);
+  }
   std::unique_ptr<ContentDecoder> decoder;
   try {
-    decoder = make_content_decoder(request_.headers.joined("Content-Encoding"),
-                                   {context_.options.memory, core::MemoryAccount::kRequests});
+    decoder = make_content_decoder(coding, std::move(window));
   } catch (const core::Error& error) {
     deny(error);
     refusal_->headers.add("Accept-Encoding", "gzip, deflate, zstd");
@@ -300,17 +308,13 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
     throw core::Error("body_too_large",
                       fmt::format("the body has {} bytes, at most {} are taken here", head_.content_length, limit));
   }
-  const bool small = head_.framing == Framing::kLength && !decoder && head_.content_length <= kSmallBody;
   pipeline_.emplace(head_, std::move(decoder), limit);
   pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue should be refused before it sends: only the handler of a stream can do that.
   const bool stream = route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline ||
                       route.body == BodyPolicy::kForm || route.body == BodyPolicy::kInference ||
                       route.body == BodyPolicy::kProgram;
-  if (!stream || (small && !head_.expect_continue)) return Plan::kTakeBody;
-  // Those who have no name are many, or the only one.
-  if (!request_.principal.empty()) request_.memory.count_in(context_.shares.of(request_.principal));
-  return Plan::kStreamBody;
+  return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;
 }
 
 Exchange::Plan Exchange::after_body() const {

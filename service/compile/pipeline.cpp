@@ -15,6 +15,7 @@
 #include "service/core/ids.h"
 #include "service/core/near_names.h"
 #include "service/ir/op_builder.h"
+#include "service/numpy/syntax/limits.h"
 #include "service/ops/op_def.h"
 #include "service/program/parse_stablehlo.h"
 #include "service/program/transform/inline_calls.h"
@@ -116,7 +117,8 @@ constexpr int64_t kLowering = 5;
 constexpr int64_t kDifferentiating = 8;
 
 int64_t parsing_bytes(const std::string& format, const std::string& text) {
-  if (format == kNumpyFormat) return kOfNumpyCharacter * static_cast<int64_t>(text.size());
+  if (format == kNumpyFormat)
+    return kOfNumpyCharacter * static_cast<int64_t>(std::min(text.size(), numpy::kMaxTextBytes));
   return kTexts * static_cast<int64_t>(text.size()) + kOfName * std::count(text.begin(), text.end(), '%');
 }
 

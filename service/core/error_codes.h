@@ -80,7 +80,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"dependency_failed", ErrorKind::kConflict, "A job that was to make an argument did not",
      "Read the job that detail names, mend it, and send both again."},
     {"deleted_or_donated", ErrorKind::kGone, "The data is gone",
-     "It is with what detail names: another array, or the results of a job."},
+     "Read what detail names: another array, or the results of a job."},
     {"array_lost", ErrorKind::kGone, "The data was in memory only and is lost",
      "Upload it again, with durability=durable where it has to outlive the server."},
     {"precondition_failed", ErrorKind::kPrecondition, "A condition of the request does not hold",

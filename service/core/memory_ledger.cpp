@@ -109,7 +109,10 @@ MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexc
 }
 
 bool MemoryReservation::try_grow(int64_t bytes) {
-  if (share_ != nullptr && !share_->try_take(bytes)) return false;
+  if (share_ != nullptr && !share_->try_take(bytes)) {
+    if (ledger_ != nullptr) ledger_->of(account_).refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   if (ledger_ != nullptr && !ledger_->take(account_, bytes, MemoryLedger::Fit::kWithin)) {
     if (share_ != nullptr) share_->give_back(bytes);
     return false;
@@ -124,8 +127,8 @@ void MemoryReservation::grow(int64_t bytes) {
   const int64_t limit = limit_bytes();
   if (bytes_ + bytes > limit) {
     throw Error("body_too_large",
-                fmt::format("this takes more than the {} bytes of memory that all {} of this server may take together",
-                            limit, name));
+                fmt::format("this takes more than the {} bytes of memory that all {} of {} may take together", limit,
+                            name, share_ != nullptr ? "one principal" : "this server"));
   }
   const bool is_own = share_ != nullptr && share_->held_bytes() + bytes > share_->limit_bytes();
   throw Error("memory_full", fmt::format("other {}{} hold the memory that this one needs", name,

@@ -21,6 +21,7 @@ class MemoryShare {
   [[nodiscard]] int64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
   /// False where the owner would hold more than its share; nothing is held then.
   [[nodiscard]] bool try_take(int64_t bytes) {
+    if (bytes > limit_ - held_) return false;  // looked at first: who is refused seldom takes the room of another
     if (held_.fetch_add(bytes) + bytes <= limit_) return true;
     held_.fetch_sub(bytes);
     return false;

@@ -58,22 +58,23 @@ class BatchQueue {
   void push(Entry entry) {
     ++size_;
     const auto found = find(entry.principal);
-    Turn& turn = found != turns_.end() ? *found : turns_.emplace_back(Turn{entry.principal, {}, 0});
-    ++turn.size;
-    std::deque<Entry>& level = turn.levels[entry.priority];
+    PrincipalQueue& queue =
+        found != queues_.end() ? *found : queues_.emplace_back(PrincipalQueue{entry.principal, {}, 0});
+    ++queue.size;
+    std::deque<Entry>& level = queue.levels[entry.priority];
     level.push_back(std::move(entry));
   }
 
   /// Takes a request out that need not run any more; false: it is not here.
   bool remove(const T& handle) {
-    for (auto turn = turns_.begin(); turn != turns_.end(); ++turn) {
-      for (auto& [priority, level] : turn->levels) {
+    for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+      for (auto& [priority, level] : queue->levels) {
         const auto entry =
             std::find_if(level.begin(), level.end(), [&](const Entry& other) { return other.handle == handle; });
         if (entry == level.end()) continue;
         level.erase(entry);
-        forget_one(*turn, priority);
-        if (turn->size == 0) turns_.erase(turn);
+        forget_one(*queue, priority);
+        if (queue->size == 0) queues_.erase(queue);
         return true;
       }
     }
@@ -83,11 +84,11 @@ class BatchQueue {
   /// The first principal, by turns, whose requests need not wait for more is served.
   Decision take(core::SteadyTime now) {
     Decision out;
-    for (auto turn = turns_.begin(); turn != turns_.end(); ++turn) {
-      const Picked picked = pick(*turn);
-      const core::SteadyTime end = oldest(*turn) + rules_.most_delay;
+    for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+      const Picked picked = pick(*queue);
+      const core::SteadyTime end = oldest(*queue) + rules_.most_delay;
       if (picked.preferred > 0 || picked.is_full || now >= end) {
-        out.batch = take_first(turn, picked.preferred > 0 ? picked.preferred : picked.levels.size());
+        out.batch = take_first(queue, picked.preferred > 0 ? picked.preferred : picked.levels.size());
         out.look_again.reset();
         return out;
       }
@@ -99,34 +100,35 @@ class BatchQueue {
   [[nodiscard]] int64_t size() const { return size_; }
   [[nodiscard]] int64_t size_of(const std::string& principal) const {
     const auto found =
-        std::find_if(turns_.begin(), turns_.end(), [&](const Turn& t) { return t.principal == principal; });
-    return found == turns_.end() ? 0 : found->size;
+        std::find_if(queues_.begin(), queues_.end(), [&](const PrincipalQueue& t) { return t.principal == principal; });
+    return found == queues_.end() ? 0 : found->size;
   }
 
  private:
   // The requests of one principal; never empty, and no level of it is.
-  struct Turn {
+  struct PrincipalQueue {
     std::string principal;
     std::map<int64_t, std::deque<Entry>> levels;
     int64_t size = 0;
   };
-  using Turns = std::list<Turn>;  // the first one is served next
+  using Queues = std::list<PrincipalQueue>;  // the first one is served next
   struct Picked {
     std::vector<int64_t> levels;  // of each entry: the first ones of their levels, in this order
     size_t preferred = 0;         // so many of them have a preferred size together, the largest there is; 0: none
     bool is_full = false;         // waiting longer makes the batch no larger
   };
 
-  typename Turns::iterator find(const std::string& principal) {
-    return std::find_if(turns_.begin(), turns_.end(), [&](const Turn& turn) { return turn.principal == principal; });
+  typename Queues::iterator find(const std::string& principal) {
+    return std::find_if(queues_.begin(), queues_.end(),
+                        [&](const PrincipalQueue& queue) { return queue.principal == principal; });
   }
 
   // What would run if nothing else came. A request that does not fit lets those behind it wait.
-  [[nodiscard]] Picked pick(const Turn& turn) const {
+  [[nodiscard]] Picked pick(const PrincipalQueue& queue) const {
     Picked out;
     int64_t rows = 0;
-    const std::string& key = turn.levels.begin()->second.front().shape_key;
-    for (const auto& [priority, level] : turn.levels) {
+    const std::string& key = queue.levels.begin()->second.front().shape_key;
+    for (const auto& [priority, level] : queue.levels) {
       for (const Entry& entry : level) {
         if (entry.shape_key != key) break;
         out.is_full = rows + entry.rows > rules_.most_rows;
@@ -141,40 +143,40 @@ class BatchQueue {
     return out;
   }
 
-  Batch take_first(typename Turns::iterator turn, size_t count) {
-    const Picked picked = pick(*turn);
+  Batch take_first(typename Queues::iterator queue, size_t count) {
+    const Picked picked = pick(*queue);
     Batch out;
     for (size_t i = 0; i < count; ++i) {
       const int64_t priority = picked.levels[i];
-      std::deque<Entry>& level = turn->levels.at(priority);
+      std::deque<Entry>& level = queue->levels.at(priority);
       out.rows += level.front().rows;
       out.handles.push_back(std::move(level.front().handle));
       level.pop_front();
-      forget_one(*turn, priority);
+      forget_one(*queue, priority);
     }
     // Who was served last moves behind the others.
-    if (turn->size == 0) {
-      turns_.erase(turn);
+    if (queue->size == 0) {
+      queues_.erase(queue);
     } else {
-      turns_.splice(turns_.end(), turns_, turn);
+      queues_.splice(queues_.end(), queues_, queue);
     }
     return out;
   }
 
-  [[nodiscard]] static core::SteadyTime oldest(const Turn& turn) {
+  [[nodiscard]] static core::SteadyTime oldest(const PrincipalQueue& queue) {
     core::SteadyTime out = core::SteadyTime::max();
-    for (const auto& [priority, level] : turn.levels) out = std::min(out, level.front().arrived);
+    for (const auto& [priority, level] : queue.levels) out = std::min(out, level.front().arrived);
     return out;
   }
 
-  void forget_one(Turn& turn, int64_t priority) {
+  void forget_one(PrincipalQueue& queue, int64_t priority) {
     --size_;
-    --turn.size;
-    if (turn.levels.at(priority).empty()) turn.levels.erase(priority);
+    --queue.size;
+    if (queue.levels.at(priority).empty()) queue.levels.erase(priority);
   }
 
   const BatchRules rules_;
-  Turns turns_;
+  Queues queues_;
   int64_t size_ = 0;
 };
 

@@ -61,7 +61,8 @@ class ChunkedArray {
 
   /// No chunk is taken from here on; the array neither expires nor is it deleted. Throws not_found, conflict.
   void begin_commit();
-  /// begin_commit() is undone: the commit was refused. Of an array that was released, or gave its shards, nothing is.
+  /// begin_commit() is undone: the commit was refused. Of an array that was released, or whose shards were not put
+  /// back, nothing is.
   void undo_commit();
   /// Before undo_commit(): the shards that take_shards() gave, which were in memory.
   void put_back(arrays::ShardBuffers shards);

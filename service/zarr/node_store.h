@@ -92,8 +92,8 @@ class NodeStore {
 
   /// Commits the pending nodes of this version at `path` and below, all or none, and returns the arrays by path.
   /// `replaces`: arrays that have the names are deleted in the same transaction. Throws not_found (nothing is pending,
-  /// or an array of it has expired), name_taken, array_in_use, conflict: then all is pending as before; and what
-  /// ArrayStore::publish throws: then nothing is.
+  /// or an array of it has expired), name_taken, array_in_use, conflict, limit_reached: then all is pending as before;
+  /// and what ArrayStore::publish throws: then all is, too, unless chunks are on the disk, and nothing where some are.
   std::vector<arrays::ArrayRef> commit(const std::string& principal, const std::string& path, int format, bool replaces,
                                        const std::optional<storage::IdempotencyRow>& key);
   /// Deletes what no client has written to for the time of pending arrays. Called periodically.

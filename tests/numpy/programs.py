@@ -1728,5 +1728,5 @@ def text_of(source, arguments, options):
 case("where with a size", "def f(x): return jnp.where(x > 1, size=3, fill_value=-1)", X)
 case("union1d with a size", "def f(x, y): return jnp.union1d(x, y, size=8)", X, X)
 case("tree_map of tree_util", "def f(x): return jax.tree_util.tree_map(jnp.negative, {'a': x, 'b': (x, 2 * x)}), jax.tree_util.tree_leaves([x, (x,)])", X)
-case("named fields of logs", "def f(x):\n    jax.debug.print('{b} {} {1} {a:.2f}', x[0, 0], x[0, 1], a=x.sum(), b=x)\n    return x * 2", X, twin="def f(x): return x * 2", logs=["{b} {} {1} {a:.2f}"])
+case("named fields of logs", "def f(x):\n    jax.debug.print('{b} {} {1} {a:.2f} {b} {{}}', x[0], x[1], x[2], a=x.sum(), b=x)\n    return x * 2", [1, 2, 4], twin="def f(x): return x * 2", logs=["{b} {} {1} {a:.2f} {b} {{}}"], logged=[[[1, 2, 4], 1, 2, 7, [1, 2, 4], 4]])
 case("a shape that is too large", "def f(x): return jnp.zeros((2 ** 40, 2 ** 40))", X, refused="invalid_program", says="'jnp.zeros': size")

@@ -88,6 +88,10 @@ def check(server, answers, number, with_text):
     logs = [effect["name"] for effect in answer["effects"]]
     if logs != options.get("logs", []):
         return f"{name}: logged {logs}, expected {options.get('logs', [])}"
+    if "logged" in options:
+        values = [[value["data"] for value in effect["values"]] for effect in answer["effects"]]
+        if values != options["logged"]:
+            return f"{name}: logged {values}, expected {options['logged']}"
     return check_text(server, name, body, answer) if with_text else None
 
 

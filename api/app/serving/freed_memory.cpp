@@ -8,13 +8,14 @@
 namespace meshd::api {
 
 void return_freed_memory() {
-  // Few arenas that keep much hold as little together as many that keep little; and a request with a MiB of values as
-  // text, which takes some 4 MiB at once, finds memory that has its pages.
-  constexpr unsigned kArenasOfCore = 2;
-  constexpr int kKept = 16 << 20;
+  // A request with a MiB of values as text takes some 4 MiB at once: where an arena keeps more than that, it finds
+  // memory that has its pages. On few cores there are few arenas; on many each keeps less.
+  constexpr int kArenasOfCore = 2;
+  constexpr int kMostKept = 16 << 20, kLeastKept = 4 << 20, kKeptByAll = 128 << 20;
   constexpr int kApart = 4 << 20;  // larger blocks belong to no arena
-  ::mallopt(M_ARENA_MAX, static_cast<int>(kArenasOfCore * std::max(1U, std::thread::hardware_concurrency())));
-  ::mallopt(M_TRIM_THRESHOLD, kKept);
+  const int arenas = kArenasOfCore * static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  ::mallopt(M_ARENA_MAX, arenas);
+  ::mallopt(M_TRIM_THRESHOLD, std::clamp(kKeptByAll / arenas, kLeastKept, kMostKept));
   ::mallopt(M_MMAP_THRESHOLD, kApart);
 }
 

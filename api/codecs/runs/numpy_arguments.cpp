@@ -98,7 +98,7 @@ bool is_value_object(const JsonObject& object) {
   };
   const bool has_dtype = find("dtype") != nullptr, has_shape = find("shape") != nullptr;
   return is_text("array") || is_text("part") || is_text("base64") || (has_dtype && has_shape) ||
-         (find("data") != nullptr && (has_dtype || has_shape)) ||
+         (find("data") != nullptr && (has_dtype || has_shape || object.size() == 1)) ||
          (is_text("job") && find("result") != nullptr && object.size() <= 3);
 }
 

@@ -115,11 +115,13 @@ Submission read_submission(Request& request, Services& services, DecodedRuns& de
       return out;
     }
   }
-  // What is held from here on ends with this call, as the document does: the request may wait long for its job.
-  const std::shared_ptr<void> ends(nullptr,
-                                   [&request, before = request.memory.bytes()](void*) { request.memory.hold(before); });
-  context.memory = &request.memory;
+  // What it takes ends with this call: the request may wait long for its job.
+  core::MemoryReservation artifact(services.memory, core::MemoryAccount::kRequests);
+  context.memory = &artifact;
+  const int64_t before = request.memory.bytes();
   const Json document = Json::parse(body.document, kInlineLimits, &request.memory);
+  const std::shared_ptr<void> ends(
+      nullptr, [&request, bytes = request.memory.bytes() - before](void*) { request.memory.shrink(bytes); });
   mesh::Mesh session_mesh;
   if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {
     // Throws where the caller has no such session.

@@ -15,6 +15,7 @@ Value where_row(Tracer& t, const Arguments& a) {
     return t.call(*t.globals().find("jnp.nonzero"),
                   CallArguments{{a["condition"]}, {{"size", a["size"]}, {"fill_value", a["fill_value"]}}});
   }
+  if (!a["size"].is_none() || !a["fill_value"].is_none()) t.refuse("where takes size and fill_value without x and y");
   if (a["x"].is_none() || a["y"].is_none())
     t.unsupported("where(condition) alone, whose shape depends on data; give x and y, or size=, the number of places");
   return where(t, t.array(a["condition"]), a["x"], a["y"]);

@@ -35,7 +35,7 @@ ir::Attribute Parser::attribute() {
   if (++attribute_count_ > kMaxAttributes) fail("program_syntax", token_, "the program has too many attributes");
   // Two characters of text may be one, which takes so many bytes.
   constexpr int64_t kBytes = 240, kPiece = 1024;
-  if (hold_ && attribute_count_ % kPiece == 0) hold_(kPiece * kBytes);
+  if (hold_ && attribute_count_ % kPiece == 1) hold_(kPiece * kBytes);
   ir::Attribute out = attribute_inner();
   --attribute_depth_;
   return out;

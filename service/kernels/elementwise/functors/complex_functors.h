@@ -76,7 +76,7 @@ struct ComplexMultiply {
 };
 template <class T>
 struct ComplexSquare {
-  /// XLA's formula: nothing cancels, and what is large does not overflow where it goes out.
+  /// XLA's formula: no digits are lost where the squares of the parts cancel, and neither of them overflows there.
   static ComplexPair<T> apply(ComplexPair<T> z) {
     const T real = (z.re - z.im) * (z.re + z.im);
     const T product = z.re * z.im;
