@@ -247,10 +247,10 @@ class DependencyFailed(Error):
 
 
 class DeletedOrDonated(Error):
-    """The data is gone (410). It is with what detail names: another array, or the results of a job."""
+    """The data is gone (410). Read what detail names: another array, or the results of a job."""
 
     code = "deleted_or_donated"
-    hint = "It is with what detail names: another array, or the results of a job."
+    hint = "Read what detail names: another array, or the results of a job."
 
 
 class ArrayLost(Error):
