@@ -206,6 +206,7 @@ class Served(unittest.TestCase):
 
     def test_documents_of_the_server(self):
         for operation_id, target in (("getInfo", "/v1/info"), ("listDevices", "/v1/devices"), ("listOps", "/v1/ops"),
+                                     ("listFunctions", "/v1/functions"),
                                      ("listEffectKinds", "/v1/effects"), ("getErrorCodes", "/docs/errors"),
                                      ("getHealth", "/health"), ("getLivez", "/livez"), ("getReadyz", "/readyz?verbose"),
                                      ("getErrorCodes", "/docs/errors?pretty"), ("getStartupz", "/startupz"), ("getMetrics", "/metrics")):

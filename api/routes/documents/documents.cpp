@@ -1,6 +1,7 @@
 // Documents about the server: the contract, its page, devices, ops, effects.
 #include <fmt/core.h>
 
+#include "api/codecs/functions_document.h"
 #include "api/codecs/ops_document.h"
 #include "api/fields/accept.h"
 #include "api/http/embedded.h"
@@ -90,8 +91,13 @@ Schema<effects::EffectKind> make_schema() {
 }
 
 Schemas document_schemas() {
-  return {&schema<Info>(), &JsonCodec<Page<Device>>::of(), &JsonCodec<Page<effects::EffectKind>>::of(), &ops_schema(),
-          &error_schema(), &schema<HistoryDocument>()};
+  return {&schema<Info>(),
+          &JsonCodec<Page<Device>>::of(),
+          &JsonCodec<Page<effects::EffectKind>>::of(),
+          &ops_schema(),
+          &functions_schema(),
+          &error_schema(),
+          &schema<HistoryDocument>()};
 }
 
 namespace {
@@ -196,6 +202,11 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
        [](Request& request) {
          request.query.require_known({});
          return json(200, ops_document());
+       }},
+      {"GET", "/v1/functions", "listFunctions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [](Request& request) {
+         request.query.require_known({});
+         return json(200, functions_document());
        }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [](Request& request) { return json_of(200, effects_document(request)); }},

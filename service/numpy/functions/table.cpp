@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "service/numpy/function_facts.h"
 #include "service/numpy/syntax/parser.h"
 #include "service/numpy/trace/bind.h"
 
@@ -246,5 +247,20 @@ const Value& Arguments::operator[](std::string_view name) const {
 std::span<const FunctionRow> all_functions() { return tables().rows; }
 
 const Globals& all_globals() { return tables().globals; }
+
+std::vector<FunctionFacts> all_function_facts() {
+  constexpr std::string_view kPython = "builtins.";
+  std::vector<FunctionFacts> out;
+  for (const FunctionRow& row : all_functions()) {
+    FunctionFacts& facts = out.emplace_back();
+    facts.name = row.path.starts_with(kPython) ? row.path.substr(kPython.size()) : row.path;
+    facts.parameters = row.signature;
+    for (const auto& [alias, path] : kAliases) {
+      if (path == row.path) facts.other_names.emplace_back(alias);
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return out;
+}
 
 }  // namespace meshd::numpy

@@ -132,7 +132,10 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
           "functions of jax.random");
     }
     const std::vector<std::string> known = globals_.names_in(space->path);
-    refuse("'" + space->path + "' has no '" + name + "' here" + core::did_you_mean(name, known));
+    std::string advice = core::did_you_mean(name, known);
+    if (advice.empty())
+      advice = "; GET /v1/functions lists what is there, and what is not may be lowered by JAX and sent as StableHLO";
+    refuse("'" + space->path + "' has no '" + name + "' here" + advice);
   }
   if (const auto* at = value.as<AtRef>()) return at_method(*this, *at, name);
   if (value.is_number() && name == "shape") return tuple_of({});
