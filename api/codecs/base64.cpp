@@ -29,7 +29,8 @@ constexpr std::array<uint32_t, 256> kDigits = [] {
 
 void append_base64(std::string& out, std::span<const std::byte> bytes) {
   std::array<unsigned char, kPiece / 3 * 4 + 1> text;  // OpenSSL ends it with a NUL
-  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4);
+  constexpr size_t kRest = 1024;  // what is behind it: a long text is not copied for a few characters more
+  out.reserve(out.size() + (bytes.size() + 2) / 3 * 4 + kRest);
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kPiece);
     const int written =

@@ -1,8 +1,5 @@
 #include "api/codecs/functions_document.h"
 
-#include <span>
-#include <vector>
-
 #include "service/numpy/function_facts.h"
 
 namespace meshd::api {

@@ -290,11 +290,16 @@ Schema<ShardingDocument> make_schema() {
 }
 
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+  if (json.as<JsonObject>() == nullptr) {
+    wrong.add(pointer,
+              fmt::format(R"(expected null or an object such as {{"spec": ["x", null]}}, got {})", json.kind_name()));
+    return std::nullopt;
+  }
   const size_t before = wrong.list().size();
   auto in = read_json<ShardingInput>(json, pointer, wrong);
   if (in.parts && in.spec) {
     wrong.add(pointer + "/parts", "is given beside spec; give one or the other");
-  } else if (json.find("parts") == nullptr && json.find("spec") == nullptr && json.as<JsonObject>() != nullptr) {
+  } else if (json.find("parts") == nullptr && json.find("spec") == nullptr) {
     in.sdy != nullptr
         ? wrong.add(pointer + "/sdy", R"(shardings as sdy text are not read from requests yet; give "spec")")
         : wrong.add(pointer + "/spec", "is missing");

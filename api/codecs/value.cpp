@@ -122,14 +122,10 @@ std::optional<uint64_t> integer_of(const Json& json, DType dtype) {
 }
 
 std::string whole_number_of(DType dtype, const Json& json) {
-  std::string got(json.kind_name());
-  if (const auto* number = json.as<JsonNumber>()) {
-    const bool is_signed = number->kind == JsonNumber::Kind::kSigned;
-    got = number->kind == JsonNumber::Kind::kFloat ? fmt::format("{}, which is float", number->f)
-          : is_signed                              ? fmt::format("{}", number->i)
-                                                   : fmt::format("{}", number->u);
-  }
-  return fmt::format("expected a whole number from {} ({}), got {}", dtype_range(dtype), tensor::name(dtype), got);
+  const auto* number = json.as<JsonNumber>();
+  const bool is_float = number != nullptr && number->kind == JsonNumber::Kind::kFloat;
+  return fmt::format("expected a whole number from {} ({}), got {}{}", dtype_range(dtype), tensor::name(dtype),
+                     got_text(json), is_float ? ", which is float" : "");
 }
 
 // One element; false with a note when it does not fit.
@@ -609,8 +605,6 @@ void JsonCodec<NestedElements>::append(std::string& out, const NestedElements& e
 }
 
 void JsonCodec<Base64Elements>::append(std::string& out, const Base64Elements& elements) {
-  constexpr size_t kRest = 1024;  // of a document behind it: a long text is not copied for a few characters more
-  out.reserve(out.size() + elements.bytes.size() / 3 * 4 + kRest);
   out += '"';
   append_base64(out, elements.bytes);
   out += '"';

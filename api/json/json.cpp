@@ -282,6 +282,13 @@ std::string_view Json::kind_name() const {
   return kNames[value.index()];
 }
 
+std::string got_text(const Json& json) {
+  const auto* number = json.as<JsonNumber>();
+  if (number == nullptr) return std::string(json.kind_name());
+  if (number->kind == JsonNumber::Kind::kSigned) return fmt::format("{}", number->i);
+  return number->kind == JsonNumber::Kind::kUnsigned ? fmt::format("{}", number->u) : fmt::format("{}", number->f);
+}
+
 JsonArray Json::elements() const {
   JsonArray out;
   out.reserve(size());

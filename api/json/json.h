@@ -76,6 +76,9 @@ class Json {
   [[nodiscard]] std::string_view kind_name() const;
 };
 
+/// What an error says came: a number as it is, "a string", "an object".
+std::string got_text(const Json& json);
+
 /// How many mistakes of a body are listed: a body may have millions. Whoever reads the entries of a list stops behind
 /// them.
 inline constexpr size_t kMostMistakes = 100;

@@ -42,13 +42,6 @@ bool is_within(double value, const JsonType& type) {
   return !(type.low && value < *type.low) && !(type.high && value > *type.high) && !std::isnan(value);
 }
 
-std::string got(const Json& json) {
-  const auto* number = json.as<JsonNumber>();
-  if (number == nullptr) return std::string(json.kind_name());
-  if (number->kind == JsonNumber::Kind::kSigned) return fmt::format("{}", number->i);
-  return number->kind == JsonNumber::Kind::kUnsigned ? fmt::format("{}", number->u) : fmt::format("{}", number->f);
-}
-
 std::string plural(const JsonType& type) {
   switch (type.kind) {
     case JsonType::Kind::kInteger:
@@ -119,7 +112,8 @@ bool read_integer(const Json& json, const Place& place, int64_t& out) {
   const auto* number = json.as<JsonNumber>();
   const bool is_whole = number != nullptr && number->kind == JsonNumber::Kind::kSigned;
   if (!is_whole || !is_within(static_cast<double>(number->i), place.type)) {
-    place.wrong.add(place.pointer, fmt::format("expected a whole number{}, got {}", range_text(place.type), got(json)));
+    place.wrong.add(place.pointer,
+                    fmt::format("expected a whole number{}, got {}", range_text(place.type), got_text(json)));
     return false;
   }
   const bool is_limited = place.type.low || place.type.high;
@@ -135,7 +129,7 @@ bool read_integer(const Json& json, const Place& place, int64_t& out) {
 bool JsonCodec<double>::read(const Json& json, const Place& place, double& out) {
   const auto* number = json.as<JsonNumber>();
   if (number == nullptr || !is_within(number->as_double(), place.type)) {
-    place.wrong.add(place.pointer, fmt::format("expected a number{}, got {}", range_text(place.type), got(json)));
+    place.wrong.add(place.pointer, fmt::format("expected a number{}, got {}", range_text(place.type), got_text(json)));
     return false;
   }
   out = number->as_double();

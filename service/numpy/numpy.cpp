@@ -194,7 +194,7 @@ ProgramRef read(std::string_view text) {
   return out;
 }
 
-Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh, const HoldMemory& hold) {
+Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh, const core::HoldMemory& hold) {
   Traced out;
   out.module.name = "numpy_" + program.main->name;
   ir::Function& main = out.module.functions.emplace_back();

@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
+#include "service/core/hold_memory.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
 #include "service/numpy/syntax/syntax.h"
-#include "service/numpy/trace/hold_memory.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::numpy {
@@ -72,6 +72,7 @@ struct Traced {
 
 /// Traces the program for arguments of these types. `mesh`: what P(...) is over; null: none. Throws invalid_program,
 /// invalid_spec, unsupported_op, unsupported_type, unsupported_dtype with line and column. Pure; any thread.
-Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh, const HoldMemory& hold = {});
+Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh,
+             const core::HoldMemory& hold = {});
 
 }  // namespace meshd::numpy

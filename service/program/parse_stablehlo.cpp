@@ -13,7 +13,7 @@
 
 namespace meshd::program {
 
-ir::ModuleRef parse_stablehlo(std::string_view text, const HoldMemory& hold) {
+ir::ModuleRef parse_stablehlo(std::string_view text, const core::HoldMemory& hold) {
   refuse_other_languages(text);
   auto module = std::make_shared<ir::Module>(parse_unverified(text, hold));
   if (has_shardy_strings(*module)) import_shardy_strings(*module);

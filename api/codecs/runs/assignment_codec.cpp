@@ -1,7 +1,5 @@
 #include "api/codecs/runs/assignment_codec.h"
 
-#include <fmt/core.h>
-
 #include "api/codecs/runs/trees.h"
 
 namespace meshd::api {
@@ -21,12 +19,6 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(const Json* list, const s
     // Some generated clients drop nulls from lists; an object without fields means the same.
     const auto* object = item.as<JsonObject>();
     const bool open = item.is_null() || (object != nullptr && object->empty());
-    if (!open && object == nullptr) {
-      wrong.add(place,
-                fmt::format(R"(expected null or an object such as {{"spec": ["x", null]}}, got {})", item.kind_name()));
-      out.push_back(std::nullopt);
-      return;
-    }
     out.push_back(open ? std::nullopt : read_spec(item, place, wrong));
   });
   return out;

@@ -85,21 +85,15 @@ class TypeSearch {
 
 // A VALUE, or the type of one; else a dict of arguments, whose keys may have the same names: {"data": [...], "label":
 // [...]} is one.
-bool is_value_object(const JsonObject& object) {
-  const auto find = [&](std::string_view name) -> const Json* {
-    for (const auto& [key, item] : object) {
-      if (key == name) return &item;
-    }
-    return nullptr;
-  };
+bool is_value_object(const Json& json) {
+  const auto has = [&](std::string_view name) { return json.find(name) != nullptr; };
   const auto is_text = [&](std::string_view name) {
-    const Json* item = find(name);
-    return item != nullptr && item->as<std::string>() != nullptr;
+    return has(name) && json.find(name)->as<std::string>() != nullptr;
   };
-  const bool has_dtype = find("dtype") != nullptr, has_shape = find("shape") != nullptr;
-  return is_text("array") || is_text("part") || is_text("base64") || (has_dtype && has_shape) ||
-         (find("data") != nullptr && (has_dtype || has_shape || object.size() == 1)) ||
-         (is_text("job") && find("result") != nullptr && object.size() <= 3);
+  const size_t fields = json.as<JsonObject>()->size();
+  return is_text("array") || is_text("part") || is_text("base64") || (has("dtype") && has("shape")) ||
+         (has("data") && (has("dtype") || has("shape") || fields == 1)) ||
+         (is_text("job") && has("result") && fields <= 3);
 }
 
 // An object at any depth of lists.
@@ -144,7 +138,7 @@ class InputReader {
     if (json.is_null() || (text != nullptr && *text != "NaN" && *text != "Infinity" && *text != "-Infinity"))
       return static_input(json, pointer);
     const auto* object = json.as<JsonObject>();
-    if (object != nullptr && !is_value_object(*object)) {
+    if (object != nullptr && !is_value_object(json)) {
       numpy::Input::Dict items;
       std::vector<const JsonObject::value_type*> sorted;
       for (const auto& field : *object) sorted.push_back(&field);

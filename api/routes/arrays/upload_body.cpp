@@ -161,8 +161,8 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
   // Larger ones are blobs, or arrays in memory, which the store has a share for: it counts small ones, too, once they
   // are complete.
   const bool is_held = !shards.blobs && array.shard_bytes() < arrays::ArrayStore::kStreamedBytes;
-  const bool is_durable = array.info().durability == storage::Durability::kDurable;
-  int64_t held = 0;
+  const bool is_kept = is_held && array.info().durability == storage::Durability::kDurable;
+  const int64_t before = memory.bytes();
   arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(dtype), shards);
   std::vector<std::byte> piece;
   if (order == ElementOrder::kFortran && writer.remaining() >= kMostTurnedInMemory) {
@@ -174,7 +174,6 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
   if (order == ElementOrder::kFortran) {
     const auto size = static_cast<size_t>(writer.remaining());
     const auto dense = std::make_unique_for_overwrite<std::byte[]>(size);
-    const int64_t before = memory.bytes();
     read_elements({array.info().type, order}, {dense.get(), size}, [&](std::span<std::byte> to) {
       while (!to.empty()) {
         const size_t got = body.read_some(to.first(std::min(to.size(), kMostAtOnce)));
@@ -186,7 +185,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
       }
     });
     writer.write({dense.get(), size});
-    return memory.hold(before + (is_held && is_durable ? static_cast<int64_t>(size) : 0));
+    return memory.hold(before + (is_kept ? static_cast<int64_t>(size) : 0));
   }
   while (writer.remaining() > 0) {
     const std::span<std::byte> direct = writer.destination();
@@ -200,7 +199,6 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
       throw core::Error("malformed_body",
                         fmt::format("the body ends {} bytes before the array does", writer.remaining()));
     if (is_held) memory.grow(static_cast<int64_t>(got.size()));
-    if (is_held) held += static_cast<int64_t>(got.size());
     clean_elements(dtype, got);
     if (is_direct) {
       writer.advance(got.size());
@@ -208,7 +206,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards
       writer.write(got);
     }
   }
-  if (!is_durable) memory.shrink(held);
+  if (!is_kept) memory.hold(before);
 }
 
 }  // namespace meshd::api

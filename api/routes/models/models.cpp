@@ -32,9 +32,13 @@ models::ModelRef model_of(const Request& request, Services& services) {
 
 namespace {
 
+ModelDocument document_for(models::ModelRef model, std::string_view reader) {
+  const bool is_own = model->spec().principal == reader;
+  return {std::move(model), is_own, {}};
+}
+
 Response model_document(int status, Request& request, Services& services, models::ModelRef model) {
-  const bool is_own = model->spec().principal == request.principal;
-  ModelDocument document{std::move(model), is_own, {}};
+  ModelDocument document = document_for(std::move(model), request.principal);
   for (const models::ModelRef& version : services.models.versions(document.model->spec().name, request.principal))
     document.versions.push_back(version->spec().version);
   return json_of(status, document);
@@ -60,8 +64,7 @@ Response put_model(Request& request, Services& services) {
 Response list_models(Request& request, Services& services) {
   const auto page = services.models.list(request.principal, page_of(request));
   Page<ModelDocument> out{{}, page.next};
-  for (const models::ModelRef& model : page.items)
-    out.items.push_back({model, model->spec().principal == request.principal});
+  for (const models::ModelRef& model : page.items) out.items.push_back(document_for(model, request.principal));
   return list_response(request, out);
 }
 

@@ -46,7 +46,7 @@ ir::Attribute enumeration(const char* kind, std::string_view value) { return {ir
 
 }  // namespace
 
-ArrayBuilder::ArrayBuilder(ir::Function& function, HoldMemory hold)
+ArrayBuilder::ArrayBuilder(ir::Function& function, core::HoldMemory hold)
     : writer_(function, no_ops_, source_), hold_(std::move(hold)) {
   source_.name = "numpy";
 }

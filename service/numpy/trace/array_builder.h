@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/numpy/trace/hold_memory.h"
+#include "service/core/hold_memory.h"
 #include "service/numpy/trace/promotion.h"
 #include "service/numpy/trace/value.h"
 #include "service/ops/rewrites/writer.h"
@@ -24,7 +24,7 @@ using tensor::DType;
 class ArrayBuilder {
  public:
   /// `hold` is told of the memory of ops and constants.
-  ArrayBuilder(ir::Function& function, HoldMemory hold);
+  ArrayBuilder(ir::Function& function, core::HoldMemory hold);
 
   /// Where the expression that is traced stands: ops and errors get it.
   [[nodiscard]] Place place() const { return place_; }
@@ -165,7 +165,7 @@ class ArrayBuilder {
   Place place_;
   int region_depth_ = 0;
   int kept_places_ = 0;
-  HoldMemory hold_;  ///< may be empty
+  core::HoldMemory hold_;  ///< may be empty
   size_t op_count_ = 0;
   int64_t held_ops_ = 0;  ///< those in regions, too
   int64_t constant_bytes_ = 0;

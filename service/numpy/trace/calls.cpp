@@ -10,7 +10,8 @@
 
 namespace meshd::numpy {
 
-Tracer::Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects, HoldMemory hold)
+Tracer::Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects,
+               core::HoldMemory hold)
     : ArrayBuilder(function, std::move(hold)), globals_(globals), mesh_(std::move(mesh)), has_effects_(has_effects) {}
 
 Tracer::~Tracer() {

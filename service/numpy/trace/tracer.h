@@ -42,7 +42,7 @@ class Tracer : public ArrayBuilder {
  public:
   /// `globals`, which outlives the tracer: what programs name without defining it. `mesh`: what partition specs are
   /// over; null: none.
-  Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects, HoldMemory hold);
+  Tracer(ir::Function& function, const Globals& globals, mesh::MeshRef mesh, bool has_effects, core::HoldMemory hold);
   ~Tracer();
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;

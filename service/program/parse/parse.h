@@ -3,17 +3,16 @@
 // attribute names of the generic form, so later stages see only one form.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <string_view>
 
+#include "service/core/hold_memory.h"
 #include "service/ir/program.h"
 
 namespace meshd::program {
 
 /// The program in `text`: names are resolved and ops looked up, rules are not checked. Throws core::Error with line,
 /// column (1-based) and what was expected. `hold`: as parse_stablehlo has it. Pure; any thread.
-ir::Module parse_unverified(std::string_view text, const std::function<void(int64_t bytes)>& hold = {});
+ir::Module parse_unverified(std::string_view text, const core::HoldMemory& hold = {});
 
 /// One attribute as text, such as a sharding that is in a string. Meshes that it names are in `meshes`; those that it
 /// writes out are added there. Throws as parse_unverified, with places in `text`.

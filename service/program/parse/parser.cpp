@@ -8,8 +8,7 @@
 
 namespace meshd::program {
 
-Parser::Parser(std::string_view text, std::function<void(int64_t bytes)> hold)
-    : text_(text), lexer_(text), hold_(std::move(hold)) {
+Parser::Parser(std::string_view text, core::HoldMemory hold) : text_(text), lexer_(text), hold_(std::move(hold)) {
   if (static_cast<int64_t>(text.size()) > kMaxTextBytes) {
     throw core::Error("program_syntax",
                       fmt::format("the text is too large: {} bytes, at most {} are read", text.size(), kMaxTextBytes));

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/core/hold_memory.h"
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
 #include "service/program/limits.h"
@@ -39,8 +39,8 @@ struct BlockArgument {
 
 class Parser {
  public:
-  /// `hold` is called before each thousand attributes, with their bytes.
-  explicit Parser(std::string_view text, std::function<void(int64_t bytes)> hold = {});
+  /// `hold` is told of the bytes of attributes, before each 1,024 of them.
+  explicit Parser(std::string_view text, core::HoldMemory hold = {});
 
   /// Parses the text as a module.
   ir::Module parse();
@@ -292,7 +292,7 @@ class Parser {
   int alias_depth_ = 0;
   int64_t alias_bytes_ = 0;
   int64_t attribute_count_ = 0;
-  std::function<void(int64_t bytes)> hold_;                                ///< may be empty
+  core::HoldMemory hold_;                                                  ///< may be empty
   std::unordered_map<std::string_view, std::pair<Lexer, Token>> aliases_;  ///< by name with its # or !
   std::unordered_map<std::string_view, std::string> location_aliases_;
   std::vector<Resource> resources_;

@@ -311,8 +311,6 @@ ir::Attribute parse_attribute(std::string_view text, std::vector<ir::NamedMesh>&
 
 std::vector<ir::NamedMesh> parse_meshes(std::string_view text) { return Parser(text).parse_meshes(); }
 
-ir::Module parse_unverified(std::string_view text, const std::function<void(int64_t bytes)>& hold) {
-  return Parser(text, hold).parse();
-}
+ir::Module parse_unverified(std::string_view text, const core::HoldMemory& hold) { return Parser(text, hold).parse(); }
 
 }  // namespace meshd::program
