@@ -109,10 +109,11 @@ class Target:
         made["none"] = self.create("/v1/meshes", {"axes": [{"name": "x", "size": 0}]})
         made["program"] = self.create("/v1/programs", {"text": ADD})
         made["session"] = self.create("/v1/sessions", {})
+        for kind in ("webhook", "upload"):  # only so many may stand
+            if kind in made:
+                self.ask("DELETE", f"/v1/{kind}s/{made[kind]}")
         made["webhook"] = self.create("/v1/webhooks", {"session": made["session"], "url": "https://hooks.invalid/"})
         made["array"] = self.create("/v1/arrays", VALUE)
-        if "upload" in made:  # only so many may be open
-            self.ask("DELETE", f"/v1/uploads/{made['upload']}")
         made["upload"] = self.create("/v1/arrays:upload?dtype=uint8&shape=2", b"a", {**RAW, "Upload-Complete": "?0"})
         made["pending"] = self.create("/v1/arrays:assemble",
                                       {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]})

@@ -204,7 +204,7 @@ def told_to_end_under_load():
     with Meshd(BINARY, "--devices", "4", "--drain-timeout", "5") as server:
         for _ in range(rounds):
             session = new_session(server)
-            stopping, open_, acknowledged = threading.Event(), [], []
+            stopping, open_, acknowledged, ends = threading.Event(), [], [], []
 
             def client(place):
                 number = 1000 * place
@@ -221,8 +221,8 @@ def told_to_end_under_load():
                         status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), {**key, **(ASYNC if number % 3 == 0 else {})})
                     except ConnectionRefusedError:
                         return
-                    except (OSError, http.client.HTTPException):
-                        open_.append(number)
+                    except (OSError, http.client.HTTPException) as error:
+                        open_.append((number, time.monotonic(), error))
                         return
                     assert status in (200, 202) or (status == 503 and headers["Retry-After"]), (status, document)
                     if status != 503:
@@ -233,14 +233,17 @@ def told_to_end_under_load():
                 began = time.monotonic()
                 code = server.stop()
                 stopping.set()
-                took = time.monotonic() - began
+                ends.append((began, time.monotonic()))
+                took = ends[-1][1] - began
                 assert code == 0 and (took < 5 + 2 + 2 or not LONG), f"ended with {code} after {took:.1f} s"
 
             together(end, *(lambda place=place: client(place) for place in range(1, 9)))
             server.start()
-            for number in open_:
-                status, headers, _ = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), {"Idempotency-Key": f"{session}-{number}"})
-                assert status == 200 and headers["Idempotency-Replayed"] is None, f"job {number} got no answer and has happened"
+            (began, ended), = ends
+            for number, lost, error in open_:
+                status, headers, answer = server.ask("POST", f"/v1/sessions/{session}/jobs", logged_count(number), {"Idempotency-Key": f"{session}-{number}"})
+                assert status == 200 and headers["Idempotency-Replayed"] is None, (
+                    f"job {number} got no answer ({error!r}, {lost - began:.2f} s into an end of {ended - began:.2f} s) and has happened: {status} {answer}")
             ok(server.ask("POST", f"/v1/sessions/{session}/barrier"))
             logged = values_of_log(server, session)
             assert len(set(logged)) == len(logged) and set(acknowledged) <= set(logged), set(acknowledged) - set(logged)
