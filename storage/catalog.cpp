@@ -40,8 +40,7 @@ class Outcome {
 }  // namespace
 
 struct Catalog::Impl {
-  Impl(Database& database_, std::function<bool()> make_room)
-      : database(database_), writer(database_, std::move(make_room)) {}
+  Impl(Database& database_, DiskReserve* reserve) : database(database_), writer(database_, reserve) {}
 
   // Takes an idle reader, opens one, or waits for one to come back.
   std::unique_ptr<Connection> take_reader() {
@@ -84,8 +83,7 @@ struct Catalog::Impl {
   Writer writer;
 };
 
-Catalog::Catalog(Database& database, std::function<bool()> make_room)
-    : impl_(std::make_unique<Impl>(database, std::move(make_room))) {}
+Catalog::Catalog(Database& database, DiskReserve* reserve) : impl_(std::make_unique<Impl>(database, reserve)) {}
 
 Catalog::~Catalog() = default;
 

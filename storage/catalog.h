@@ -18,6 +18,8 @@
 
 namespace meshd::storage {
 
+class DiskReserve;
+
 /// What a transaction does to the space on the disk.
 enum class Space : uint8_t {
   kTakes,
@@ -42,9 +44,8 @@ struct CatalogCounters {
 /// Any thread. Must be destroyed before the Database it was made from.
 class Catalog {
  public:
-  /// `make_room`: see Writer.
-  explicit Catalog(
-      Database& database, std::function<bool()> make_room = [] { return false; });
+  /// `reserve`: see Writer; null: there is none.
+  explicit Catalog(Database& database, DiskReserve* reserve = nullptr);
   /// Finishes what is queued, then stops the writer thread.
   ~Catalog();
 

@@ -20,7 +20,7 @@ DiskReserve::DiskReserve(FileSystem& files, std::string folder, int64_t bytes)
 
 bool DiskReserve::keep() {
   try {
-    if (const auto file = files_.open(path_); file != nullptr && file->size() >= bytes_) return true;
+    if (const auto file = files_.open(path_); file != nullptr && file->size() >= bytes_) return is_kept_ = true;
     release();  // one that a crash or a full disk left without its space
     if (files_.free_bytes(folder_) < 2 * bytes_) return false;
     return make();
@@ -41,10 +41,11 @@ bool DiskReserve::make() {
     release();
     throw;
   }
-  return true;
+  return is_kept_ = true;
 }
 
 bool DiskReserve::release() {
+  is_kept_ = false;
   try {
     return files_.unlink(path_);
   } catch (const core::Error&) {

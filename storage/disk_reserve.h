@@ -1,7 +1,8 @@
 // Reserved disk space, so that deletes can commit on a full disk: a DELETE has to grow the log before it frees
-// anything.
+// anything, and the log starts over only when the database has room for what it holds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,11 @@ class DiskReserve {
   bool keep();
   /// Gives the space to whoever writes next. False: it was given before.
   bool release();
+  /// The file is there with its bytes, as far as the last call of the two above knows. While it is not, the database
+  /// must not grow.
+  [[nodiscard]] bool is_kept() const { return is_kept_; }
+  /// Bytes that are free on the disk.
+  [[nodiscard]] int64_t free_bytes() const { return files_.free_bytes(folder_); }
 
  private:
   bool make();
@@ -28,6 +34,7 @@ class DiskReserve {
   const std::string folder_;
   const std::string path_;
   const int64_t bytes_;
+  std::atomic<bool> is_kept_{false};
 };
 
 }  // namespace meshd::storage

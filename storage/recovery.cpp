@@ -103,7 +103,7 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now, c
   const std::vector<StoredBlob> stored = blobs.list();
   const Files files(stored);
   std::unordered_set<std::string> named;
-  catalog.write([&](Transaction& transaction) {
+  const auto recover_rows = [&](Transaction& transaction) {
     RecoveryRows rows(transaction);
     const std::vector<ShardRow> shards = rows.all_shards();
     require_ranks(shards, files, lost_ranks, rows.lost_arrays());
@@ -120,7 +120,8 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now, c
     rows.drop_unseen_contents();
     // A job whose blob is damaged fails when it is next in its session.
     for (const JobBlobRow& job : rows.all_job_blobs()) named.insert(job.blob.name);
-  });
+  };
+  catalog.write(recover_rows, Space::kFrees);  // a start on a full disk may use the reserve
   report.orphans = remove_orphans(blobs, named, stored);
   return report;
 }

@@ -24,7 +24,8 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   // second time for what is new.
   make_data_private(files_, folder_);
   database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
-  catalog_ = std::make_unique<Catalog>(*database_, [this] { return reserve_.release(); });
+  reserve_.keep();  // before the writer, which lets nothing grow without it
+  catalog_ = std::make_unique<Catalog>(*database_, &reserve_);
   Database& database = *database_;
   blobs_ = std::make_unique<BlobStore>(files_, folder_ + "/blobs",
                                        [&database](const std::string& reason) { database.fail(reason); });
@@ -35,7 +36,6 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   recovery_ = recover(*catalog_, *blobs_, clock.wall(), options.lost_ranks);
   recovery_.was_clean = database_->was_clean();
   recovery_.open_paths = make_data_private(files_, folder_);
-  reserve_.keep();
 }
 
 Store::~Store() = default;
@@ -61,8 +61,17 @@ int64_t Store::collect_garbage() {
     abandon(std::move(names));  // a rank that does not answer now may do so the next time
     throw;
   }
+  give_back_pages();
   reserve_.keep();
   return gone;
+}
+
+// Each step is a transaction of its own, between those of others.
+void Store::give_back_pages() {
+  constexpr int kMostSteps = 16;
+  const auto is_left = [](Reader& reader) { return reader.has_pages_to_give_back(); };
+  for (int step = 0; step < kMostSteps && catalog_->read(is_left); ++step)
+    catalog_->write([](Transaction& transaction) { transaction.give_back_pages(); }, Space::kFrees);
 }
 
 void Store::abandon(std::vector<std::string> blobs) {

@@ -51,7 +51,8 @@ class Store {
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
   [[nodiscard]] StoreHealth health() const;
 
-  /// Removes files that rows stopped naming since the last call, and refills the disk reserve. Call it periodically
+  /// Removes files that rows stopped naming since the last call, gives back pages of the database that nothing needs,
+  /// and refills the disk reserve. Call it periodically
   /// from one background thread. Returns how many files were removed.
   int64_t collect_garbage();
   /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
@@ -62,6 +63,8 @@ class Store {
   void backup_to(const std::string& folder);
 
  private:
+  void give_back_pages();
+
   FileSystem& files_;
   core::Locked<std::vector<std::string>> abandoned_;
   std::mutex removal_;  ///< held while files are removed or must not be; taken before any other lock

@@ -22,6 +22,12 @@ constexpr size_t kMaxGroup = 512;
 constexpr int kCheckpointPages = 2000;
 constexpr int kRestartPages = 8000;
 constexpr int kRestartWaitMilliseconds = 20;
+// Where the disk has little room the log is copied sooner, so that the reserve is enough for what it holds; and what
+// adds much to the database has to leave room for it.
+constexpr int64_t kScarceBytes = int64_t{64} << 20;
+constexpr int kScarcePages = 128;
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kMuchPages = kScarcePages;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
   *static_cast<int*>(wal_pages) = pages;
@@ -60,8 +66,8 @@ std::string internal_text(const std::exception_ptr& error) {
 
 }  // namespace
 
-Writer::Writer(Database& database, std::function<bool()> make_room)
-    : database_(database), make_room_(std::move(make_room)), connection_(database.writer()) {
+Writer::Writer(Database& database, DiskReserve* reserve)
+    : database_(database), reserve_(reserve), connection_(database.writer()) {
   sqlite3_wal_hook(connection_.handle(), note_wal_pages, &wal_pages_);
   shared_.counters.writer_connections = 1;
   thread_ = std::thread([this] { loop(); });
@@ -113,7 +119,8 @@ void Writer::loop() {
       std::unique_lock<std::mutex> held(mutex_);
       arrived_.wait(held, [&] { return shared_.stopping || !shared_.queue.empty(); });
       if (shared_.queue.empty()) return;
-      const size_t take = std::min(kMaxGroup, shared_.queue.size());
+      // What is refused for its size must not take others with it.
+      const size_t take = is_short() ? 1 : std::min(kMaxGroup, shared_.queue.size());
       const auto end = shared_.queue.begin() + static_cast<std::ptrdiff_t>(take);
       group.assign(std::make_move_iterator(shared_.queue.begin()), std::make_move_iterator(end));
       shared_.queue.erase(shared_.queue.begin(), end);
@@ -121,9 +128,7 @@ void Writer::loop() {
     run_group(group);
     retry_with_reserve(group);
     end_group(group);
-    // The log restarts by itself once all of it is checkpointed and has no reader.
-    if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
-    if (wal_pages_ >= checkpointed_pages_ + kCheckpointPages && !database_.failed()) checkpoint();
+    checkpoint_when_due();
   }
 }
 
@@ -148,25 +153,26 @@ void Writer::end_group(std::span<Member> group) {
 void Writer::run_group(std::span<Member> group) {
   if (database_.failed()) return abandon(group, stopped_error());
   connection_.forget_damage();
+  int64_t grown = 0;
   try {
     connection_.statement("BEGIN IMMEDIATE").bind().run();
+    const int64_t before = page_count();
+    for (Member& member : group) run_member(member);
+    grown = page_count() - before;
   } catch (...) {
     return abandon(group, std::current_exception());
   }
-  for (Member& member : group) {
-    try {
-      run_member(member);
-    } catch (...) {
-      return abandon(group, std::current_exception());
-    }
-  }
-  commit(group);
+  if (grows_too_far(group, grown)) return refuse_growth(group);
+  if (!commit(group)) return;
+  given_back_ += std::max<int64_t>(-grown, 0);
 }
 
 void Writer::retry_with_reserve(std::span<Member> group) {
-  if (connection_.damage() != Damage::kNoSpace || database_.failed()) return;
+  const bool grew = std::exchange(grew_too_far_, false);
+  if ((connection_.damage() != Damage::kNoSpace && !grew) || database_.failed()) return;
   const auto is_refused = [](const Member& member) { return member.space == Space::kFrees && member.error != nullptr; };
-  if (std::none_of(group.begin(), group.end(), is_refused) || !make_room_()) return;
+  if (std::none_of(group.begin(), group.end(), is_refused)) return;
+  if (!grew && (reserve_ == nullptr || !reserve_->release())) return;
   for (Member& member : group) {
     if (!is_refused(member)) continue;
     member.error = nullptr;
@@ -190,7 +196,27 @@ void Writer::run_member(Member& member) {
   connection_.statement("RELEASE member").bind().run();
 }
 
-void Writer::commit(std::span<Member> group) {
+int64_t Writer::page_count() {
+  Statement statement = connection_.statement("PRAGMA page_count");
+  return statement.bind().step() ? statement.integer(0) : 0;
+}
+
+bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) const {
+  if (reserve_ == nullptr || pages <= 0) return false;
+  if (std::ranges::all_of(group, [](const Member& member) { return member.space == Space::kFrees; })) return false;
+  if (is_short()) return true;
+  // Once in the log, and once in the database.
+  return pages >= kMuchPages && reserve_->free_bytes() < 2 * pages * kPageBytes;
+}
+
+void Writer::refuse_growth(std::span<Member> group) {
+  grew_too_far_ = true;
+  abandon(group, std::make_exception_ptr(core::Error("disk_full", "no space is left on the disk that keeps the data")));
+  const std::lock_guard<std::mutex> held(mutex_);
+  shared_.disk_full = true;
+}
+
+bool Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
   if (core::is_planted(core::PlantedBug::kAcknowledgeBeforeCommit)) {
     for (Member& member : group) {
@@ -206,9 +232,10 @@ void Writer::commit(std::span<Member> group) {
     if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
     abandon(group, error);
     if (!database_.failed()) overwrite_refused_commit();
-    return;
+    return false;
   }
   note_commit(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+  return true;
 }
 
 // A commit can fail with a full disk after all of it is in the log: when the index beside the log cannot grow. A crash
@@ -257,19 +284,38 @@ void Writer::abandon(std::span<Member> group, const std::exception_ptr& error) {
   shared_.disk_full = true;
 }
 
+void Writer::checkpoint_when_due() {
+  if (database_.failed()) return;
+  // The log restarts by itself once all of it is checkpointed and has no reader.
+  if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
+  const int logged = wal_pages_ - checkpointed_pages_;
+  const auto is_scarce = [&] { return reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes; };
+  if (logged >= kCheckpointPages || given_back_ >= kCheckpointPages || (logged > 0 && is_short()) ||
+      (logged >= kScarcePages && is_scarce())) {
+    checkpoint();
+  }
+}
+
 void Writer::checkpoint() {
-  const bool restart = wal_pages_ >= kRestartPages;
   sqlite3* handle = connection_.handle();
-  if (restart) sqlite3_busy_timeout(handle, kRestartWaitMilliseconds);
-  const int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
-  const int code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
-  if (restart) sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  const auto copied = [&] {
+    const bool restart = wal_pages_ >= kRestartPages || is_short();
+    if (restart) sqlite3_busy_timeout(handle, kRestartWaitMilliseconds);
+    const int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+    const int code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
+    if (restart) sqlite3_busy_timeout(handle, kBusyMilliseconds);
+    return code;
+  };
+  int code = copied();
+  // A log that cannot be copied grows, and in the end nothing can be deleted any more.
+  if (classify(code) == Damage::kNoSpace && reserve_ != nullptr && reserve_->release()) code = copied();
   // The log still has everything, so a full disk or a busy reader only means: later. A write or sync that failed is
   // never repeated.
   if (classify(code) == Damage::kLostWrite) {
     return database_.fail(fmt::format("checkpoint failed: sqlite {}", code));
   }
   checkpointed_pages_ = wal_pages_;
+  given_back_ = 0;
   const std::lock_guard<std::mutex> held(mutex_);
   ++shared_.counters.checkpoints;
 }

@@ -16,14 +16,16 @@
 #include "storage/catalog.h"
 #include "storage/database/connection.h"
 #include "storage/database/database.h"
+#include "storage/disk_reserve.h"
 
 namespace meshd::storage {
 
 /// Any thread may submit. The queue's mutex is a leaf: neither members nor completions run under it.
 class Writer {
  public:
-  /// `make_room` frees space on a full disk for members that free more; false: it cannot (disk_reserve.h).
-  Writer(Database& database, std::function<bool()> make_room);
+  /// `reserve` has the space that a full disk gives to members that free more, and to checkpoints. From the start it
+  /// is the owner's to keep. Null: there is none.
+  Writer(Database& database, DiskReserve* reserve);
   /// Finishes what is queued.
   ~Writer();
 
@@ -61,18 +63,29 @@ class Writer {
   void end_group(std::span<Member> group);
   /// After a group that a full disk refused: its members that free space run once more, each by itself.
   void retry_with_reserve(std::span<Member> group);
-  void commit(std::span<Member> group);
+  /// False: it could not be written, and all members have an error.
+  bool commit(std::span<Member> group);
+  void refuse_growth(std::span<Member> group);
+  /// Pages of the database, as the open transaction leaves it.
+  [[nodiscard]] int64_t page_count();
+  /// The transaction, which adds so many pages to the database, would leave no room for it to take them from the log.
+  [[nodiscard]] bool grows_too_far(std::span<const Member> group, int64_t pages) const;
+  /// The reserve is given: the database must not grow.
+  [[nodiscard]] bool is_short() const { return reserve_ != nullptr && !reserve_->is_kept(); }
   void overwrite_refused_commit();
   void note_commit(double seconds);
   /// Ends the transaction after a failure that affects the entire group.
   void abandon(std::span<Member> group, const std::exception_ptr& error);
+  void checkpoint_when_due();
   void checkpoint();
 
   Database& database_;
-  const std::function<bool()> make_room_;
+  DiskReserve* const reserve_;
   Connection& connection_;      ///< touched by the writer thread only
   int wal_pages_ = 0;           ///< as the last commit left it; writer thread only
   int checkpointed_pages_ = 0;  ///< how long the log was at the last checkpoint; writer thread only
+  int64_t given_back_ = 0;      ///< pages, since the last checkpoint: until the next one the file has them
+  bool grew_too_far_ = false;   ///< the last group was refused for it; writer thread only
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Shared shared_;  ///< guarded by mutex_

@@ -62,6 +62,22 @@ void migrate(Connection& connection, int64_t from) {
   }
 }
 
+// A file that an earlier version has made keeps its free pages until it is written anew, which needs room for it twice.
+constexpr uintmax_t kMostRewritten = uintmax_t{1} << 30;  // a few seconds
+void make_shrinkable(Connection& connection, const std::string& path) {
+  if (pragma(connection, "PRAGMA auto_vacuum") != 0) return;
+  std::error_code unknown;
+  const uintmax_t bytes = std::filesystem::file_size(path, unknown);
+  const auto space = std::filesystem::space(path, unknown);
+  if (unknown || bytes > kMostRewritten || space.available < 4 * bytes) return;
+  try {
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL; VACUUM");
+  } catch (const core::Error&) {
+    if (connection.damage() == Damage::kLostWrite) throw;
+    connection.forget_damage();  // no room for it: the file is as it was
+  }
+}
+
 }  // namespace
 
 struct Database::Impl {
@@ -81,15 +97,25 @@ Database::Database(DatabaseOptions options) : impl_(std::make_unique<Impl>()) {
     throw cannot_open(
         fmt::format("its schema is version {}, this server knows up to {}; use a newer server", found, newest));
   }
-  connection.execute(fmt::format("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit={}",
-                                 kJournalLimitBytes));
+  // Pages that are free are given back in steps (Transaction::give_back_pages). Deleted rows are overwritten where
+  // that writes no page more: else what is to free a full disk writes as much to the log as it frees.
+  connection.execute(
+      fmt::format("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+                  "PRAGMA journal_size_limit={}; PRAGMA secure_delete=FAST",
+                  kJournalLimitBytes));
   if (found > 0) {
     was_clean_ = read_clean(connection);
     if (!was_clean_) quick_check(connection);
   }
   migrate(connection, found);
   schema_version_ = newest;
-  write_clean(connection, false);
+  make_shrinkable(connection, impl_->options.path);
+  try {
+    write_clean(connection, false);
+  } catch (const core::Error& error) {
+    // On a full disk the server starts, for what it is asked to delete. A crash is then taken for an end in order.
+    if (error.code() != core::ErrorCode("disk_full")) throw;
+  }
 }
 
 Database::~Database() {

@@ -77,6 +77,9 @@ class Reader {
  public:
   explicit Reader(Connection& connection) : connection_(&connection) {}
 
+  /// The file has many more free pages than the next rows will need.
+  [[nodiscard]] bool has_pages_to_give_back();
+
   [[nodiscard]] std::optional<MeshRow> mesh(std::string_view id, std::string_view principal);
   /// The content, whoever may see it: for arrays that name the mesh.
   [[nodiscard]] std::optional<std::string> mesh_document(std::string_view id);
@@ -145,6 +148,9 @@ class Reader {
   [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::optional<std::string_view> after);
   /// The principal's job that is over and than which so many have finished later. Nothing: there are no more than that.
   [[nodiscard]] std::optional<FinishedJob> finished_job(std::string_view principal, int64_t newer);
+  /// The newest job of the principal that is over and than which others have finished later whose answers have so many
+  /// bytes. Nothing: those of all jobs but one have less.
+  [[nodiscard]] std::optional<FinishedJob> finished_job_behind(std::string_view principal, int64_t answer_bytes);
   /// The principal's jobs that are over, behind `after` and up to `last` in the order of their end and id, at most
   /// `limit`; without those that idempotency keys name.
   [[nodiscard]] std::vector<FinishedJob> finished_jobs(std::string_view principal, const FinishedJob& after,

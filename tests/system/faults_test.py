@@ -459,6 +459,61 @@ def fill_and_free(folder):
             assert ask("GET", f"/v1/arrays/{array}/data")[2] == data, array
 
 
+# A NumPy program whose answer is so large as text, and one that logs as much.
+def filler(name, elements):
+    made = f"jnp.zeros(({elements},), jnp.float32) + x"
+    text = {"answers": f"def f(x):\n    return {made}\n", "effects": f"def f(x):\n    y = {made}\n    log('y', y)\n    return x\n"}[name]
+    return {"program": {"format": "numpy", "text": text}, "arguments": [1.0], "results": {"encoding": "base64"}}
+
+
+def disk_full_of_rows():
+    """What fills the disk is in the database: answers of jobs, then effects. Each DELETE works, before and after a restart and a kill -9, a backup can be
+    taken elsewhere, the file gives back what is free, and work goes on."""
+    sizes = (180_000, 6_000_000) if LONG else (180_000,)  # about 1 and 32 MB of text
+    for kind, elements in itertools.product(("answers", "effects"), sizes):
+        with SmallDisk(160 if elements < 1_000_000 else 480) as disk:
+            if disk.folder is None:
+                tell_not_tried("a disk that is full: mounting is not allowed here")
+                return SKIPPED
+            rows_fill_and_free(disk, kind, elements)
+    return None
+
+
+def rows_fill_and_free(disk, kind, elements):
+    database = pathlib.Path(disk.folder, "data", "meshd.db")
+    with Meshd(BINARY, "--devices", "2", "--memory", "2GB", data=disk.folder) as server:
+        def fill(session):
+            for number in range(1000):
+                answer = server.ask("POST", f"/v1/sessions/{session}/jobs", filler(kind, elements))
+                if answer[0] != 200:
+                    assert (answer[0], answer[2]["code"]) == (507, "disk_full"), answer[:2]
+                    return number
+            raise AssertionError("the disk does not fill up")
+
+        sessions = [new_session(server) for _ in range(2)]
+        filled = sum(map(fill, sessions))
+        assert filled >= 3, f"{filled} jobs fill the disk"
+        disk.fill()
+        largest = database.stat().st_size
+        jobs = [job["id"] for job in ok(server.ask("GET", f"/v1/sessions/{sessions[0]}/jobs?limit=1000"))["items"]]
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            server.stop(end)
+            with tempfile.TemporaryDirectory() as elsewhere:
+                if end == signal.SIGTERM:
+                    subprocess.run([BINARY, "backup", f"{elsewhere}/copy", "--data", str(database.parent)], check=True, capture_output=True)
+            server.start(ready="/v1/sessions")  # not ready: there is no room to write
+            # Some of them before the second restart.
+            for job in jobs[: len(jobs) // 2 + 1] if end == signal.SIGTERM else jobs:
+                answer = server.ask("DELETE", f"/v1/jobs/{job}")
+                assert answer[0] in (204, 404), (kind, elements, end, answer)
+        for session in sessions:
+            assert server.ask("DELETE", f"/v1/sessions/{session}")[0] == 204
+        until(lambda: database.stat().st_size < largest // 3, f"the database gives back what it does not need of {largest} bytes", 120)
+        until(lambda: server.ask("GET", "/readyz")[0] == 200, "it is ready again", 60)
+        disk.empty()
+        assert fill(new_session(server)) >= filled // 2, "there is as much room as before"
+
+
 def second_server():
     """On the same data or port: refused with a line that says why, and the first goes on. A newer schema is refused and left alone."""
     with Meshd(BINARY, "--devices", "2") as server:
@@ -500,7 +555,7 @@ def _schema(path, version=None):
         database.close()
 
 
-FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, failing_sync, full_disk, job_ends_on_full_disk, second_server]
+FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, failing_sync, full_disk, disk_full_of_rows, job_ends_on_full_disk, second_server]
 
 
 def main():

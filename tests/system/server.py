@@ -39,7 +39,7 @@ class Meshd:
         if self.owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, on_not_ready=lambda: None):
+    def start(self, on_not_ready=lambda: None, ready="/readyz"):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -51,7 +51,7 @@ class Meshd:
             if self.process.poll() is not None:
                 raise RuntimeError(f"meshd ended with {self.process.returncode} before it was ready")
             try:
-                if self.ask("GET", "/readyz")[0] == 200:
+                if self.ask("GET", ready)[0] == 200:
                     return
                 on_not_ready()
             except OSError:

@@ -102,6 +102,7 @@ bool Commit::try_to_write_failure(Job& job, const core::Error& error) {
   job.row.error_code = std::string(error.code().word());
   job.row.error_detail = error.detail() + why_it_differs(job, error);
   job.row.finished = clock_.wall();
+  job.row.answer.clear();  // of a commit that was refused
   // One that ended because the session is halted already does not halt it again: it may be resumed by now.
   const bool may_halt = !cancelled && error.code() != core::ErrorCode("session_halted") && job.queue != nullptr;
   bool halts = false;

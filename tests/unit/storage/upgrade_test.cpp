@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
+#include "service/core/ids.h"
 #include "tests/support/old_database.h"
 #include "tests/support/storage_fixture.h"
 
@@ -192,6 +195,19 @@ TEST_P(EverySchema, goes_on_where_it_was) {
 
 INSTANTIATE_TEST_SUITE_P(Storage, EverySchema, ::testing::Range(size_t{1}, migrations().size() + 1),
                          [](const auto& schema) { return "version_" + std::to_string(schema.param); });
+
+// Folders of these versions are out there: what has made them must not change, and a new one is added at the end.
+TEST(Migrations, are_what_made_the_folders_of_their_time) {
+  const std::vector<std::string> digests = {
+      "549c7c7aebb26efd", "9da8cf49094751d0", "1853739768fbe1ed", "49957769cd8e3697", "41ea3bf8e047f441",
+      "e05ce8acf1ace132", "67633f5732347cc1", "1d4da72cc6817931", "51b84fed5013b58d", "c15f8b2c70dda7bc",
+      "5cbc0fc58b6703de", "281170d3be735fdf", "eae9b5a67c45c16e", "125dabb279fcbd42", "2cf5c7ee2bc7b124",
+      "07a1e5f61eb267df", "e5b8c70044fa4670", "57c22f4dbdc483d8", "89db740fa4c7d6e8", "88e9f744cc46dab2",
+      "7d9b7cf636218bf8"};
+  std::vector<std::string> found;
+  for (const char* migration : migrations()) found.push_back(core::sha256_hex(migration).substr(0, 16));
+  EXPECT_EQ(found, digests);
+}
 
 }  // namespace
 }  // namespace meshd::testing

@@ -1,0 +1,24 @@
+// Pages of the database that rows have left, and how the file gives them back.
+#include <algorithm>
+
+#include "storage/database/connection.h"
+#include "storage/rows/transaction.h"
+
+namespace meshd::storage {
+namespace {
+
+// What is kept for the next rows: giving pages back and taking them again moves other pages each time.
+constexpr int64_t kKeptPages = 1024;
+constexpr int64_t kKeptShare = 8;  // of all pages, one in so many
+
+}  // namespace
+
+bool Reader::has_pages_to_give_back() {
+  Statement row =
+      connection_->statement("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count");
+  return row.bind().step() && row.integer(0) > std::max(kKeptPages, row.integer(1) / kKeptShare);
+}
+
+void Transaction::give_back_pages() { connection_->statement("PRAGMA incremental_vacuum(128)").bind().run(); }
+
+}  // namespace meshd::storage
