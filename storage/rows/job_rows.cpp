@@ -287,6 +287,16 @@ std::optional<FinishedJob> Reader::finished_job(std::string_view principal, int6
   return FinishedJob{row.text(0), row.time(1), row.integer(2)};
 }
 
+std::optional<FinishedJob> Reader::finished_job_behind(std::string_view principal, int64_t answer_bytes) {
+  Statement row = connection_->statement(
+      "SELECT id, finished, bytes FROM (SELECT id, finished, length(answer) AS bytes, sum(length(answer)) OVER "
+      "(ORDER BY finished DESC, id DESC ROWS UNBOUNDED PRECEDING) AS so_far FROM jobs "
+      "WHERE principal = ?1 AND finished IS NOT NULL) WHERE so_far - bytes >= ?2 ORDER BY finished DESC, id DESC LIMIT "
+      "1");
+  if (!row.bind(principal, answer_bytes).step()) return std::nullopt;
+  return FinishedJob{row.text(0), row.time(1), row.integer(2)};
+}
+
 std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const FinishedJob& after,
                                                const FinishedJob& last, int64_t limit) {
   Statement rows = connection_->statement(

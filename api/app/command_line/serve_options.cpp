@@ -126,6 +126,13 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_KEEP_JOBS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  serve
+      .add_option("--keep-jobs-bytes", options.keep_jobs_bytes,
+                  "bytes of answers of finished jobs of each principal that are kept, the newest (0: any number)")
+      ->envname("MESHD_KEEP_JOBS_BYTES")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   takes_time(*serve
                   .add_option("--keep-jobs-for", options.keep_jobs_seconds,
                               "time after which a finished job is deleted, such as 90s, 12h or 7d (0: never)")

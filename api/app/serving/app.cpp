@@ -102,7 +102,7 @@ outbound::AddressGuard address_guard(const AppOptions& options) {
 }
 
 jobs::JobRetention retention_of(const AppOptions& options) {
-  return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds)};
+  return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds), options.keep_jobs_bytes};
 }
 
 arrays::GoneRetention gone_retention_of(const AppOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,11 +29,15 @@ int64_t in_batches(storage::Catalog& catalog, int64_t count, const Drop& drop) {
 std::optional<storage::FinishedJob> newest_to_expire(storage::Reader& reader, const std::string& principal,
                                                      const JobRetention& kept, std::optional<core::WallTime> now) {
   std::optional<storage::FinishedJob> newest;
-  if (kept.count > 0) newest = reader.finished_job(principal, kept.count);
+  const auto expire_from = [&](const std::optional<storage::FinishedJob>& job) {
+    const auto end = [](const storage::FinishedJob& each) { return std::tie(each.finished, each.id); };
+    if (job && (!newest || end(*newest) < end(*job))) newest = job;
+  };
+  if (kept.count > 0) expire_from(reader.finished_job(principal, kept.count));
+  if (kept.answer_bytes > 0) expire_from(reader.finished_job_behind(principal, kept.answer_bytes));
   if (kept.time.count() == 0 || !now) return newest;
   // No id is empty: this comes after all jobs that ended before the moment, and before those that ended in it.
-  const core::WallTime end = *now - kept.time;
-  if (!newest || newest->finished < end) newest = storage::FinishedJob{"", end};
+  expire_from(storage::FinishedJob{"", *now - kept.time});
   return newest;
 }
 

@@ -61,6 +61,7 @@ int64_t expire_idempotency_keys(storage::Catalog& catalog, std::optional<core::W
 struct JobRetention {
   int64_t count = 0;            ///< the newest of each principal; 0: any number
   std::chrono::seconds time{};  ///< since their end; 0: for ever
+  int64_t answer_bytes = 0;     ///< the newest of each principal until their answers have so many; 0: any number
 };
 
 /// Deletes the others; returns how many. `now`: nothing where no job may get too old (RetentionTime). A transaction

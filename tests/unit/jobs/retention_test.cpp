@@ -179,6 +179,19 @@ TEST_F(FinishedJobs, old_ones_and_those_beyond_the_count_go) {
   EXPECT_EQ(left(), "job_d ");
 }
 
+TEST_F(FinishedJobs, behind_so_many_bytes_of_newer_answers_they_go) {
+  const std::string answer(100, 'x');
+  for (const auto& [id, finished] : {std::pair("job_a", 10min), {"job_b", 20min}, {"job_c", 30min}, {"job_d", 40min}})
+    add(id, finished, "ann", answer);
+  add("job_e", 5min, "bob", answer);
+  EXPECT_EQ(expire({.count = 0, .time = 0s, .answer_bytes = 301}, 100min), 0);
+  EXPECT_EQ(expire({.count = 0, .time = 0s, .answer_bytes = 300}, 100min), 1);
+  EXPECT_EQ(expire({.count = 3, .time = 0s, .answer_bytes = 101}, 100min), 1) << "job_b: 200 bytes are newer";
+  EXPECT_EQ(left(), "job_d job_c ");
+  EXPECT_EQ(expire({.count = 0, .time = 0s, .answer_bytes = 1}, 100min), 1) << "the newest stays, however large it is";
+  EXPECT_EQ(left() + left("bob"), "job_d job_e ");
+}
+
 TEST_F(FinishedJobs, count_is_each_principals_own) {
   add("job_0", 1min, "");
   add("job_1", 2min, "");
