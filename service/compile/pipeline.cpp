@@ -282,6 +282,10 @@ std::string Compiler::gradient_text(const ParsedProgram& parsed, const Different
   return compile::gradient_text(parsed, request);
 }
 
+bool Compiler::keeps(const LoweredProgram& lowered) {
+  return state_.with([&](State& state) { return state.lowered.find(lowered.key) != nullptr; });
+}
+
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {
   std::string key = lowered->key + "@";
   for (const int64_t device : devices) key += fmt::format("{},", device);

@@ -139,6 +139,8 @@ class Compiler {
   LoweredRef lower(const ParsedRef& parsed, const LowerRequest& request);
   /// The text of the program's derivative. Nothing of it is kept.
   std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequest& request);
+  /// The cache has it: it was not too large, and has not left since.
+  bool keeps(const LoweredProgram& lowered);
   /// Counts that a lowering runs on these devices: true when it was counted with them before.
   bool count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;

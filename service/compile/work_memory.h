@@ -16,6 +16,16 @@ struct WorkAccount {
   bool refuses = true;
 };
 
+/// While it lives, what its thread compiles takes what the account has left and no more: nobody waits for it, so it
+/// neither borrows nor waits. Where there is not so much it ends with memory_full.
+class BackgroundWork {
+ public:
+  BackgroundWork();
+  ~BackgroundWork();
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+};
+
 /// One piece of work. What its account has no room for it borrows from the memory of jobs. One thread at a time.
 class WorkMemory {
  public:

@@ -109,8 +109,11 @@ void Warmup::compile_one(const std::string& name) {
   std::string failure;
   try {
     is_warming = true;
+    const compile::BackgroundWork background;
     const compile::LoweredRef lowered = compile_record(compiler_, decode_record(*bytes));
     if (lowered->id != name) failure = "it is the record of another program";
+    // With less memory than before: each start would compile it for nothing.
+    if (failure.empty() && !compiler_.keeps(*lowered)) failure = "its plan is larger than the cache";
     const std::lock_guard held(mutex_);
     ++stats_.compiled;
     unused_.insert(lowered->id);
@@ -119,7 +122,7 @@ void Warmup::compile_one(const std::string& name) {
     records_.resume(name);  // nothing is wrong with it
     throw;
   } catch (const core::Error& error) {
-    // Requests hold the memory that it takes: they come first.
+    // There is not so much memory, or requests hold it: they come first, and compile it themselves.
     if (error.code() != core::ErrorCode("memory_full")) failure = error.detail();
   } catch (const std::exception& error) {
     failure = error.what();
@@ -162,7 +165,8 @@ void Warmup::on_lowered(const compile::LoweredProgram& lowered, const compile::L
 }
 
 void Warmup::note(const compile::LoweredProgram& lowered, const compile::LowerRequest& request, bool is_known) {
-  const bool is_recorded = !records_.is_on() || records_.use(lowered.id);
+  // A plan that is too large for the cache is compiled for each call, after a start as before.
+  const bool is_recorded = !records_.is_on() || records_.use(lowered.id) || !compiler_.keeps(lowered);
   {
     const std::lock_guard held(mutex_);
     if (!is_known) {

@@ -194,6 +194,32 @@ TEST_F(WarmupTest, what_cannot_be_used_is_removed_and_the_rest_compiled) {
   EXPECT_EQ(next.warmup.stats().records, 5);
 }
 
+// What clients compile meanwhile may borrow; the warm-up takes what is left, and leaves its records for the next start.
+TEST_F(WarmupTest, it_neither_borrows_nor_waits_for_memory) {
+  run_once();
+  const core::MemoryLedgerRef ledger = core::MemoryLedger::create(int64_t{64} << 20);
+  int asked = 0;
+  ledger->borrow_from({[&](int64_t) {
+                         ++asked;
+                         return true;
+                       },
+                       [](int64_t) {}});
+  core::MemoryReservation others(ledger, core::MemoryAccount::kRequests);
+  others.grow(others.limit_bytes());
+  const std::string large = kAdd + "// " + std::string(400'000, 'x') + "\n";
+  {
+    Process writer(*this, {}, 16 << 20);
+    EXPECT_TRUE(writer.folder.write("lowered_large", encode({"stablehlo", large, {}, {}})));
+  }
+  Process third(*this, {}, 16 << 20);
+  third.compiler.count_work({.ledger = ledger});
+  EXPECT_EQ(third.warm_up().compiled, 5) << "small ones are not counted";
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(third.warmup.stats().records, 6);
+  third.compiler.parse("stablehlo", large);
+  EXPECT_GT(asked, 0) << "a client's may";
+}
+
 TEST_F(WarmupTest, without_bytes_nothing_is_recorded) {
   {
     Process off(*this, {}, 0);
