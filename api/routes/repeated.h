@@ -13,7 +13,7 @@
 
 namespace meshd::api {
 
-/// The request's Idempotency-Key, empty for none. Throws invalid_request.
+/// The request's Idempotency-Key, empty for none. Throws invalid_request; malformed_request for more than one field.
 std::string idempotency_key_of(const Request& request);
 
 /// Example:

@@ -18,6 +18,7 @@
 #include "api/fields/media_type.h"
 #include "api/fields/partial_upload.h"
 #include "api/http/problem.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "service/uploads/append.h"
 #include "service/uploads/upload_reader.h"
@@ -308,6 +309,8 @@ class UploadRoutes {
       }
       length = content;
     }
+    // Its operation reads it when all bytes are there, and would refuse it only then.
+    if (request.method == "POST") static_cast<void>(idempotency_key_of(request));
     const UploadRef upload = services_.uploads.create(request.principal, to_json(kept_request(request)), length);
     const std::string where = std::string(kPath) + upload->id;
     const bool is_told = takes_104(request);

@@ -125,7 +125,13 @@ std::vector<Route> webhook_routes(Services& services) {
        }},
       {"POST", "/v1/webhooks/{id}:resume", "resumeWebhook", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         return json_of(200, WebhookDocument{services.webhooks.resume(request.capture("id"), request.principal)});
+         const std::string& id = request.capture("id");
+         const RepeatedRequest repeated(request, services, "");
+         if (repeated.made()) {
+           return repeated.again(
+               [&] { return json_of(200, WebhookDocument{services.webhooks.get(id, request.principal)}); });
+         }
+         return json_of(200, WebhookDocument{services.webhooks.resume(id, request.principal, repeated.key())});
        }},
   };
 }

@@ -84,8 +84,10 @@ class JobRunner {
   /// when the time is up, session_halted when some are held, draining when the server stops, cancelled when the waiter
   /// is abandoned.
   void barrier(const std::string& session, std::chrono::milliseconds time, const core::WaiterRef& waiter);
-  /// A halted session goes on with the jobs that it held. Throws not_found, session_closed.
-  void resume_session(const std::string& session, std::string_view principal);
+  /// A halted session goes on with the jobs that it held. `key`: as SessionStore::resume has it. Throws not_found,
+  /// session_closed, idempotency_in_progress.
+  void resume_session(const std::string& session, std::string_view principal,
+                      std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// Closes a session: ends jobs that wait for their client or are held, waits for the others as barrier() does, and
   /// forgets it. One that has been waited for in vain stays closed; closing it again waits again. Throws not_found.
   void close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,

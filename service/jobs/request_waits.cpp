@@ -65,8 +65,9 @@ void JobRunner::barrier(const std::string& session, std::chrono::milliseconds ti
   wait_idle(*sessions_.queue(session), time, waiter);
 }
 
-void JobRunner::resume_session(const std::string& session, std::string_view principal) {
-  sessions_.resume(session, principal);
+void JobRunner::resume_session(const std::string& session, std::string_view principal,
+                               std::optional<storage::IdempotencyRow> key) {
+  sessions_.resume(session, principal, std::move(key));
   parts_->queue.start_ready();
 }
 

@@ -56,12 +56,18 @@ void SessionStore::close(const std::string& id, std::string_view principal) {
   queue(id)->close();
 }
 
-void SessionStore::resume(const std::string& id, std::string_view principal) {
+void SessionStore::resume(const std::string& id, std::string_view principal,
+                          std::optional<storage::IdempotencyRow> key) {
   static_cast<void>(get(id, principal));
+  if (key) key->made = id;
   const auto held = queue(id);
   // In the order of transactions, as halts are: a job that fails behind this halts the session again.
-  catalog_.write_then([&](storage::Transaction& transaction) { transaction.resume_session(id); },
-                      [&] { held->resume(); });
+  catalog_.write_then(
+      [&](storage::Transaction& transaction) {
+        transaction.resume_session(id);
+        transaction.claim_key(key);
+      },
+      [&] { held->resume(); });
 }
 
 void SessionStore::remove(const std::string& id) {

@@ -52,9 +52,10 @@ class SessionStore {
                       const std::optional<storage::IdempotencyRow>& key = std::nullopt);
   /// Leaves the mesh entered last. Throws conflict at the base.
   MeshStack pop_mesh(std::string_view id, std::string_view principal);
-  /// A halted session goes on (JobRunner::resume_session); one that is open is left as it is. Throws not_found,
-  /// session_closed.
-  void resume(const std::string& id, std::string_view principal);
+  /// A halted session goes on (JobRunner::resume_session); one that is open is left as it is. `key`: stored with that,
+  /// the session's id as what was made. Throws not_found, session_closed, idempotency_in_progress.
+  void resume(const std::string& id, std::string_view principal,
+              std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// The session's queue, created at the first call: closing or halted as the row is.
   std::shared_ptr<SessionQueue> queue(const std::string& id);
   [[nodiscard]] int64_t open_count() const;

@@ -86,8 +86,10 @@ void WebhookStore::remove(std::string_view id, std::string_view principal) {
   removed_(std::string(id));
 }
 
-storage::WebhookRow WebhookStore::resume(std::string_view id, std::string_view principal) {
+storage::WebhookRow WebhookStore::resume(std::string_view id, std::string_view principal,
+                                         std::optional<storage::IdempotencyRow> key) {
   storage::WebhookRow row;
+  if (key) key->made = id;
   catalog_.write([&](storage::Transaction& transaction) {
     row = require(transaction, id, principal);
     row.state = storage::WebhookState::kActive;
@@ -95,6 +97,7 @@ storage::WebhookRow WebhookStore::resume(std::string_view id, std::string_view p
     row.failing_since.reset();
     row.last_error.clear();
     transaction.update_webhook(row);
+    transaction.claim_key(key);
   });
   changed_(row);
   return row;

@@ -46,8 +46,10 @@ class WebhookStore {
                                           const storage::PageRequest& page);
   /// A delivery under way may still arrive. Throws not_found.
   void remove(std::string_view id, std::string_view principal);
-  /// Delivers from where it was, at once; a disabled webhook is active again. Throws not_found.
-  storage::WebhookRow resume(std::string_view id, std::string_view principal);
+  /// Delivers from where it was, at once; a disabled webhook is active again. `key`: stored with that, the webhook's id
+  /// as what was made. Throws not_found, idempotency_in_progress.
+  storage::WebhookRow resume(std::string_view id, std::string_view principal,
+                             std::optional<storage::IdempotencyRow> key = std::nullopt);
 
  private:
   storage::Catalog& catalog_;

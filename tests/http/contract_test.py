@@ -495,7 +495,9 @@ class Served(unittest.TestCase):
         self.call("createJob", halting + "/jobs", late, status=422)
         self.assertEqual(self.call("getSession", halting).json()["halted_by"], 1)
         self.call("createJob", halting + "/jobs", example, status=409)
-        self.call("resumeSession", halting + ":resume")
+        self.call("resumeSession", halting + ":resume", headers={"Idempotency-Key": "on"})
+        again = self.call("resumeSession", halting + ":resume", headers={"Idempotency-Key": "on"})
+        self.assertEqual((again.headers["Idempotency-Replayed"], again.json()["state"]), ("true", "open"))
         self.call("createJob", halting + "/jobs", example)
         mesh = self.server.request("POST", "/v1/meshes", {"axes": [{"name": "x", "size": 2}], "devices": [0, 1]}).json()["id"]
         self.assertEqual(self.call("enterMesh", at + "/mesh", {"mesh": mesh}).json()["depth"], 1)

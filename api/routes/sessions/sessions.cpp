@@ -105,8 +105,12 @@ std::vector<Route> session_routes(Services& services) {
       {"POST", "/v1/sessions/{id}:resume", "resumeSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string& id = request.capture("id");
-         services.jobs.resume_session(id, request.principal);
-         return json_of(200, services.sessions.get(id, request.principal));
+         const RepeatedRequest repeated(request, services, "");
+         const auto shown = [&] { return json_of(200, services.sessions.get(id, request.principal)); };
+         // It may be halted again by now: to go on would pass over a failure that the client has not seen.
+         if (repeated.made()) return repeated.again(shown);
+         services.jobs.resume_session(id, request.principal, repeated.key());
+         return shown();
        }},
       {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

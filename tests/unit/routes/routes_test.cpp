@@ -273,6 +273,25 @@ TEST_F(Routes, same_idempotency_key_runs_once_and_replays_the_answer) {
             "422 invalid_request");
 }
 
+TEST_F(Routes, more_than_one_idempotency_key_is_refused) {
+  const std::string run = run_of(kDouble, "[[1, 2]]");
+  for (const std::string& target :
+       {std::string("/v1/run"), "/v1/sessions/" + made("/v1/sessions") + "/jobs", std::string("/v1/sessions"),
+        std::string("/v1/arrays:upload?dtype=uint8&shape=2")}) {
+    for (const char* second : {"Idempotency-Key: two", "idempotency-key: one"}) {
+      const Answer refused = server_.ask("POST", target, run, {"Idempotency-Key: one", second});
+      EXPECT_EQ(refused.problem(), "400 malformed_request") << target;
+      EXPECT_EQ(refused.json().value("detail", ""), "Idempotency-Key is given more than once") << target;
+    }
+  }
+  const std::vector<std::string> begins = {"Idempotency-Key: one", "Idempotency-Key: two", "Upload-Complete: ?0",
+                                           "Content-Type: application/octet-stream"};
+  EXPECT_EQ(server_.ask("POST", "/v1/arrays:upload?dtype=uint8&shape=2", "a", begins).problem(),
+            "400 malformed_request")
+      << "before its bytes have come";
+  EXPECT_TRUE(server_.ask("GET", "/v1/jobs").json().at("items").empty());
+}
+
 TEST_F(Routes, key_of_a_job_that_still_runs_is_a_conflict_that_names_it) {
   const std::string jobs = "/v1/sessions/" + made("/v1/sessions") + "/jobs";
   const std::string request = run_of(kWaits, "[]");
@@ -492,6 +511,33 @@ TEST_F(HaltingSession, jobs_behind_a_failed_one_wait_until_it_is_resumed) {
   EXPECT_EQ(server_.ask("POST", jobs_, run_of(kDouble, "[[1, 2]]")).status, 200);
 }
 
+TEST_F(HaltingSession, repeated_resume_does_not_pass_over_the_next_failure) {
+  const std::vector<std::string> key = {"Idempotency-Key: rr"};
+  EXPECT_EQ(job(failing(), 60).at("state"), "failed");
+  const std::string next = queue(run_of(kWaits, "[]"));
+  auto logs = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  logs["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  const std::string behind = queue(logs.dump());
+  const Answer first = server_.ask("POST", path_ + ":resume", {}, key);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.json().at("state"), "open");
+  EXPECT_EQ(first.header("Idempotency-Replayed"), "");
+  server_.ask("POST", path_ + "/infeed", R"({"queue": "q", "values": [{"dtype": "int32", "shape": [], "data": 4}]})");
+  EXPECT_EQ(job(next, 60).at("state"), "failed") << "it wants float32";
+  EXPECT_EQ(session().at("halted_by"), 2);
+  const Answer again = server_.ask("POST", path_ + ":resume", {}, key);
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(again.json().at("state"), "halted") << "the session as it is now";
+  EXPECT_EQ(again.json(), session());
+  EXPECT_NE(job(behind, 1).at("state"), "done");
+  EXPECT_TRUE(server_.ask("GET", path_ + "/effects").json().at("items").empty());
+  const std::string other = "/v1/sessions/" + made("/v1/sessions");
+  EXPECT_EQ(server_.ask("POST", other + ":resume", {}, key).problem(), "422 idempotency_key_reused");
+  EXPECT_EQ(server_.ask("POST", path_ + ":resume", {}, {"Idempotency-Key: r2"}).json().at("state"), "open");
+  EXPECT_EQ(job(behind, 60).at("state"), "done");
+}
+
 TEST_F(HaltingSession, cancelled_job_does_not_halt_it) {
   const std::string id = queue(run_of(kWaits, "[]"));
   server_.ask("DELETE", "/v1/jobs/" + id);
@@ -585,19 +631,42 @@ TEST_F(RepeatedPosts, make_what_they_make_once) {
   EXPECT_EQ(server_.ask("GET", "/v1/sessions/" + session + "/infeed").json().at("items").at(0).at("last"), 2);
 }
 
+TEST_F(RepeatedPosts, resume_a_webhook_once) {
+  const std::vector<std::string> key = {"Idempotency-Key: k"};
+  const std::string request = R"({"url": "https://hooks.invalid/", "session": ")" + made("/v1/sessions") + R"("})";
+  const std::string id = made("/v1/webhooks", request);
+  const auto disable = [&] {
+    server_.catalog().write([&](storage::Transaction& t) {
+      storage::WebhookRow row = *t.webhook(id);
+      row.state = storage::WebhookState::kDisabled;
+      t.update_webhook(row);
+    });
+  };
+  disable();
+  const std::string target = "/v1/webhooks/" + id + ":resume";
+  EXPECT_EQ(server_.ask("POST", target, {}, key).json().at("state"), "active");
+  disable();
+  const Answer again = server_.ask("POST", target, {}, key);
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(again.json().at("state"), "disabled") << "the webhook as it is now";
+  const std::string other = "/v1/webhooks/" + made("/v1/webhooks", request) + ":resume";
+  EXPECT_EQ(server_.ask("POST", other, {}, key).problem(), "422 idempotency_key_reused");
+  server_.ask("DELETE", "/v1/webhooks/" + id);
+  EXPECT_EQ(server_.ask("POST", target, {}, key).problem(), "404 not_found");
+}
+
 TEST_F(RepeatedPosts, are_all_known) {
   // Tested above, or elsewhere.
-  std::set<std::string> known = {
-      "createSession",     "createArray",  "assembleArray", "reshardArray",  "moveArray",
-      "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays",  "run",
-      "createJob",         "uploadArray",  "commitZarr",    "commitAllZarr", "createWebhook"};
+  std::set<std::string> known = {"createSession",     "createArray",  "assembleArray", "reshardArray",  "moveArray",
+                                 "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays",  "run",
+                                 "createJob",         "uploadArray",  "commitZarr",    "commitAllZarr", "createWebhook",
+                                 "resumeSession",     "resumeWebhook"};
   // These change nothing, or nothing twice.
   known.merge(std::set<std::string>{"createMesh",
                                     "createProgram",
                                     "differentiateProgram",
                                     "replyToCallback",
-                                    "resumeSession",
-                                    "resumeWebhook",
                                     "sessionBarrier",
                                     "compareArrays",
                                     "resolveSharding",

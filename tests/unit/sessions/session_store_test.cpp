@@ -121,6 +121,26 @@ TEST_F(Sessions, halted_session_is_halted_after_a_restart_and_goes_on_when_it_is
   EXPECT_TRUE(make().queue(made.id)->is_closing());
 }
 
+TEST_F(Sessions, resume_with_a_key_that_is_taken_changes_nothing) {
+  SessionStore sessions = make();
+  const std::string id = sessions.create("ann", "", storage::OnError::kHalt).id;
+  const auto halt = [&](int64_t number) {
+    store_->catalog().write([&](storage::Transaction& t) { EXPECT_TRUE(t.halt_session(id, number)); });
+    sessions.queue(id)->halt(number);
+  };
+  const storage::IdempotencyRow key{"ann", "resumeSession", "k", "print", "", clock_.wall()};
+  halt(1);
+  sessions.resume(id, "ann", key);
+  const auto known =
+      store_->catalog().read([](storage::Reader& r) { return r.idempotency("ann", "resumeSession", "k"); });
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->made, id);
+  halt(2);
+  EXPECT_EQ(error_word([&] { sessions.resume(id, "ann", key); }), "idempotency_in_progress");
+  EXPECT_EQ(sessions.get(id, "ann").halted_by, 2);
+  EXPECT_TRUE(sessions.queue(id)->is_held(3));
+}
+
 TEST_F(Sessions, queue_is_the_same_for_all_who_ask_until_the_session_is_removed) {
   SessionStore sessions = make();
   const std::string id = sessions.create("ann", "").id;
