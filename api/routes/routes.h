@@ -35,6 +35,7 @@ struct RankFacts {
 /// Facts about the process for the open routes.
 struct ProcessFacts {
   std::string version;
+  std::string commit;            ///< that the build was made of; empty: nobody knows
   std::string security_contact;  ///< a URI for /.well-known/security.txt; empty: there is none
   core::SteadyTime started;
   std::function<bool()> is_recovered;  ///< jobs and models of before the start have been taken up again

@@ -31,7 +31,9 @@ JobView JobRunner::view(const std::string& id, std::string_view principal, core:
   JobView view;
   auto row = store_.catalog().read([&](storage::Reader& reader) {
     memory.grow(core::checked_mul(reader.job_bytes(id, principal), kCopiesOfAnswer));
-    return reader.job(id, principal);
+    auto found = reader.job(id, principal);
+    if (found && found->environment) view.environment = reader.environment(*found->environment);
+    return found;
   });
   if (!row) throw no_job(id);
   view.row = std::move(*row);

@@ -22,6 +22,7 @@ struct JobView {
   std::optional<device::RunProgress> progress;  ///< while it is queued or running in this process
   int64_t effect_count = 0;                     ///< so far, committed or not
   std::optional<ClientWait> waits = std::nullopt;
+  std::string environment = {};  ///< that JobRow::environment is the number of; empty: a build that did not say
 
   [[nodiscard]] bool is_over() const { return storage::is_over(row.state); }
 };

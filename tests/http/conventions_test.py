@@ -456,7 +456,14 @@ def rate_limits(c):
 
 
 def versions_and_documents(c):
-    assert c.want(200, "GET", "/v1/info").json()["version"]
+    info = c.want(200, "GET", "/v1/info").json()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", info["version"]), info
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?", info.get("commit", "0123456789ab")), info
+    labels = f'version="{info["version"]}"' + (f',commit="{info["commit"]}"' if "commit" in info else "")
+    assert f"meshd_build_info{{{labels}}} 1\n".encode() in c.want(200, "GET", "/metrics").body, labels
+    job = c.want(200, "GET", c.want(200, "POST", "/v1/run", RUN, {"Prefer": "wait=30"}).headers["Location"]).json()
+    build = info["version"] + ("+" + info["commit"] if "commit" in info else "")
+    assert job["environment"].startswith(f"meshd {build}; "), (job, build)
     assert c.want(200, "GET", "/openapi.yaml").headers["Content-Type"] == "application/yaml"
     assert c.want(200, "GET", "/openapi.json").json()["openapi"] == "3.0.3"
 

@@ -4,6 +4,7 @@
 
 #include "api/app/command_line/command_table.h"
 #include "api/app/serving/app.h"
+#include "api/app/serving/build.h"
 
 namespace meshd::api {
 namespace {

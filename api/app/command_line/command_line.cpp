@@ -25,6 +25,7 @@
 #include "api/app/local_commands/probe.h"
 #include "api/app/local_commands/tokens_command.h"
 #include "api/app/serving/app.h"
+#include "api/app/serving/build.h"
 #include "api/client/commands/run_client.h"
 #include "api/client/text/failure.h"
 #include "service/core/error.h"

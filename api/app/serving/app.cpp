@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "api/app/access/auth.h"
+#include "api/app/serving/build.h"
 #include "api/app/serving/hosts.h"
 #include "api/app/serving/listening.h"
 #include "api/app/serving/memory_limit.h"
@@ -206,7 +207,7 @@ jobs::RunnerOptions runner_options(const AppOptions& options, core::MemoryLedger
                                    effects::EffectLog& effect_log, TraceExporter& traces, const core::Clock& clock) {
   jobs::RunnerOptions out;
   out.memory = std::move(memory);
-  out.build = version();
+  out.build = build_name();
   out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
     if (loud) {
       log.warn("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
@@ -247,8 +248,6 @@ void warn_of_open_tokens(const std::string& path, Log& log) {
 }
 
 }  // namespace
-
-std::string version() { return MESHD_VERSION; }
 
 struct App::Parts {
   Parts(const AppOptions& given, Log& log_lines, hosts::Network* network)
@@ -385,6 +384,7 @@ struct App::Parts {
     if (front.tls) note_certificate();
     ProcessFacts facts;
     facts.version = version();
+    facts.commit = commit_of_build();
     facts.security_contact = given.security_contact;
     facts.started = clock.steady();
     facts.is_recovered = [this] { return is_recovered.load(); };

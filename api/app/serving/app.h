@@ -39,7 +39,4 @@ class App {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Version of the build: "0.1.0".
-std::string version();
-
 }  // namespace meshd::api

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "api/app/serving/app.h"
+#include "api/app/serving/build.h"
 #include "api/app/serving/memory_limit.h"
 #include "api/app/serving/signals.h"
 #include "service/core/clock.h"
@@ -35,7 +36,7 @@ std::string folder_of_binary() {
 }
 
 // Passes that are off are rank 0's to say.
-std::string environment() { return jobs::environment_text(version(), compile::PlanSettings()); }
+std::string environment() { return jobs::environment_text(build_name(), compile::PlanSettings()); }
 
 }  // namespace
 

@@ -304,6 +304,8 @@ Schema<JobDocument> make_schema() {
             [](const Doc& doc) {
               return doc.view.row.error_code.empty() ? std::nullopt : std::optional(JobError{doc.view.row});
             }},
+           {"environment",
+            [](const Doc& doc) { return doc.with_answer ? unless_empty(doc.view.environment) : std::nullopt; }},
            {"answer",
             [](const Doc& doc) {
               const bool has_answer = doc.with_answer && !doc.view.row.answer.empty();

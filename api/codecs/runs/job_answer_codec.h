@@ -15,7 +15,7 @@ std::string encode_result(const jobs::JobResult& result, const jobs::ResultForm&
 /// A job as GET shows it.
 struct JobDocument {
   const jobs::JobView& view;
-  bool with_answer = false;
+  bool with_answer = false;  ///< and with the environment
 };
 template <>
 Schema<JobDocument> make_schema();

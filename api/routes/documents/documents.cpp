@@ -21,7 +21,7 @@ struct CacheCounters {
 };
 
 struct Info {
-  std::string version;
+  std::string version, commit;
   int64_t devices = 0, threads = 0;
   compile::CompileCounters compile;
   CacheCounters layouts;
@@ -61,6 +61,7 @@ Schema<Info> make_schema() {
   return {"Info",
           {{"name", [](const Info&) { return "meshd"; }},
            {"version", &Info::version},
+           {"commit", [](const Info& info) { return unless_empty(info.commit); }},
            {"devices", &Info::devices, {.low = 0}},
            {"threads", &Info::threads, {.low = 0}},
            {"compile", &Info::compile},
@@ -105,6 +106,7 @@ namespace {
 Info info_document(Services& services, const ProcessFacts& facts) {
   const sharding::LayoutCache::Counters layouts = services.arrays.layout_counters();
   return {facts.version,
+          facts.commit,
           services.engine.options().device_count,
           services.engine.threads(),
           services.compiler.counters(),

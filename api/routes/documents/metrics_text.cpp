@@ -215,8 +215,9 @@ void storage_metrics(Text& out, Services& services, const storage::StoreHealth& 
 }
 
 void process_metrics(Text& out, const ProcessFacts& facts) {
-  out.head("meshd_build_info", "The version that runs.", "gauge");
-  out.sample("meshd_build_info", label("version", facts.version), 1);
+  out.head("meshd_build_info", "The version that runs, and the commit that it was made of.", "gauge");
+  const std::string commit = facts.commit.empty() ? "" : "," + label("commit", facts.commit);
+  out.sample("meshd_build_info", label("version", facts.version) + commit, 1);
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +

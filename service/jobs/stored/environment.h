@@ -8,11 +8,10 @@
 
 namespace meshd::jobs {
 
-/// Of this process. `build`: what names it. Lines differ where version, processor or choices of kernels do; builds of
-/// one version between releases are not told apart. Any thread.
+/// Of this process. `build`: what names it. Lines differ where build, processor or choices of kernels do. Any thread.
 ///
-/// Example: "meshd 0.9.0; AMD EPYC 9B45; avx512; products f32 onednn, f32 small packed, f64 openblas, bf16 onednn, f16
-/// converted, int8 onednn; openblas SkylakeX"
+/// Example: "meshd 0.9.0+28623c69a0b1; AMD EPYC 9B45; avx512; products f32 onednn, f32 small packed, f64 openblas, bf16
+/// onednn, f16 converted, int8 onednn; openblas SkylakeX"
 std::string environment_text(const std::string& build, const compile::PlanSettings& settings);
 
 }  // namespace meshd::jobs

@@ -330,6 +330,19 @@ TEST_F(Routes, finished_job_is_deleted_and_its_key_and_log_say_so) {
   EXPECT_EQ(log[0].at("job"), job.substr(9));
 }
 
+TEST_F(Routes, job_shows_the_environment_that_computed_it_where_that_is_known) {
+  const std::string job = "/v1/jobs/" + made("/v1/run", run_of(kDouble, "[[1, 2]]"), {"Prefer: respond-async"});
+  const std::string environment = server_.ask("GET", job + "?wait=60").json().value("environment", "");
+  EXPECT_TRUE(environment.starts_with("meshd ")) << environment;
+  EXPECT_NE(environment.find("; products "), std::string::npos) << environment;
+  EXPECT_FALSE(server_.ask("GET", "/v1/jobs").json().at("items").at(0).contains("environment"));
+  const storage::JobRow old = job_row("job_00000000-0000-7000-8000-000000000001");
+  server_.catalog().write([&](storage::Transaction& t) { t.insert_job(old); });
+  const Answer shown = server_.ask("GET", "/v1/jobs/" + old.id);
+  EXPECT_EQ(shown.status, 200) << shown.body;
+  EXPECT_FALSE(shown.json().contains("environment")) << "a build that did not say accepted it";
+}
+
 TEST_F(Routes, id_of_a_deleted_job_is_free_unless_the_log_has_its_effects) {
   const std::string session = made("/v1/sessions");
   const std::string job = "/v1/jobs/job_00000000-0000-7000-8000-000000000001";
