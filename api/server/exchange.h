@@ -86,6 +86,7 @@ class Exchange {
   void run(const std::function<bool()>& can_keep, std::string& head);
 
   [[nodiscard]] const Head& head() const { return head_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point received() const { return request_.received; }
   [[nodiscard]] Response& response() { return response_; }
   [[nodiscard]] bool keep_alive() const { return keep_alive_; }
   [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }

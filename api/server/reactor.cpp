@@ -17,6 +17,7 @@
 #include "api/server/post.h"
 #include "api/server/tls_context.h"
 #include "service/core/error.h"
+#include "service/core/waits/spin.h"
 
 namespace meshd::api {
 
@@ -84,12 +85,22 @@ void Reactor::run() {
     try {
       sweep_later();
       watch_clients();
-      io_->run();
+      while (io_->run_one() != 0) look_for_next();
     } catch (...) {
       // A handler that threw (out of memory, as a rule) is skipped; the others continue. What it was to wait for next
       // is waited for again.
       std::this_thread::sleep_for(kNoMemoryPause);
     }
+  }
+}
+
+// Mostly pauses: the client may run on the other thread of this core, and looking costs it time.
+void Reactor::look_for_next() {
+  constexpr int kPauses = 32;
+  while (context_.metrics.in_flight.load(std::memory_order_relaxed) == 0 &&
+         next_request_.is_expected(std::chrono::steady_clock::now())) {
+    if (io_->poll() > 0) continue;
+    for (int i = 0; i < kPauses; ++i) core::spin_pause();
   }
 }
 

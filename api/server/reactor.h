@@ -20,6 +20,7 @@
 
 #include "api/server/connection.h"
 #include "api/server/exchange.h"
+#include "api/server/next_request.h"
 #include "api/server/worker_pool.h"
 #include "service/core/waits/fiber.h"
 #include "service/core/waits/timers.h"
@@ -60,6 +61,7 @@ class Reactor {
   /// A brief request may run on this thread: no other client sent one a moment ago. Several clients are served by
   /// workers, on all cores.
   bool has_time_for(const Connection& connection);
+  [[nodiscard]] NextRequest& next_request() { return next_request_; }
   /// Any thread; shared ownership.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
@@ -68,6 +70,8 @@ class Reactor {
  private:
   void listen();
   void run();
+  /// Without sleeping, for as long as a request is expected.
+  void look_for_next();
   void accept_next();
   void accept_all();
   /// One of what waits in the backlog; false when there is none or accepting has to pause.
@@ -105,6 +109,7 @@ class Reactor {
   bool accept_paused_ = false;
   bool sweep_waiting_ = false;
   bool watch_waiting_ = false;
+  NextRequest next_request_;
   const Connection* last_brief_ = nullptr;  ///< compared only
   std::chrono::steady_clock::time_point last_brief_time_{};
   uint16_t port_ = 0;
