@@ -43,6 +43,7 @@ std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
   } else {
     key += "text";
   }
+  if (request.is_unfused) key += "|unfused";
   return key;
 }
 
@@ -134,7 +135,7 @@ LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const Low
     lowered->argument_shardings.push_back(argument.sharding);
   for (const partition::LocalParameter& result : local.results) lowered->result_shardings.push_back(result.sharding);
   lowered->donated = donated_of(local);
-  lowered->plan = plan_for(local, settings);
+  lowered->plan = plan_for(local, request, settings);
   lowered->warnings = local.warnings;
   // Only what @main is given can be given up (behaviour P17).
   for (const ir::Function& function : parsed->module->functions) {

@@ -5,7 +5,8 @@
 //    values, mesh.
 // 3. with_static: static arguments become constants. Key: program, digest of their positions, types and values.
 // 4. specialise: dynamic dimensions become numbers. Key: program, types of the arguments.
-// 5. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
+// 5. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation, whether
+//    ops are fused.
 //
 // A plan names no device, so nothing is compiled for the devices of a run; count_binding only counts, for clients,
 // with which device lists a lowering has run.
@@ -78,11 +79,13 @@ struct LowerRequest {
   std::vector<std::optional<sharding::TensorSharding>> out_shardings;
   /// Token-free positions that the caller donates; nothing: those that the text donates.
   std::optional<std::vector<int64_t>> donate;
+  /// Every op is a step of its own, whatever the settings say: for a run that looks for the first op that makes a NaN.
+  bool is_unfused = false;
 };
 
 /// A program planned for any devices of one abstract mesh. Immutable.
 struct LoweredProgram {
-  std::string key;  ///< the cache's: program, mesh, shardings, donation
+  std::string key;  ///< the cache's: program and request
   std::string id;   ///< lowered_<digest of the key>
   ParsedRef parsed;
   LowerRequest request;  ///< what it was lowered for

@@ -105,9 +105,15 @@ std::vector<int64_t> donated_of(const partition::LocalProgram& local) {
   return out;
 }
 
-PlanRef plan_for(const partition::LocalProgram& local, const PlanSettings& settings) {
+PlanRef plan_for(const partition::LocalProgram& local, const LowerRequest& request, const PlanSettings& settings) {
   PlanOptions options;
   static_cast<PlanSettings&>(options) = settings;
+  if (request.is_unfused) {
+    options.fuse = false;
+    // Else a product would be made in front of what the text has before it, and where the loop has no iteration. Folded
+    // transposes stay, because they decide the last bits of some products.
+    options.hoist_products = false;
+  }
   options.donate = donated_of(local);
   return make_plan(local, options);
 }

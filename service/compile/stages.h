@@ -26,7 +26,7 @@ RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const Lo
 partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request);
 /// Token-free positions of arguments that the program gives up.
 std::vector<int64_t> donated_of(const partition::LocalProgram& local);
-/// The plan.
-PlanRef plan_for(const partition::LocalProgram& local, const PlanSettings& settings);
+/// The plan, with the passes of `settings` that the request allows.
+PlanRef plan_for(const partition::LocalProgram& local, const LowerRequest& request, const PlanSettings& settings);
 
 }  // namespace meshd::compile

@@ -1,6 +1,8 @@
 // A run that looks for the first step that makes a NaN or an infinity of finite values. Around each kernel and
 // collective its operands and its results are read, padding apart; what the program was given, constants and replies
-// of clients may be infinite. The thread that drives the run reads them, alone.
+// of clients may be infinite. The thread that drives the run reads them, alone. Who asks for it has a plan whose steps
+// are single ops (LowerRequest::is_unfused), so that no value between two ops is missed and the step's op is the one
+// that made it.
 #include <algorithm>
 
 #include "service/device/run_impl.h"
@@ -27,9 +29,7 @@ kernels::Nonfinite find_in_block(const tensor::TensorType& local, const tensor::
   for (size_t d = 1; d > 0;) {
     int64_t offset = 0;
     for (size_t i = 0; i < outer; ++i) offset += at[i] * strides[i];
-    const auto found = kernels::find_nonfinite(local.dtype, data + offset * tensor::size_bytes(local.dtype), run);
-    out.nan |= found.nan;
-    out.infinity |= found.infinity;
+    out |= kernels::find_nonfinite(local.dtype, data + offset * tensor::size_bytes(local.dtype), run);
     for (d = outer; d > 0 && ++at[d - 1] == real[d - 1]; --d) at[d - 1] = 0;
   }
   return out;
@@ -45,7 +45,7 @@ kernels::Nonfinite RunImpl::find_nonfinite(const compile::PlanValue& value, int6
 }
 
 void RunImpl::look_at_operands(const compile::Step& step, std::span<const int32_t> shards) {
-  operands_are_finite_ = true;
+  operands_are_finite_ = !is_sought(step.constants, request_.nonfinite);
   if (exchange_ != nullptr) look_at_messages(step);
   const auto look = [&](const compile::PlanValue& value, int64_t shard) {
     if (is_sought(find_nonfinite(value, shard), request_.nonfinite)) operands_are_finite_ = false;

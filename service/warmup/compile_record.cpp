@@ -14,7 +14,8 @@
 namespace meshd::warmup {
 namespace {
 
-constexpr std::string_view kVersion = "meshd compile record 1\n";
+constexpr std::string_view kVersion = "meshd compile record 2\n";
+constexpr std::string_view kVersion1 = "meshd compile record 1\n";  // all of lowerings that are fused
 
 }  // namespace
 
@@ -139,14 +140,17 @@ int64_t record_bytes(const compile::ParsedProgram& parsed) {
 std::string encode(CompileRecord record) {
   ByteWriter writer;
   archive(writer, record);
+  archive(writer, record.request.is_unfused);
   return std::string(kVersion) + writer.take();
 }
 
 CompileRecord decode_record(std::string_view bytes) {
-  if (!bytes.starts_with(kVersion)) throw_damaged("it is of another version");
+  const bool is_first = bytes.starts_with(kVersion1);
+  if (!is_first && !bytes.starts_with(kVersion)) throw_damaged("it is of another version");
   ByteReader reader(bytes.substr(kVersion.size()));
   CompileRecord record;
   archive(reader, record);
+  if (!is_first) archive(reader, record.request.is_unfused);
   if (!reader.is_at_end()) throw_damaged("more follows");
   return record;
 }

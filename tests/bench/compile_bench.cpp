@@ -57,7 +57,7 @@ Round compile_once(const std::string& text) {
   for (const ir::NamedMesh* mesh : compile::real_meshes(*module)) request.device_count = mesh->mesh->position_count();
   const auto propagated = timed(round.times[kPropagate], [&] { return compile::propagate_for(*parsed, request); });
   const auto local = timed(round.times[kPartition], [&] { return compile::partition_for(propagated, request); });
-  const compile::PlanRef plan = timed(round.times[kPlan], [&] { return compile::plan_for(local, {2}); });
+  const compile::PlanRef plan = timed(round.times[kPlan], [&] { return compile::plan_for(local, request, {2}); });
   round.steps = plan->step_count;
   return round;
 }

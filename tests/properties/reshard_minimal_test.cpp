@@ -99,7 +99,7 @@ TEST(ReshardProperties, copies_are_one_block_for_each_pair_of_shards_that_meet) 
     LowerRequest request;
     request.device_count = parsed.module->meshes[0].mesh->position_count();
     const auto local = partition_for(propagate_for(parsed, request), request);
-    const PlanRef plan = plan_for(local, 1);
+    const PlanRef plan = plan_for(local, request, 1);
     // The blocks that must be brought together, told from the two cuts alone.
     int64_t expected = 0;
     for (const auto& to : blocks_of(one, one.to)) {

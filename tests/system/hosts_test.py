@@ -96,6 +96,20 @@ def programs_have_the_same_bits(servers):
                         "in_shardings": [{"spec": spec} for spec in specs]})
 
 
+def the_first_nan_of_a_chain_is_named(servers):
+    """Of a run whose ops are not fused, on all ranks; the next run of the program is fused again."""
+    for at, device in ((7, 7), (1, 1)):
+        x = [1.0] * 8
+        x[at] = -1.0
+        body = {"program": {"format": "numpy", "text": "def f(x):\n  a = x * 2\n  b = jnp.log(a)\n  return b + 1"}, "arguments": [x],
+                "mesh": MESH, "in_shardings": [{"spec": [["x", "y"]]}], "profile": True}
+        for server in servers:
+            found = ok(server.ask("POST", "/v1/run", {**body, "debug_nans": True}))["first_nonfinite"]
+            assert found == {"value": "nan", "op": "stablehlo.log", "line": 3, "device": device}, found
+            steps = [step["op"] for step in ok(server.ask("POST", "/v1/run", body))["profile"]["steps"]]
+            assert steps == ["fused multiply .. add (3 ops)"], steps
+
+
 def effects_are_in_the_same_order(servers):
     shown = alike(servers, {"program": {"text": DIVERGING}, "arguments": [[1, 2, 3, 4, 5, 6, 7, 8]],
                             "callbacks": {"0": {"effect": "log", "name": "v"}}})
@@ -293,7 +307,7 @@ def conformance_cases_pass(servers):
                        stdout=subprocess.DEVNULL)
 
 
-STORIES = [programs_have_the_same_bits, arrays_stay_with_the_rank_that_has_them, shards_of_other_ranks_are_read, large_sums_have_the_same_bits, bytes_between_processes_are_told, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
+STORIES = [programs_have_the_same_bits, arrays_stay_with_the_rank_that_has_them, shards_of_other_ranks_are_read, large_sums_have_the_same_bits, bytes_between_processes_are_told, the_first_nan_of_a_chain_is_named, effects_are_in_the_same_order, jobs_of_a_session_log_in_its_order, devices_name_their_process,
            cancelled_job_frees_the_devices_of_all_ranks, rank_that_hangs_is_told_by_readyz, conformance_cases_pass]
 
 

@@ -45,6 +45,9 @@ NUMPY = """def f(x, n, *, scale=1.0, mode="double"):
 NUMPY_LOG = """def f(x):
   log("seen {}", x)
   return x + 1"""
+# The exponential of a large number is infinite, and no other run has it in memory.
+PASSING = """def f(x):
+  return 1 / jnp.exp(x) + 1"""
 
 
 def array(s, values, more=""):
@@ -76,6 +79,7 @@ def bodies(s):
         "parts": {"program": {"text": ADD}, "arguments": [{"array": x}, {"array": y}], "in_shardings": [{"parts": [2]}, None]},
         "none": {"program": {"text": PAIR}, "arguments": [[1, 2], 3], "results": {"encoding": "none"}},
         "profile": {"program": {"text": PAIR}, "arguments": [[1, 2], 3], "debug_nans": True, "debug_infs": True, "deadline": 600},
+        "infinity": {"program": {"format": "numpy", "text": PASSING}, "arguments": [1000.0], "debug_infs": True},
         "large": {"program": {"text": SUM % (LARGE, LARGE)}, "arguments": [{"dtype": "uint8", "shape": [LARGE], "base64": base64.b64encode(b"\x03" * (LARGE - 1) + b"\x05").decode()}]},
         "large text": {"program": {"text": ADD + "\n//" + "-" * LARGE}, "arguments": [{"array": x}, [4, 3, 2, 1]]},
     }
@@ -85,7 +89,8 @@ def bodies(s):
 def told(answer):
     """What must be the same of two answers."""
     return {"results": [{k: v for k, v in r.items() if k != "array"} for r in answer["results"]] if isinstance(answer["results"], list) else answer["results"],
-            "effects": [{k: v for k, v in e.items() if k not in ("job", "sequence", "time")} for e in answer["effects"]]}
+            "effects": [{k: v for k, v in e.items() if k not in ("job", "sequence", "time")} for e in answer["effects"]],
+            "first_nonfinite": answer.get("first_nonfinite")}
 
 
 def halted(s):

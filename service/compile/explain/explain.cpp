@@ -96,7 +96,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, const 
     require_plannable(request.device_count);
     out.local = partition_for(out.propagated, request);
     out.moves = moves_of(*out.local, out.functions);
-    out.plan = plan_for(*out.local, settings);
+    out.plan = plan_for(*out.local, request, settings);
   } catch (const core::Error& error) {
     out.unplanned = error;
   }

@@ -293,6 +293,7 @@ BuilderStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
     for (const LocalId id : outputs) program.outputs.push_back(reg(sources_.at(id)));
   }
   step.operands = operands_;
+  for (const Constant& made : constants_) step.constants |= kernels::find_nonfinite(made.dtype, made.element.data(), 1);
   if (uses_offsets_) set_offsets(builder_, step, space_);
   set_names(step);
   if (reduce_ == nullptr) set_in_place(step, outputs);

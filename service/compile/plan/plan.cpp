@@ -142,6 +142,7 @@ class PlanMaker {
     step.location = from.location;
     step.lines = std::move(from.lines);
     step.reason = std::move(from.reason);
+    step.constants = from.constants;
     step.is_bool = from.is_bool;
     step.is_copy = from.is_copy;
     const bool is_collective = from.kind == StepKind::kCollective;

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "service/kernels/elementwise/nonfinite.h"
 #include "service/partition/local_program.h"
 #include "service/tensor/shape.h"
 
@@ -193,8 +194,9 @@ struct Step {
   double estimated_ns = 0;                           ///< all shards, one thread, control flow: one iteration
   std::string name;                                  ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
   ir::Location location;
-  std::vector<int32_t> lines;  ///< of every op in it
-  std::string reason;          ///< why partition appended it
+  std::vector<int32_t> lines;    ///< of every op in it
+  std::string reason;            ///< why partition appended it
+  kernels::Nonfinite constants;  ///< among values that the kernel itself holds, of fills and of ops that are not fused
 
   [[nodiscard]] double device_flops() const { return flops / static_cast<double>(parts); }
   [[nodiscard]] double device_bytes() const { return bytes / static_cast<double>(parts); }
@@ -247,14 +249,15 @@ struct PlanMemory {
   int64_t device_constants = 0;
 };
 
-/// What all plans of a server have in common. Passes that are off change times and, but for what is said at one of
+/// What all plans of a server have in common. Passes that are off change times and, but for what is said at two of
 /// them, the bits of no result; operators turn them off to find out which of them is at fault, tests to compare.
 struct PlanSettings {
   PlanSettings() = default;
   PlanSettings(int thread_count) : threads(thread_count) {}  // NOLINT(google-explicit-constructor): most have no more
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
-  /// False: every op is a step of its own.
+  /// False: every op is a step of its own. Fourier transforms of reals that a conversion made complex may have other
+  /// last bits then.
   bool fuse = true;
   /// False: fused loops over the same rows stay steps of their own.
   bool fuse_rows = true;

@@ -249,6 +249,7 @@ BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
   constexpr int64_t kWorkItemElements = int64_t{1} << 16;
   step.kernel.work_count = core::ceil_div(count, kWorkItemElements);
   step.kernel.bytes = static_cast<double>(count * size);
+  step.constants = kernels::find_nonfinite(type.dtype, dense.bytes->data(), 1);
   step.kernel.run = [dense, count, size](const ops::KernelCall& call) {
     const int64_t start = call.begin * kWorkItemElements;
     const int64_t stop = std::min(count, call.end * kWorkItemElements);

@@ -85,7 +85,8 @@ struct BuilderStep {
   ir::Location location;
   std::vector<int32_t> lines;
   std::string reason;
-  int64_t begin = 0;  ///< times, by liveness
+  kernels::Nonfinite constants;  ///< as Step's
+  int64_t begin = 0;             ///< times, by liveness
   int64_t end = 0;
 };
 

@@ -292,6 +292,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
   }
   out.lower.device_count = count;
   out.lower.donate = request.donate;
+  out.lower.is_unfused = request.nonfinite.is_on();
   if (has_parts && !out.devices.empty() && !request.reshard) check_places(request, out.devices);
 
   core::Diagnostics wrong;

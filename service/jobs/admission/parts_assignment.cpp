@@ -114,6 +114,7 @@ DeviceAssignment assign_parts(const JobRequest& request) {
   }
   out.lower.device_count = out.partitions->count;
   out.lower.donate = request.donate;
+  out.lower.is_unfused = request.nonfinite.is_on();
   for (size_t i = 0; i < in.size(); ++i) {
     const ir::Parameter& parameter = program.argument(i);
     const bool left_to_text = !in[i] && parameter.sharding.has_value();

@@ -12,6 +12,11 @@ namespace meshd::kernels {
 struct Nonfinite {
   bool nan = false;
   bool infinity = false;
+  Nonfinite& operator|=(const Nonfinite& more) {
+    nan |= more.nan;
+    infinity |= more.infinity;
+    return *this;
+  }
 };
 
 /// Of `count` elements. A complex number is both of its parts; integers and bools have neither.

@@ -39,6 +39,58 @@ TEST(Compiler, static_arguments_of_equal_values_are_one_program) {
   EXPECT_THROW(compiler.with_static(parsed, {{0, tensor::new_dense({tensor::DType::kFloat32, {}})}}), core::Error);
 }
 
+/// In the loop, the called function and the branch, too; a product that does not change in the loop stays in it.
+TEST(Compiler, unfused_lowering_is_one_of_its_own_with_a_step_for_each_op) {
+  Compiler compiler(1, 8);
+  const ParsedRef parsed =
+      compiler.parse("stablehlo", R"(func.func private @chain(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = stablehlo.log %a : tensor<4x4xf32>
+  %1 = stablehlo.add %0, %a : tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+func.func public @main(%x: tensor<4x4xf32>, %n: tensor<i32>) -> tensor<4x4xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<4x4xf32> cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %c = func.call @chain(%y) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %d = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %z = stablehlo.subtract %c, %d : tensor<4x4xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<4x4xf32>
+  }
+  %1 = "stablehlo.case"(%n) ({
+    %2 = stablehlo.sine %0#1 : tensor<4x4xf32>
+    %3 = stablehlo.sqrt %2 : tensor<4x4xf32>
+    stablehlo.return %3 : tensor<4x4xf32>
+  }) : (tensor<i32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+})");
+  const auto names = [](const LoweredRef& lowered) {
+    std::string out;
+    for (const Block& block : lowered->plan->blocks) {
+      out += block.steps.empty() ? "" : "|";
+      for (const Step& step : block.steps) {
+        if (step.name != "copy" && step.name != "fill")
+          out += step.name.substr(step.name.starts_with("stablehlo.") ? 10 : 0) + " ";
+      }
+    }
+    return out;
+  };
+  LowerRequest unfused;
+  unfused.is_unfused = true;
+  const LoweredRef apart = compiler.lower(parsed, unfused);
+  const LoweredRef fused = compiler.lower(parsed, {});
+  EXPECT_EQ(names(apart), "|while case |compare |add log add dot_general subtract |sine sqrt ");
+  EXPECT_EQ(names(fused),
+            "|dot_general while case |compare |add fused log .. subtract (3 ops) |fused sine sqrt (2 ops) ");
+  EXPECT_NE(apart->id, fused->id);
+  EXPECT_EQ(compiler.lower(parsed, unfused), apart);
+  EXPECT_EQ(compiler.counters().lower_count, 2);
+}
+
 TEST(Compiler, dynamic_arguments_of_equal_types_are_one_program) {
   Compiler compiler(1, 8);
   const ParsedRef parsed =

@@ -42,6 +42,7 @@ compile::LowerRequest sharded_request() {
   request.in_shardings = {cut, std::nullopt};
   request.out_shardings = {std::nullopt};
   request.donate = {1};
+  request.is_unfused = true;
   return request;
 }
 
@@ -82,6 +83,18 @@ TEST(CompileRecord, compiles_to_what_it_was_made_of) {
     EXPECT_EQ(encode(record_of(*again->parsed, decode_record(bytes).request)), bytes);
     EXPECT_GE(bytes.size(), static_cast<size_t>(record_bytes(*program)));
   }
+}
+
+/// What records had before lowerings could be unfused: a 1 in their first line, and no byte for it at their end.
+TEST(CompileRecord, of_the_version_before_is_of_a_fused_lowering) {
+  compile::Compiler compiler(2, 64);
+  const compile::ParsedRef add = compiler.parse("stablehlo", kAdd);
+  const std::string bytes = encode(record_of(*add, {}));
+  std::string before = bytes;
+  before.replace(before.find(" 2\n"), 3, " 1\n").pop_back();
+  const CompileRecord read = decode_record(before);
+  EXPECT_FALSE(read.request.is_unfused);
+  EXPECT_EQ(encode(read), bytes);
 }
 
 TEST(CompileRecord, no_bytes_crash_the_reader) {

@@ -80,7 +80,7 @@ class RunInfo:
     profile: dict[str, Any] | None = None
     #: Of a run that streams its effects, which are in its session's log alone: `count`, `first` and `last` number.
     streamed: dict[str, int] | None = None
-    #: With debug_nans or debug_infs: the first step that made one.
+    #: With debug_nans or debug_infs: the first op that made one.
     first_nonfinite: dict[str, Any] | None = None
     #: Milliseconds of the server's stages.
     timing: dict[str, float] = field(default_factory=dict)
@@ -364,7 +364,7 @@ def tell_nonfinite(request: Request, info: RunInfo) -> None:
 
 
 def nonfinite_text(found: dict[str, Any], text: str) -> str:
-    """The step that made the first NaN or infinity, with its line of the program."""
+    """The op that made the first NaN or infinity, with its line of the program."""
     line = found.get("line")
     source = text.split("\n")[line - 1].strip() if line else ""
     return f"the first {found['value']} is made by {found['op']} on device {found['device']}, line {line}: {source}"
