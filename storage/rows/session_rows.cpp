@@ -26,7 +26,7 @@ CallbackRow read_callback(const Statement& row) {
 
 /// What is left of a transaction that removes rows: others wait for it, and it is in memory until it commits.
 struct RemovalRoom {
-  int64_t rows = 1000;
+  int64_t rows = 500;
   int64_t bytes = 1 << 20;
 
   [[nodiscard]] bool is_left() const { return rows > 0 && bytes > 0; }
