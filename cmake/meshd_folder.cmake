@@ -14,6 +14,7 @@ target_link_libraries(meshd_options INTERFACE Threads::Threads)
 
 option(MESHD_ASAN "address and undefined-behaviour sanitizers" OFF)
 option(MESHD_TSAN "thread sanitizer" OFF)
+option(MESHD_FUZZ "code that reads what clients send tells tests/fuzz where an input has been" OFF)
 if(MESHD_ASAN)
   # The vptr check opens a pipe to look at memory, which fails in the test that has no descriptors left.
   target_compile_options(meshd_options INTERFACE -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -1,5 +1,5 @@
 """What the fuzzers begin with: seeds of each format, made here, and the inputs of kept/FORMAT.txt, where there is one: a JSON string a line whose
-characters are the bytes, each of which once broke something."""
+characters are the bytes, each of which once broke something (`corpus.py FORMAT FILE` adds one) or reaches code that no seed does (keep.py)."""
 import base64
 import io
 import json
@@ -16,6 +16,14 @@ ROOT = HERE.parents[1]
 def kept(format):
     path = HERE / "kept" / f"{format}.txt"
     return [json.loads(line).encode("latin-1") for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def keep(format, one):
+    """Writes a line of what is kept."""
+    assert format in SEEDS, f"the formats are {', '.join(SEEDS)}"
+    (HERE / "kept").mkdir(exist_ok=True)
+    with (HERE / "kept" / f"{format}.txt").open("a") as lines:
+        lines.write(json.dumps(one.decode("latin-1")) + "\n")
 
 
 def seeds(format):
@@ -57,6 +65,13 @@ def npz():
     return [saved(save, x=np.arange(6, dtype="f4").reshape(2, 3), y=np.array(True)) for save in (np.savez, np.savez_compressed)]
 
 
+def numpy_texts():
+    """Some of tests/numpy/programs.py, of each kind."""
+    sys.path.insert(0, str(ROOT / "tests/numpy"))
+    import programs
+    return [programs.text_of(source, arguments, options) for _, source, arguments, options in programs.CASES[::20]]
+
+
 def zarr2():
     return [json.dumps({"zarr_format": 2, "shape": [7, 3], "chunks": [2, 3], "dtype": "<f4", "fill_value": fill, "order": order, "filters": None,
                         "dimension_separator": "/", "compressor": compressor})
@@ -92,6 +107,9 @@ def forms():
 
 SEEDS = {
     "stablehlo": lambda: texts("tests/conformance", ".mlir", 60),
+    "plan": lambda: texts("tests/conformance", ".mlir", 60),
+    "gradient": lambda: texts("tests/conformance", ".mlir", 60),
+    "trace": numpy_texts,
     "request": requests,
     "safetensors": safetensors,
     "npy": npy,
@@ -104,7 +122,7 @@ SEEDS = {
     "json": lambda: ['{"a": [1, -2.5e3, "\\u00e9\\ud83d\\ude00", null, true, {}], "b": [[0, 1], [2, 3]]}', "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"],
     "program": programs,
     "artifact": lambda: [base64.b64decode(json.loads(text)["base64"]) for text in texts("tests/artifacts/exports", ".json", 6)],
-    "numpy": lambda: ["def f(x, w):\n    y = jnp.tanh(x @ w)\n    for i in range(3):\n        y = y + x[i, ::2].sum()\n    return {'a': y, 'b': (x, 1.5)}\n"],
+    "numpy": numpy_texts,
     "inference": inferences,
     "form": forms,
     "spec": lambda: ["x,,y.z", "x.y,*", ""],
@@ -113,8 +131,4 @@ SEEDS = {
 
 
 if __name__ == "__main__":
-    name, file = sys.argv[1:]
-    assert name in SEEDS, f"the formats are {', '.join(SEEDS)}"
-    (HERE / "kept").mkdir(exist_ok=True)
-    with (HERE / "kept" / f"{name}.txt").open("a") as lines:
-        lines.write(json.dumps(pathlib.Path(file).read_bytes().decode("latin-1")) + "\n")
+    keep(sys.argv[1], pathlib.Path(sys.argv[2]).read_bytes())
