@@ -1,8 +1,11 @@
 #include "service/kernels/movement/movement_loops.h"
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "service/kernels/cpu.h"
@@ -14,6 +17,7 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int64_t kPages = 4;
+constexpr int kToLevelTwo = 2;             // of __builtin_prefetch: the cache that a line is fetched to
 constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
 
 template <typename T>
@@ -42,42 +46,48 @@ void fill(std::byte* dst, const std::byte* element, int64_t count) {
   for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), value);
 }
 
-// Interleaving rows i and i + N/2, log2(N) times, transposes an N x N tile of 16-byte rows.
-template <int kBytes>
-__m128i interleave_low(__m128i a, __m128i b) {
-  if constexpr (kBytes == 1) return _mm_unpacklo_epi8(a, b);
-  if constexpr (kBytes == 2) return _mm_unpacklo_epi16(a, b);
-  if constexpr (kBytes == 4) return _mm_unpacklo_epi32(a, b);
-  if constexpr (kBytes == 8) return _mm_unpacklo_epi64(a, b);
-  return a;
-}
-template <int kBytes>
-__m128i interleave_high(__m128i a, __m128i b) {
-  if constexpr (kBytes == 1) return _mm_unpackhi_epi8(a, b);
-  if constexpr (kBytes == 2) return _mm_unpackhi_epi16(a, b);
-  if constexpr (kBytes == 4) return _mm_unpackhi_epi32(a, b);
-  if constexpr (kBytes == 8) return _mm_unpackhi_epi64(a, b);
-  return b;
+using Row [[gnu::vector_size(16)]] = uint8_t;  // of a tile
+
+// The bytes of a's and b's elements in turn, those of their first or of their second halves.
+template <int kBytes, bool kSecond>
+Row interleave(Row a, Row b) {
+  constexpr int kRowBytes = sizeof(Row);
+  Row order{};
+  for (int i = 0; i < kRowBytes; ++i) {
+    const int element = i / kBytes / 2 + (kSecond ? kRowBytes / kBytes / 2 : 0);
+    order[i] = static_cast<uint8_t>((i / kBytes % 2) * kRowBytes + element * kBytes + i % kBytes);
+  }
+  return __builtin_shuffle(a, b, order);
 }
 
+// Around the cache, where the processor can. `to` is a multiple of 16.
+void stream_row(std::byte* to, Row row) {
+#if defined(__x86_64__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(row));
+#else
+  store(to, row);
+#endif
+}
+
+// Interleaving rows i and i + N/2, log2(N) times, transposes an N x N tile of 16-byte rows.
 template <int kBytes>
 void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
   constexpr int kN = 16 / kBytes;
-  __m128i tile[kN];
-  for (int i = 0; i < kN; ++i) tile[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride));
+  Row tile[kN];
+  for (int i = 0; i < kN; ++i) tile[i] = load<Row>(src + i * src_stride);
 #pragma GCC unroll 4
   for (int width = 1; width < kN; width *= 2) {
-    __m128i next[kN];
+    Row next[kN];
 #pragma GCC unroll 8
     for (int i = 0; i < kN / 2; ++i) {
-      next[2 * i] = interleave_low<kBytes>(tile[i], tile[i + kN / 2]);
-      next[2 * i + 1] = interleave_high<kBytes>(tile[i], tile[i + kN / 2]);
+      next[2 * i] = interleave<kBytes, false>(tile[i], tile[i + kN / 2]);
+      next[2 * i + 1] = interleave<kBytes, true>(tile[i], tile[i + kN / 2]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kN; ++i) tile[i] = next[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kN; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), tile[i]);
+  for (int i = 0; i < kN; ++i) store(dst + i * dst_stride, tile[i]);
 }
 
 // A square as wide as a cache line in both directions, through a buffer in L1: each line of src is read once and each
@@ -103,8 +113,7 @@ void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, 
     }
     for (int i = 0; i < kSide; ++i) {
       for (int part = 0; part < kLineBytes; part += 16) {
-        _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride + part),
-                         _mm_load_si128(reinterpret_cast<const __m128i*>(buffer + i * kLineBytes + part)));
+        stream_row(dst + i * dst_stride + part, load<Row>(buffer + i * kLineBytes + part));
       }
     }
   }
@@ -118,7 +127,7 @@ void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares,
     const std::byte* ahead = column + 1 < column_squares ? from + kSide * src.row_stride : from;
     for (int64_t row = 0; row < row_squares; ++row) {
       for (int64_t i = 0; kStream && i < kSide; ++i) {
-        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src.row_stride + row * kLineBytes), _MM_HINT_T1);
+        __builtin_prefetch(ahead + i * src.row_stride + row * kLineBytes, 0, kToLevelTwo);
       }
       transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLineBytes, dst.row_stride,
                                         from + row * kLineBytes, src.row_stride);
@@ -164,14 +173,20 @@ void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t column
 }
 
 void stream_line(std::byte* dst, const std::byte* src) {
-  __m128i line[4];
-  for (int i = 0; i < 4; ++i) line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src) + i);
-  for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(dst) + i, line[i]);
+  constexpr int64_t kRowBytes = sizeof(Row);
+  constexpr int64_t kRows = kLineBytes / kRowBytes;
+  Row line[kRows];
+  for (int64_t i = 0; i < kRows; ++i) line[i] = load<Row>(src + i * kRowBytes);
+  for (int64_t i = 0; i < kRows; ++i) stream_row(dst + i * kRowBytes, line[i]);
 }
 
 }  // namespace
 
-void store_fence() { _mm_sfence(); }
+void store_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 
 void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming) {
   if (!streaming || bytes < kStreamMinBytes) {

@@ -175,10 +175,10 @@ void limit_onednn() {
 
 bool has_matmul_primitive(DType in, DType out) {
   const bool is_bf16 = in == DType::kBfloat16 && (out == DType::kBfloat16 || out == DType::kFloat32);
-  const bool is_int8 = in == DType::kInt8 && out == DType::kInt32;
   if (is_bf16) return has_fast_bf16();
 #if defined(__x86_64__)
   // Without VNNI, sums of pairs of int8 products saturate at 16 bits.
+  const bool is_int8 = in == DType::kInt8 && out == DType::kInt32;
   return is_int8 && cpu_level() == CpuLevel::kV4 && __builtin_cpu_supports("avx512vnni") != 0;
 #else
   return false;
