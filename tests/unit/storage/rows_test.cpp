@@ -468,7 +468,7 @@ TEST_F(StorageRows, deleted_session_of_many_rows_is_invisible_at_once_and_remove
     see_nothing();
     write([](Transaction& t) { t.remove_deleted_sessions(); });
   }
-  EXPECT_EQ(parts, 4) << "3,502 rows, a thousand in each";
+  EXPECT_EQ(parts, 8) << "3,502 rows, five hundred in each";
   read([](Reader& r) { EXPECT_EQ(r.array("arr_1")->reserved_by, ""); });
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
