@@ -53,4 +53,12 @@ bool DiskReserve::release() {
   }
 }
 
+int64_t DiskReserve::free_bytes() const noexcept {
+  try {
+    return files_.free_bytes(folder_);
+  } catch (...) {
+    return INT64_MAX;  // a write that finds no room says so
+  }
+}
+
 }  // namespace meshd::storage

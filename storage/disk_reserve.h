@@ -24,8 +24,8 @@ class DiskReserve {
   /// The file is there with its bytes, as far as the last call of the two above knows. While it is not, the database
   /// must not grow.
   [[nodiscard]] bool is_kept() const { return is_kept_; }
-  /// Bytes that are free on the disk.
-  [[nodiscard]] int64_t free_bytes() const { return files_.free_bytes(folder_); }
+  /// Bytes that are free on the disk; as many as can be where it does not tell.
+  [[nodiscard]] int64_t free_bytes() const noexcept;
 
  private:
   bool make();
