@@ -22,7 +22,9 @@ bool DiskReserve::keep() {
   try {
     if (const auto file = files_.open(path_); file != nullptr && file->size() >= bytes_) return is_kept_ = true;
     release();  // one that a crash or a full disk left without its space
-    if (files_.free_bytes(folder_) < 2 * bytes_) return false;
+    // Some file systems tell of no free bytes, though there are: whether there is room, they say when it is taken.
+    const int64_t free = files_.free_bytes(folder_);
+    if (free > 0 && free < 2 * bytes_) return false;
     return make();
   } catch (const core::Error&) {
     return false;  // retried later; nothing that was acknowledged depends on it
