@@ -9,6 +9,7 @@
 #include "service/core/error.h"
 #include "service/kernels/cache_size.h"
 #include "service/kernels/movement/movement_loops.h"
+#include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {
 namespace {
@@ -209,7 +210,7 @@ void StridedCopy::run(std::byte* dst, const std::byte* src, int64_t begin, int64
       index[i] = 0;
     }
   }
-  if (streaming_) store_fence();
+  if (streaming_) stream_fence();
 }
 
 void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<const int64_t> dst_start,
@@ -268,7 +269,7 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
     }
     if (i < 0) break;
   }
-  if (streaming) store_fence();
+  if (streaming) stream_fence();
 }
 
 }  // namespace meshd::kernels

@@ -182,12 +182,6 @@ void stream_line(std::byte* dst, const std::byte* src) {
 
 }  // namespace
 
-void store_fence() {
-#if defined(__x86_64__)
-  _mm_sfence();
-#endif
-}
-
 void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming) {
   if (!streaming || bytes < kStreamMinBytes) {
     std::memcpy(dst, src, static_cast<size_t>(bytes));

@@ -7,7 +7,7 @@
 
 namespace meshd::kernels {
 
-/// memcpy of `bytes`; with `streaming` and enough bytes the stores go around the cache (call store_fence() when all is
+/// memcpy of `bytes`; with `streaming` and enough bytes the stores go around the cache (call stream_fence() when all is
 /// done).
 void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming);
 
@@ -28,8 +28,5 @@ struct ConstMatrixRows {
 /// dst (rows x columns) = transpose of src (columns x rows), in elements of `elem_size` bytes.
 void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
                      bool streaming);
-
-/// Makes streamed stores visible to other threads.
-void store_fence();
 
 }  // namespace meshd::kernels
