@@ -265,7 +265,7 @@ bool Connection::begin_request(Head head) {
   deadline_ = Time::max();
   continue_sent_ = false;
   exchange_ = std::make_unique<Exchange>(reactor_.context(), std::move(head), peer_address_);
-  reactor_.next_request().on_request(exchange_->received());
+  reactor_.busy_poll().on_request(exchange_->received());
   exchange_->count_in(static_cast<int64_t>(input_.view().size()));
   exchange_->set_client_gone([fd = fd()] { return is_peer_gone(fd); });
   return go_on(exchange_->plan());

@@ -224,7 +224,7 @@ bool Connection::finish_answer() {
   const bool whole = !exchange_->pipeline() || exchange_->pipeline()->done();
   const auto now = std::chrono::steady_clock::now();
   exchange_->sent(outgoing_.written(), now);
-  reactor_.next_request().on_answered(now);
+  reactor_.busy_poll().on_answered(now);
   if (keep && !whole) left_body_ = std::move(exchange_->pipeline());
   const bool understood = !exchange_->head().target.empty();
   exchange_.reset();

@@ -85,7 +85,7 @@ void Reactor::run() {
     try {
       sweep_later();
       watch_clients();
-      while (io_->run_one() != 0) look_for_next();
+      while (io_->run_one() != 0) poll_while_expected();
     } catch (...) {
       // A handler that threw (out of memory, as a rule) is skipped; the others continue. What it was to wait for next
       // is waited for again.
@@ -94,11 +94,11 @@ void Reactor::run() {
   }
 }
 
-// Mostly pauses: the client may run on the other thread of this core, and looking costs it time.
-void Reactor::look_for_next() {
+// Mostly pauses: the client may run on the other hardware thread of this core, which each poll slows down.
+void Reactor::poll_while_expected() {
   constexpr int kPauses = 32;
   while (context_.metrics.in_flight.load(std::memory_order_relaxed) == 0 &&
-         next_request_.is_expected(std::chrono::steady_clock::now())) {
+         busy_poll_.is_expected(std::chrono::steady_clock::now())) {
     if (io_->poll() > 0) continue;
     for (int i = 0; i < kPauses; ++i) core::spin_pause();
   }

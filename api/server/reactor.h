@@ -18,9 +18,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "api/server/busy_poll.h"
 #include "api/server/connection.h"
 #include "api/server/exchange.h"
-#include "api/server/next_request.h"
 #include "api/server/worker_pool.h"
 #include "service/core/waits/fiber.h"
 #include "service/core/waits/timers.h"
@@ -61,7 +61,7 @@ class Reactor {
   /// A brief request may run on this thread: no other client sent one a moment ago. Several clients are served by
   /// workers, on all cores.
   bool has_time_for(const Connection& connection);
-  [[nodiscard]] NextRequest& next_request() { return next_request_; }
+  [[nodiscard]] BusyPoll& busy_poll() { return busy_poll_; }
   /// Any thread; shared ownership.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
@@ -70,8 +70,8 @@ class Reactor {
  private:
   void listen();
   void run();
-  /// Without sleeping, for as long as a request is expected.
-  void look_for_next();
+  /// Runs what is ready without sleeping, for as long as a request is expected.
+  void poll_while_expected();
   void accept_next();
   void accept_all();
   /// One of what waits in the backlog; false when there is none or accepting has to pause.
@@ -109,7 +109,7 @@ class Reactor {
   bool accept_paused_ = false;
   bool sweep_waiting_ = false;
   bool watch_waiting_ = false;
-  NextRequest next_request_;
+  BusyPoll busy_poll_;
   const Connection* last_brief_ = nullptr;  ///< compared only
   std::chrono::steady_clock::time_point last_brief_time_{};
   uint16_t port_ = 0;

@@ -1,6 +1,7 @@
-// Whether the reactor waits for the next request awake. A thread that sleeps in epoll_wait is woken in 30 to 50 us
-// where a virtual machine's processor has to be woken as well, which is longer than most small requests take; so a
-// reactor whose clients send their next request a moment after each answer looks for it for that moment.
+// When the reactor polls its sockets instead of sleeping until one is ready (busy polling). A thread that sleeps in
+// epoll_wait is woken in 30 to 50 us where a virtual machine's processor has to be woken as well, which is longer than
+// most small requests take; so a reactor whose clients send their next request a moment after each answer polls for
+// that moment.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +10,13 @@
 namespace meshd::api {
 
 /// On the reactor's thread.
-class NextRequest {
+class BusyPoll {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// How long after an answer it looks for the next request.
+  /// How long after an answer it polls for the next request.
   static constexpr std::chrono::microseconds kMoment{100};
-  /// So many requests in a row have come within a moment before it begins to look.
+  /// So many requests in a row have come within a moment before it begins to poll.
   static constexpr int kPrompt = 4;
 
   /// A response is sent.
@@ -29,7 +30,7 @@ class NextRequest {
     is_open_ = false;
     prompt_ = now - answered_ <= kMoment ? std::min(prompt_ + 1, kPrompt) : 0;
   }
-  /// Look once more before sleeping.
+  /// Poll once more before sleeping: a request is expected.
   [[nodiscard]] bool is_expected(Time now) {
     if (!is_open_ || prompt_ < kPrompt) return false;
     if (now - answered_ <= kMoment) return true;
