@@ -65,6 +65,10 @@ def npz():
     return [saved(save, x=np.arange(6, dtype="f4").reshape(2, 3), y=np.array(True)) for save in (np.savez, np.savez_compressed)]
 
 
+def stablehlo_texts():
+    return texts("tests/conformance", ".mlir", 60)
+
+
 def numpy_texts():
     """Some of tests/numpy/programs.py, of each kind."""
     sys.path.insert(0, str(ROOT / "tests/numpy"))
@@ -106,9 +110,9 @@ def forms():
 
 
 SEEDS = {
-    "stablehlo": lambda: texts("tests/conformance", ".mlir", 60),
-    "plan": lambda: texts("tests/conformance", ".mlir", 60),
-    "gradient": lambda: texts("tests/conformance", ".mlir", 60),
+    "stablehlo": stablehlo_texts,
+    "plan": stablehlo_texts,
+    "gradient": stablehlo_texts,
     "trace": numpy_texts,
     "request": requests,
     "safetensors": safetensors,

@@ -2,8 +2,9 @@
 // compilers that have no -fsanitize=fuzzer. Where the code is instrumented (the preset fuzz), what reaches new code
 // is mutated further.
 //   parser_fuzz SECONDS SEED FILE...        a failing input is left in fuzz_last_input
-// With FUZZ_FOUND=FOLDER inputs that reached new code are left there, files among them that do not say more than those
-// before them are not: a second run over what was found, short files first, gives the few that are worth keeping.
+// With FUZZ_FOUND=FOLDER each input that reached code that none before it had reached is left there, whether it was a
+// file or was made. A second run over what was found, short files first, leaves the few that are worth keeping
+// (keep.py).
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
