@@ -61,17 +61,17 @@ int64_t Store::collect_garbage() {
     abandon(std::move(names));  // a rank that does not answer now may do so the next time
     throw;
   }
-  give_back_pages();
   reserve_.keep();
+  vacuum();
   return gone;
 }
 
 // Each step is a transaction of its own, between those of others.
-void Store::give_back_pages() {
+void Store::vacuum() {
   constexpr int kMostSteps = 16;
-  const auto is_left = [](Reader& reader) { return reader.has_pages_to_give_back(); };
-  for (int step = 0; step < kMostSteps && catalog_->read(is_left); ++step)
-    catalog_->write([](Transaction& transaction) { transaction.give_back_pages(); }, Space::kFrees);
+  const auto is_due = [](Reader& reader) { return reader.needs_vacuum(); };
+  for (int step = 0; step < kMostSteps && catalog_->read(is_due); ++step)
+    catalog_->write([](Transaction& transaction) { transaction.vacuum_step(); }, Space::kFrees);
 }
 
 void Store::abandon(std::vector<std::string> blobs) {

@@ -51,9 +51,8 @@ class Store {
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
   [[nodiscard]] StoreHealth health() const;
 
-  /// Removes files that rows stopped naming since the last call, gives back pages of the database that nothing needs,
-  /// and refills the disk reserve. Call it periodically
-  /// from one background thread. Returns how many files were removed.
+  /// Removes files that rows stopped naming since the last call, refills the disk reserve, and gives back pages of the
+  /// database that nothing needs. Call it periodically from one background thread. Returns how many files were removed.
   int64_t collect_garbage();
   /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
   void abandon(std::vector<std::string> blobs);
@@ -63,7 +62,7 @@ class Store {
   void backup_to(const std::string& folder);
 
  private:
-  void give_back_pages();
+  void vacuum();
 
   FileSystem& files_;
   core::Locked<std::vector<std::string>> abandoned_;

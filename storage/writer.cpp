@@ -27,7 +27,6 @@ constexpr int kRestartWaitMilliseconds = 20;
 constexpr int64_t kScarceBytes = int64_t{64} << 20;
 constexpr int kScarcePages = 128;
 constexpr int64_t kPageBytes = 4096;
-constexpr int64_t kMuchPages = kScarcePages;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
   *static_cast<int*>(wal_pages) = pages;
@@ -126,7 +125,7 @@ void Writer::loop() {
       shared_.queue.erase(shared_.queue.begin(), end);
     }
     run_group(group);
-    retry_with_reserve(group);
+    retry_alone(group);
     end_group(group);
     checkpoint_when_due();
   }
@@ -159,22 +158,21 @@ void Writer::run_group(std::span<Member> group) {
     const int64_t before = page_count();
     for (Member& member : group) run_member(member);
     grown = page_count() - before;
+    if (grows_too_far(group, grown)) connection_.fail(SQLITE_FULL, "the database would have no room to grow");
   } catch (...) {
     return abandon(group, std::current_exception());
   }
-  if (grows_too_far(group, grown)) return refuse_growth(group);
   if (!commit(group)) return;
-  given_back_ += std::max<int64_t>(-grown, 0);
+  vacuumed_pages_ += std::max<int64_t>(-grown, 0);
 }
 
-void Writer::retry_with_reserve(std::span<Member> group) {
-  const bool grew = std::exchange(grew_too_far_, false);
-  if ((connection_.damage() != Damage::kNoSpace && !grew) || database_.failed()) return;
-  const auto is_refused = [](const Member& member) { return member.space == Space::kFrees && member.error != nullptr; };
-  if (std::none_of(group.begin(), group.end(), is_refused)) return;
-  if (!grew && (reserve_ == nullptr || !reserve_->release())) return;
+void Writer::retry_alone(std::span<Member> group) {
+  if (connection_.damage() != Damage::kNoSpace || database_.failed()) return;
   for (Member& member : group) {
-    if (!is_refused(member)) continue;
+    if (member.space != Space::kFrees || member.error == nullptr) continue;
+    member.error = nullptr;
+    run_group(std::span(&member, 1));
+    if (connection_.damage() != Damage::kNoSpace || reserve_ == nullptr || !reserve_->release()) continue;
     member.error = nullptr;
     run_group(std::span(&member, 1));
   }
@@ -206,14 +204,7 @@ bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) const {
   if (std::ranges::all_of(group, [](const Member& member) { return member.space == Space::kFrees; })) return false;
   if (is_short()) return true;
   // Once in the log, and once in the database.
-  return pages >= kMuchPages && reserve_->free_bytes() < 2 * pages * kPageBytes;
-}
-
-void Writer::refuse_growth(std::span<Member> group) {
-  grew_too_far_ = true;
-  abandon(group, std::make_exception_ptr(core::Error("disk_full", "no space is left on the disk that keeps the data")));
-  const std::lock_guard<std::mutex> held(mutex_);
-  shared_.disk_full = true;
+  return pages >= kScarcePages && reserve_->free_bytes() < 2 * pages * kPageBytes;
 }
 
 bool Writer::commit(std::span<Member> group) {
@@ -290,7 +281,7 @@ void Writer::checkpoint_when_due() {
   if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
   const int logged = wal_pages_ - checkpointed_pages_;
   const auto is_scarce = [&] { return reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes; };
-  if (logged >= kCheckpointPages || given_back_ >= kCheckpointPages || (logged > 0 && is_short()) ||
+  if (logged >= kCheckpointPages || vacuumed_pages_ >= kCheckpointPages || (logged > 0 && is_short()) ||
       (logged >= kScarcePages && is_scarce())) {
     checkpoint();
   }
@@ -315,7 +306,7 @@ void Writer::checkpoint() {
     return database_.fail(fmt::format("checkpoint failed: sqlite {}", code));
   }
   checkpointed_pages_ = wal_pages_;
-  given_back_ = 0;
+  vacuumed_pages_ = 0;
   const std::lock_guard<std::mutex> held(mutex_);
   ++shared_.counters.checkpoints;
 }

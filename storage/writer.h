@@ -61,11 +61,11 @@ class Writer {
   void run_member(Member& member);
   /// After the group: memory follows, then its blobs are dropped, then its members are acknowledged.
   void end_group(std::span<Member> group);
-  /// After a group that a full disk refused: its members that free space run once more, each by itself.
-  void retry_with_reserve(std::span<Member> group);
+  /// After a group that a full disk refused: its members that free space run once more, each by itself, and where that
+  /// is not enough with the space of the reserve.
+  void retry_alone(std::span<Member> group);
   /// False: it could not be written, and all members have an error.
   bool commit(std::span<Member> group);
-  void refuse_growth(std::span<Member> group);
   /// Pages of the database, as the open transaction leaves it.
   [[nodiscard]] int64_t page_count();
   /// The transaction, which adds so many pages to the database, would leave no room for it to take them from the log.
@@ -84,8 +84,7 @@ class Writer {
   Connection& connection_;      ///< touched by the writer thread only
   int wal_pages_ = 0;           ///< as the last commit left it; writer thread only
   int checkpointed_pages_ = 0;  ///< how long the log was at the last checkpoint; writer thread only
-  int64_t given_back_ = 0;      ///< pages, since the last checkpoint: until the next one the file has them
-  bool grew_too_far_ = false;   ///< the last group was refused for it; writer thread only
+  int64_t vacuumed_pages_ = 0;  ///< since the last checkpoint: until the next one the file has them
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Shared shared_;  ///< guarded by mutex_

@@ -97,7 +97,7 @@ Database::Database(DatabaseOptions options) : impl_(std::make_unique<Impl>()) {
     throw cannot_open(
         fmt::format("its schema is version {}, this server knows up to {}; use a newer server", found, newest));
   }
-  // Pages that are free are given back in steps (Transaction::give_back_pages). Deleted rows are overwritten where
+  // Pages that are free are given back in steps (Transaction::vacuum_step). Deleted rows are overwritten where
   // that writes no page more: else what is to free a full disk writes as much to the log as it frees.
   connection.execute(
       fmt::format("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "

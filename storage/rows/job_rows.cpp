@@ -25,6 +25,8 @@ JobRow read_job(const Statement& row) {
   return job;
 }
 
+FinishedJob read_finished_job(const Statement& row) { return {row.text(0), row.time(1), row.integer(2)}; }
+
 int64_t read_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -284,17 +286,17 @@ std::optional<FinishedJob> Reader::finished_job(std::string_view principal, int6
       "SELECT id, finished, length(answer) FROM jobs WHERE principal = ?1 AND finished IS NOT NULL "
       "ORDER BY finished DESC, id DESC LIMIT 1 OFFSET ?2");
   if (!row.bind(principal, newer).step()) return std::nullopt;
-  return FinishedJob{row.text(0), row.time(1), row.integer(2)};
+  return read_finished_job(row);
 }
 
 std::optional<FinishedJob> Reader::finished_job_behind(std::string_view principal, int64_t answer_bytes) {
   Statement row = connection_->statement(
       "SELECT id, finished, bytes FROM (SELECT id, finished, length(answer) AS bytes, sum(length(answer)) OVER "
       "(ORDER BY finished DESC, id DESC ROWS UNBOUNDED PRECEDING) AS so_far FROM jobs "
-      "WHERE principal = ?1 AND finished IS NOT NULL) WHERE so_far - bytes >= ?2 ORDER BY finished DESC, id DESC LIMIT "
-      "1");
+      "WHERE principal = ?1 AND finished IS NOT NULL) "
+      "WHERE so_far - bytes >= ?2 ORDER BY finished DESC, id DESC LIMIT 1");
   if (!row.bind(principal, answer_bytes).step()) return std::nullopt;
-  return FinishedJob{row.text(0), row.time(1), row.integer(2)};
+  return read_finished_job(row);
 }
 
 std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const FinishedJob& after,
@@ -306,7 +308,7 @@ std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const
       "ORDER BY finished, id LIMIT ?6");
   rows.bind(principal, after.finished, after.id, last.finished, last.id, limit);
   std::vector<FinishedJob> found;
-  while (rows.step()) found.push_back({rows.text(0), rows.time(1), rows.integer(2)});
+  while (rows.step()) found.push_back(read_finished_job(rows));
   return found;
 }
 

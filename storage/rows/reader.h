@@ -78,7 +78,7 @@ class Reader {
   explicit Reader(Connection& connection) : connection_(&connection) {}
 
   /// The file has many more free pages than the next rows will need.
-  [[nodiscard]] bool has_pages_to_give_back();
+  [[nodiscard]] bool needs_vacuum();
 
   [[nodiscard]] std::optional<MeshRow> mesh(std::string_view id, std::string_view principal);
   /// The content, whoever may see it: for arrays that name the mesh.

@@ -18,8 +18,9 @@ class Transaction : public Reader {
  public:
   using Reader::Reader;
 
-  /// Some of the free pages: the file shrinks with the next checkpoint. So few that others do not wait for it.
-  void give_back_pages();
+  /// Gives back some of the free pages: the file shrinks with the next checkpoint. So few that others do not wait for
+  /// it.
+  void vacuum_step();
 
   /// Interns the content and lets the principal see it. True when the principal did not see it before (201, not 200).
   bool put_mesh(const MeshRow& row);

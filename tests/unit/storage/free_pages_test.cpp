@@ -67,10 +67,10 @@ TEST_F(FreePages, what_deleted_rows_had_is_given_back_and_the_others_stay) {
     store->collect_garbage();
     // The last one stays, at the end of the file.
     for (int i = 0; i < kSessions - 1; ++i) delete_session(*store, i);
-    EXPECT_TRUE(store->catalog().read([](Reader& r) { return r.has_pages_to_give_back(); }));
+    EXPECT_TRUE(store->catalog().read([](Reader& r) { return r.needs_vacuum(); }));
     largest = bytes();
     for (int i = 0; i < 100; ++i) store->collect_garbage();
-    EXPECT_FALSE(store->catalog().read([](Reader& r) { return r.has_pages_to_give_back(); }));
+    EXPECT_FALSE(store->catalog().read([](Reader& r) { return r.needs_vacuum(); }));
     EXPECT_EQ(document_of(*store, kSessions - 1), large_session(kSessions - 1).document);
   }
   EXPECT_GT(largest, kSessions / 2 * static_cast<int64_t>(kDocumentBytes));

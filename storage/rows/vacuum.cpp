@@ -1,4 +1,4 @@
-// Pages of the database that rows have left, and how the file gives them back.
+// The incremental vacuum: how the file gives back pages that rows have left.
 #include <algorithm>
 
 #include "storage/database/connection.h"
@@ -13,12 +13,12 @@ constexpr int64_t kKeptShare = 8;  // of all pages, one in so many
 
 }  // namespace
 
-bool Reader::has_pages_to_give_back() {
+bool Reader::needs_vacuum() {
   Statement row =
       connection_->statement("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count");
   return row.bind().step() && row.integer(0) > std::max(kKeptPages, row.integer(1) / kKeptShare);
 }
 
-void Transaction::give_back_pages() { connection_->statement("PRAGMA incremental_vacuum(128)").bind().run(); }
+void Transaction::vacuum_step() { connection_->statement("PRAGMA incremental_vacuum(128)").bind().run(); }
 
 }  // namespace meshd::storage
