@@ -25,13 +25,19 @@ constexpr std::string_view kHex = "0123456789abcdef";
 std::string bucket_name(int number) { return {kHex[number >> 4], kHex[number & 15]}; }
 
 constexpr size_t kCopyBytes = 1024 * 1024;
+constexpr int64_t kMostUnsyncedBytes = 2 * 1024 * 1024;
 
 void copy_file(FileSystem& files, const std::unique_ptr<File>& source, const std::string& to) {
   if (!source) throw core::Error("storage_failed", "a file went away while it was copied").with_internal(to);
   const std::unique_ptr<File> target = files.create(to);
   std::vector<std::byte> buffer(kCopyBytes);
-  int64_t offset = 0;
+  int64_t offset = 0, synced = 0;
   while (const size_t got = source->read_at(offset, buffer)) {
+    // One sync of all of it would hold up the commits of a server that goes on.
+    if (offset - synced >= kMostUnsyncedBytes) {
+      target->sync();
+      synced = offset;
+    }
     target->write_at(offset, std::span(buffer).first(got));
     offset += static_cast<int64_t>(got);
   }

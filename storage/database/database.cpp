@@ -78,6 +78,48 @@ void make_shrinkable(Connection& connection, const std::string& path) {
   }
 }
 
+// Pages of 4 KiB that a backup copies before it waits for the disk. A commit of the writer waits for at most about as
+// much: on a disk shared with the backup, its sync comes after what is being written, and where the log's file grows
+// that is all that the copy has left to the kernel.
+constexpr int kCopiedPages = 512;
+
+// What the connection reads is of one moment, that of the constructor. Writers go on. Without it, each step of a backup
+// would read a moment of its own, and start over after every commit.
+class Snapshot {
+ public:
+  explicit Snapshot(Connection& connection) : connection_(connection) {
+    connection_.execute("BEGIN");
+    try {
+      connection_.execute("SELECT 1 FROM sqlite_schema LIMIT 1");  // the first read is the moment, not BEGIN
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() { end(); }
+
+ private:
+  void end() {
+    try {
+      if (connection_.in_transaction()) connection_.execute("ROLLBACK");
+    } catch (const core::Error&) {
+      // It has read only, and noted the damage.
+    }
+  }
+
+  Connection& connection_;
+};
+
+// The pages that the open transaction has changed so far, into the file and on to the disk. A code of SQLite.
+int write_to_disk(Connection& connection) {
+  if (const int code = sqlite3_db_cacheflush(connection.handle()); code != SQLITE_OK) return code;
+  sqlite3_file* file = nullptr;
+  const int code = sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  return code == SQLITE_OK ? file->pMethods->xSync(file, SQLITE_SYNC_NORMAL) : code;
+}
+
 }  // namespace
 
 struct Database::Impl {
@@ -146,10 +188,14 @@ bool Database::failed() const { return impl_->failed; }
 
 void copy_database(Connection& from, const std::string& path) {
   Connection to(path, Connection::Mode::kReadWrite, {});
+  const Snapshot moment(from);
   sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) to.fail(sqlite3_extended_errcode(to.handle()), "backup");
-  // All pages in one step are one snapshot; in WAL mode the writer continues meanwhile.
-  const int stepped = sqlite3_backup_step(backup, -1);
+  int stepped = sqlite3_backup_step(backup, kCopiedPages);
+  while (stepped == SQLITE_OK) {
+    stepped = write_to_disk(to);
+    if (stepped == SQLITE_OK) stepped = sqlite3_backup_step(backup, kCopiedPages);
+  }
   const int finished = sqlite3_backup_finish(backup);
   if (stepped != SQLITE_DONE) to.fail(stepped, "backup");
   if (finished != SQLITE_OK) to.fail(finished, "backup");

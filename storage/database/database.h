@@ -48,8 +48,9 @@ class Database {
   int64_t schema_version_ = 0;
 };
 
-/// Copies the database that `from` reads, as it is now, into a new file (SQLite's online backup); writers go on
-/// meanwhile. Throws disk_full, storage_failed.
+/// Copies the database that `from` reads, as it is now, into a new file (SQLite's online backup). Writers go on
+/// meanwhile: no sync has more than 2 MiB to write, and their log grows until the end. `from` is in no transaction,
+/// before and after. Throws disk_full, storage_failed.
 void copy_database(Connection& from, const std::string& path);
 
 }  // namespace meshd::storage

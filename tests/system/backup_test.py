@@ -1,5 +1,5 @@
-"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long): one of 1 GiB beside
-four clients, and how long their jobs take is judged."""
+"""meshd backup, restore and fsck on the data of a real server: backup_test.py BINARY. MESHD_LONG=1 (./dev check-long): one of 1 GiB of arrays and
+a database of 200 MB beside four clients, and how long their jobs take is judged."""
 import contextlib
 import hashlib
 import http.client
@@ -22,6 +22,10 @@ BINARY = sys.argv[1]
 LONG = "MESHD_LONG" in os.environ
 WORKERS = 4 if LONG else 2
 STORED, STORED_BYTES = (256, 4 << 20) if LONG else (4, 1 << 18)  # arrays that a backup copies beside those of jobs
+# Jobs whose answers of about 1 MB each are rows: arrays are linked on one disk, a database is copied in any case.
+ANSWERS = 220 if LONG else 6
+ANSWER_BYTES = 180000 * 4 * 4 // 3
+ANSWER = {"program": {"format": "numpy", "text": "def f(x):\n    return jnp.zeros((180000,), jnp.float32) + x\n"}, "results": {"encoding": "base64"}}
 VALUES = [[1.5, -2.0, 3.0], [4.0, 5.0, 6.25]]
 
 
@@ -176,6 +180,9 @@ class WhileServing(unittest.TestCase):
                 data = random.Random(number).randbytes(STORED_BYTES)
                 made = shared.ask("two", "POST", f"/v1/arrays?dtype=uint8&shape={STORED_BYTES}", data, {"Content-Type": "application/octet-stream"})
                 stored[ok(made, 201)["id"]] = hashlib.sha256(data).digest()
+            session = ok(shared.ask("two", "POST", "/v1/sessions"), 201)["id"]
+            for number in range(ANSWERS):
+                ok(shared.ask("two", "POST", f"/v1/sessions/{session}/jobs", {**ANSWER, "arguments": [number]}))
             stop = threading.Event()
             workers = [Worker(shared, stop) for _ in range(WORKERS)]
             for worker in workers:
@@ -193,7 +200,10 @@ class WhileServing(unittest.TestCase):
                 worker.join()
             self.assertEqual([worker.wrong for worker in workers if worker.wrong], [])
             took = [value for worker in workers for value in worker.took]
-            print(f"{len(took)} jobs of {WORKERS} clients beside two backups of {STORED * STORED_BYTES >> 20} MiB: one took {max(took) * 1000:.0f} ms at most")
+            database = min(pathlib.Path(folder, "meshd.db").stat().st_size for folder in folders)
+            self.assertGreater(database, ANSWERS * ANSWER_BYTES)
+            print(f"{len(took)} jobs of {WORKERS} clients beside two backups of {STORED * STORED_BYTES >> 20} MiB of arrays and a database of "
+                  f"{database >> 20} MiB: one took {max(took) * 1000:.0f} ms at most")
             refused(shared.ask("one", "POST", "/v1/admin/backup?name=a"), 409, "conflict")
             refused(shared.ask("two", "POST", "/v1/admin/backup"), 403, "forbidden")
             for wrong in ("..", ".hidden", "a%2Fb", "", "x" * 101):

@@ -309,5 +309,46 @@ TEST(StorageDatabase, backup_taken_under_load_is_one_moment) {
   }
 }
 
+TEST(StorageDatabase, backup_in_many_steps_is_one_moment) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const TempFolder other(TempFolder::Where::kMemory);
+  OpenStore store(folder.path());
+  store->catalog().write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_session(session_row("ses_2"));
+  });
+  const auto append = [](Transaction& t, const std::string& session, int64_t step, std::string values) {
+    std::vector<EffectRow> rows = {effect_row("job", step, std::move(values))};
+    t.append_effects(session, rows);
+  };
+  // 20 steps of the backup.
+  for (int step = 0; step < 40; ++step)
+    store->catalog().write([&](Transaction& t) { append(t, "ses_1", step, std::string(1 << 20, 'a')); });
+  const auto logged = [](Reader& r) { return r.session("ses_2")->last_sequence; };
+  int64_t before = 0, after = 0;
+  {
+    const std::jthread load([&](const std::stop_token& stop) {
+      // Always as many in the first session as in the second, at its end and in the middle of the file.
+      for (int step = 0; !stop.stop_requested(); ++step) {
+        store->catalog().write([&](Transaction& t) {
+          append(t, "ses_1", 40 + step, "x");
+          append(t, "ses_2", step, std::string(5000, 'b'));
+        });
+      }
+    });
+    before = store->catalog().read(logged);
+    store->backup_to(other.path() + "/copy");
+    after = store->catalog().read(logged);
+  }
+  EXPECT_GE(after - before, 10) << "too few commits while the backup was made";
+  OpenStore copy(other.path() + "/copy");
+  copy->catalog().read([&](Reader& r) {
+    const int64_t copied = logged(r);
+    EXPECT_EQ(r.session("ses_1")->last_sequence, 40 + copied);
+    EXPECT_GE(copied, before);
+    EXPECT_LT(copied - before, (after - before) / 2) << "the moment of the copy is not that of its beginning";
+  });
+}
+
 }  // namespace
 }  // namespace meshd::testing
