@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 
+#include "api/codecs/base64_vectors.h"
+
 namespace meshd::api {
 namespace {
 
 // A piece of complete groups that stays in the first level cache with its text.
 constexpr size_t kPiece = 3 << 10;
+constexpr size_t kBytes = 3, kChars = 4;  // of a group
 
 size_t padding_of(std::string_view text) { return text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0; }
 
@@ -33,9 +36,11 @@ void append_base64(std::string& out, std::span<const std::byte> bytes) {
   out.reserve(out.size() + (bytes.size() + 2) / 3 * 4 + kRest);
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kPiece);
+    const size_t done = encode_base64_vectors(bytes.first(count), reinterpret_cast<char*>(text.data()));
     const int written =
-        EVP_EncodeBlock(text.data(), reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(count));
-    out.append(reinterpret_cast<const char*>(text.data()), static_cast<size_t>(written));
+        EVP_EncodeBlock(text.data() + done / kBytes * kChars,
+                        reinterpret_cast<const unsigned char*>(bytes.data() + done), static_cast<int>(count - done));
+    out.append(reinterpret_cast<const char*>(text.data()), done / kBytes * kChars + static_cast<size_t>(written));
     bytes = bytes.subspan(count);
   }
 }
@@ -52,13 +57,13 @@ std::optional<int64_t> base64_size(std::string_view text) {
 }
 
 bool base64_decode(std::string_view text, std::span<std::byte> out) {
-  constexpr size_t kGroup = 4;
   const size_t padding = padding_of(text);
   const auto digit = [&](size_t i) { return kDigits[static_cast<unsigned char>(text[i])]; };
-  std::byte* to = out.data();
-  const size_t whole = (text.size() - (padding == 0 ? 0 : kGroup));
+  const size_t whole = (text.size() - (padding == 0 ? 0 : kChars));
+  const size_t done = decode_base64_vectors(text.substr(0, whole), out);
+  std::byte* to = out.data() + done / kChars * kBytes;
   uint32_t seen = 0;  // of all digits: kNoDigit where one of them is none
-  for (size_t i = 0; i < whole; i += kGroup, to += 3) {
+  for (size_t i = done; i < whole; i += kChars, to += kBytes) {
     const uint32_t a = digit(i), b = digit(i + 1), c = digit(i + 2), d = digit(i + 3);
     seen |= a | b | c | d;
     const uint32_t bits = a << 18 | b << 12 | c << 6 | d;
