@@ -21,6 +21,7 @@ import yaml
 from fresh_debian import CACHE, Container, Tree, chroot, say
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMIT = "0123456789abcdef0123456789abcdef01234567"  # whatever the builder says it is
 VERSION = re.search(r"project\(meshd VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
 COMPRESSED_AT_MOST = 150e6
 # What Debian's slim images leave out, of their own files and of every package that is installed later.
@@ -191,6 +192,8 @@ def runs_as_a_container(stage):
             until(healthy, "HEALTHCHECK succeeds")
             answer = container.outside(["curl", "-sS", "--fail-with-body", "--json", json.dumps(RUN), "http://127.0.0.1:8080/v1/run"], check=True, capture_output=True).stdout
             assert round(json.loads(answer)["results"][0]["data"], 4) == 1.2237, answer
+            info = container.outside(["curl", "-sS", "--fail-with-body", "http://127.0.0.1:8080/v1/info"], check=True, capture_output=True).stdout
+            assert json.loads(info)["commit"] == COMMIT[:12], info
             assert container.inside(["touch", "/usr/bin/new"], capture_output=True).returncode != 0, "the root cannot be written"
             os.kill(container.leader(), signal.SIGTERM)
             assert container.process.wait(60) == 0, "docker stop ends it with 0"
@@ -285,7 +288,7 @@ def main():
     is_mpi = "--mpi" in sys.argv[1:]
     outputs = [word for word in sys.argv[1:] if word != "--mpi"]
     try:
-        stage = build(trees, {"MPI": "1"} if is_mpi else {})
+        stage = build(trees, {"COMMIT": COMMIT, **({"MPI": "1"} if is_mpi else {})})
         runs_as_a_container(stage)
         if is_mpi:
             ranks_run_as_containers(stage)
