@@ -257,7 +257,8 @@ struct PlanSettings {
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
   /// False: every op is a step of its own. Fourier transforms of reals that a conversion made complex may have other
-  /// last bits then.
+  /// last bits then, and sums of many f32: fours of them are added as floats, and which four they are depends on what
+  /// is read in one go.
   bool fuse = true;
   /// False: fused loops over the same rows stay steps of their own.
   bool fuse_rows = true;

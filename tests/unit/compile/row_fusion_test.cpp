@@ -1,14 +1,11 @@
 // Row fusion: which loops become one step, and that their results have the bits of the loops one after the other, for
 // random shapes, every kind of number, special values, shards, and any number of threads.
 #include <algorithm>
-#include <cmath>
 #include <random>
-#include <sstream>
 
 #include "service/compile/pipeline.h"
 #include "service/compile/stages.h"
-#include "service/kernels/elementwise/scalar_op.h"
-#include "tests/unit/device/engine_support.h"
+#include "tests/unit/compile/plan_bits.h"
 
 namespace meshd::test {
 namespace {
@@ -119,40 +116,6 @@ func.func @main(%x: $X) -> ($X, $R) {
   return %out, %top#1 : $X, $R
 })";
 
-// Numbers of a dtype, one in eight of them special.
-std::vector<std::byte> numbers(tensor::DType dtype, int64_t bytes, std::mt19937& random) {
-  std::vector<std::byte> out(static_cast<size_t>(bytes));
-  const auto fill = [&]<typename T>(T) {
-    const T specials[] = {std::numeric_limits<T>::quiet_NaN(),
-                          std::numeric_limits<T>::infinity(),
-                          -std::numeric_limits<T>::infinity(),
-                          T{-0.0},
-                          T{0},
-                          std::numeric_limits<T>::denorm_min()};
-    std::normal_distribution<T> normal;
-    for (size_t at = 0; at < out.size(); at += sizeof(T)) {
-      const T value = random() % 64 == 0 ? specials[random() % std::size(specials)] : normal(random);
-      std::memcpy(out.data() + at, &value, sizeof(T));
-    }
-  };
-  switch (dtype) {
-    case tensor::DType::kFloat32:
-    case tensor::DType::kComplex64:
-      fill(float{});
-      break;
-    case tensor::DType::kFloat64:
-    case tensor::DType::kComplex128:
-      fill(double{});
-      break;
-    case tensor::DType::kBool:
-      for (std::byte& byte : out) byte = std::byte(random() % 2);
-      break;
-    default:  // any bits are a number
-      for (std::byte& byte : out) byte = std::byte(random() % 256);
-  }
-  return out;
-}
-
 struct Plans {
   PlanRef rows;
   PlanRef plain;
@@ -175,79 +138,6 @@ Plans plans_of(const std::string& text, int threads = 2) {
     return compile::make_plan(local, options);
   };
   return {plan(true), plan(false)};
-}
-
-using Bits = std::vector<std::vector<std::vector<std::byte>>>;  // result, shard, bytes
-
-// Which of two NaNs an operation gives is the compiler's choice for each lane of a block; all are one here.
-void make_nans_one(tensor::DType dtype, std::vector<std::byte>& bytes) {
-  if (tensor::is_complex(dtype)) {
-    return make_nans_one(dtype == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64, bytes);
-  }
-  if (!tensor::is_float(dtype)) return;
-  const auto widen = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, dtype, tensor::DType::kFloat64);
-  const auto size = static_cast<size_t>(tensor::size_bytes(dtype));
-  for (size_t at = 0; at < bytes.size(); at += size) {
-    double wide = 0;
-    const std::byte* const from = bytes.data() + at;
-    if (widen != nullptr)
-      widen(&from, reinterpret_cast<std::byte*>(&wide), 1);
-    else
-      std::memcpy(&wide, from, size);
-    if (std::isnan(wide)) std::memset(bytes.data() + at, 0xFF, size);
-  }
-}
-
-Bits run(Bench& bench, const PlanRef& plan, const Bits& arguments) {
-  std::vector<device::RunArgument> given;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    device::RunArgument argument;
-    for (const auto& shard : arguments[i]) argument.shards.push_back(bench.buffer(shard));
-    argument.may_overwrite = plan->arguments[i].is_donated;
-    given.push_back(std::move(argument));
-  }
-  const device::RunOutcome outcome = bench.run(plan, std::move(given));
-  EXPECT_FALSE(outcome.error) << outcome.error->detail();
-  Bits out;
-  for (size_t r = 0; r < outcome.outputs.size(); ++r) {
-    out.emplace_back();
-    for (const tensor::BufferRef& shard : outcome.outputs[r]) {
-      out.back().emplace_back(shard->data(), shard->data() + plan->results[r].shard_bytes);
-      make_nans_one(plan->results[r].type.local.dtype, out.back().back());
-    }
-  }
-  return out;
-}
-
-Bits arguments_of(const PlanRef& plan, unsigned seed) {
-  std::mt19937 random(seed);
-  Bits out;
-  for (const compile::PlanParameter& argument : plan->arguments) {
-    out.emplace_back();
-    for (int64_t shard = 0; shard < argument.shard_count(); ++shard)
-      out.back().push_back(numbers(argument.type.local.dtype, argument.shard_bytes, random));
-  }
-  return out;
-}
-
-// The first bytes that differ, for people; empty where all are the same.
-std::string difference(const Bits& a, const Bits& b) {
-  for (size_t r = 0; r < a.size(); ++r) {
-    for (size_t shard = 0; shard < a[r].size(); ++shard) {
-      if (a[r][shard] == b[r][shard]) continue;
-      const auto [x, y] = std::mismatch(a[r][shard].begin(), a[r][shard].end(), b[r][shard].begin());
-      const auto at = (x - a[r][shard].begin()) / 8 * 8;
-      uint64_t left = 0;
-      uint64_t right = 0;
-      const auto count = std::min<size_t>(8, a[r][shard].size() - static_cast<size_t>(at));
-      std::memcpy(&left, a[r][shard].data() + at, count);
-      std::memcpy(&right, b[r][shard].data() + at, count);
-      std::ostringstream text;
-      text << "result " << r << ", shard " << shard << ", byte " << at << ": " << std::hex << left << " and " << right;
-      return text.str();
-    }
-  }
-  return {};
 }
 
 // Runs both plans; returns how many steps the fused one has.
