@@ -19,9 +19,10 @@ DiskReserve::DiskReserve(FileSystem& files, std::string folder, int64_t bytes)
     : files_(files), folder_(std::move(folder)), path_(folder_ + "/reserve"), bytes_(bytes) {}
 
 bool DiskReserve::keep() {
+  const std::lock_guard<std::mutex> held(mutex_);
   try {
     if (const auto file = files_.open(path_); file != nullptr && file->size() >= bytes_) return is_kept_ = true;
-    release();  // one that a crash or a full disk left without its space
+    remove();  // one that a crash or a full disk left without its space
     // Some file systems tell of no free bytes, though there are: whether there is room, they say when it is taken.
     const int64_t free = files_.free_bytes(folder_);
     if (free > 0 && free < 2 * bytes_) return false;
@@ -40,13 +41,18 @@ bool DiskReserve::make() {
     for (int64_t at = file->size(); at < bytes_; at += kFilledAtOnce)
       file->write_at(at, std::span(zeros).first(static_cast<size_t>(std::min<int64_t>(bytes_ - at, kFilledAtOnce))));
   } catch (...) {
-    release();
+    remove();
     throw;
   }
   return is_kept_ = true;
 }
 
 bool DiskReserve::release() {
+  const std::lock_guard<std::mutex> held(mutex_);
+  return remove();
+}
+
+bool DiskReserve::remove() {
   is_kept_ = false;
   try {
     return files_.unlink(path_);

@@ -4,14 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "storage/file_system.h"
 
 namespace meshd::storage {
 
-/// The file `reserve` of `bytes` bytes in a folder. Any thread; keep() and release() come from one thread at a time
-/// each, and either may find that the other was faster.
+/// The file `reserve` of `bytes` bytes in a folder. Any thread.
 class DiskReserve {
  public:
   DiskReserve(FileSystem& files, std::string folder, int64_t bytes);
@@ -29,11 +29,13 @@ class DiskReserve {
 
  private:
   bool make();
+  bool remove();
 
   FileSystem& files_;
   const std::string folder_;
   const std::string path_;
   const int64_t bytes_;
+  std::mutex mutex_;  ///< of the file, and of the flag with it
   std::atomic<bool> is_kept_{false};
 };
 

@@ -71,7 +71,8 @@ class FileSystem {
   [[nodiscard]] virtual bool make_private(const std::string& path) = 0;
   /// Gives a file a second name, which must not exist; false when this file system (or two of them) cannot.
   [[nodiscard]] virtual bool link(const std::string& from, const std::string& to) = 0;
-  /// Bytes that this process may still write on the disk of `path`.
+  /// Bytes that this process may still write on the disk of `path`; as many as can be where the file system does not
+  /// tell.
   [[nodiscard]] virtual int64_t free_bytes(const std::string& path) = 0;
   /// Takes an exclusive flock on a file, which is created when missing; nullptr when another process holds it.
   [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::string& path) = 0;

@@ -228,6 +228,7 @@ class RealFileSystem final : public FileSystem {
   int64_t free_bytes(const std::string& path) override {
     struct statvfs info {};
     if (::statvfs(path.c_str(), &info) != 0) throw_errno(errno, "statvfs", path);
+    if (info.f_blocks == 0) return INT64_MAX;
     return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
   }
 

@@ -43,6 +43,8 @@ Store::~Store() = default;
 StoreHealth Store::health() const { return {catalog_->writable(), files_.free_bytes(folder_), catalog_->counters()}; }
 
 int64_t Store::collect_garbage() {
+  // Before what may wait for a backup, or throw: without the reserve nothing can grow.
+  reserve_.keep();
   const std::lock_guard<std::mutex> held(removal_);
   std::vector<std::string> names = catalog_->take_dropped_blobs();
   abandoned_.with([&](std::vector<std::string>& more) {
@@ -61,7 +63,7 @@ int64_t Store::collect_garbage() {
     abandon(std::move(names));  // a rank that does not answer now may do so the next time
     throw;
   }
-  reserve_.keep();
+  reserve_.keep();  // of what was removed
   vacuum();
   return gone;
 }

@@ -119,7 +119,7 @@ void Writer::loop() {
       arrived_.wait(held, [&] { return shared_.stopping || !shared_.queue.empty(); });
       if (shared_.queue.empty()) return;
       // What is refused for its size must not take others with it.
-      const size_t take = is_short() ? 1 : std::min(kMaxGroup, shared_.queue.size());
+      const size_t take = is_short() || is_scarce() ? 1 : std::min(kMaxGroup, shared_.queue.size());
       const auto end = shared_.queue.begin() + static_cast<std::ptrdiff_t>(take);
       group.assign(std::make_move_iterator(shared_.queue.begin()), std::make_move_iterator(end));
       shared_.queue.erase(shared_.queue.begin(), end);
@@ -199,13 +199,17 @@ int64_t Writer::page_count() {
   return statement.bind().step() ? statement.integer(0) : 0;
 }
 
-bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) const {
+bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) {
   if (reserve_ == nullptr || pages <= 0) return false;
   if (std::ranges::all_of(group, [](const Member& member) { return member.space == Space::kFrees; })) return false;
   if (is_short()) return true;
-  // Once in the log, and once in the database.
-  return pages >= kScarcePages && reserve_->free_bytes() < 2 * pages * kPageBytes;
+  // What the log has and the file has not is once more written by a checkpoint, which may be late (a reader holds it
+  // up).
+  const int64_t owed = page_count() * kPageBytes - database_.bytes();
+  return owed >= kScarcePages * kPageBytes && reserve_->free_bytes() < owed + pages * kPageBytes;
 }
+
+bool Writer::is_scarce() const { return reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes; }
 
 bool Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
@@ -280,20 +284,21 @@ void Writer::checkpoint_when_due() {
   // The log restarts by itself once all of it is checkpointed and has no reader.
   if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
   const int logged = wal_pages_ - checkpointed_pages_;
-  const auto is_scarce = [&] { return reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes; };
-  if (logged >= kCheckpointPages || vacuumed_pages_ >= kCheckpointPages || (logged > 0 && is_short()) ||
-      (logged >= kScarcePages && is_scarce())) {
+  if (logged >= kCheckpointPages || vacuumed_pages_ >= kCheckpointPages ||
+      ((logged > 0 || !is_checkpointed_) && is_short()) || (logged >= kScarcePages && is_scarce())) {
     checkpoint();
   }
 }
 
 void Writer::checkpoint() {
   sqlite3* handle = connection_.handle();
+  bool restart = false;
+  int logged = 0, copied_pages = 0;
   const auto copied = [&] {
-    const bool restart = wal_pages_ >= kRestartPages || is_short();
+    restart = wal_pages_ >= kRestartPages || is_short();
     if (restart) sqlite3_busy_timeout(handle, kRestartWaitMilliseconds);
     const int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
-    const int code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, nullptr, nullptr);
+    const int code = sqlite3_wal_checkpoint_v2(handle, nullptr, mode, &logged, &copied_pages);
     if (restart) sqlite3_busy_timeout(handle, kBusyMilliseconds);
     return code;
   };
@@ -305,6 +310,9 @@ void Writer::checkpoint() {
   if (classify(code) == Damage::kLostWrite) {
     return database_.fail(fmt::format("checkpoint failed: sqlite {}", code));
   }
+  is_checkpointed_ = code == SQLITE_OK && copied_pages == logged;
+  // A log that was restarted begins with the next commit.
+  if (is_checkpointed_ && restart) wal_pages_ = 0;
   checkpointed_pages_ = wal_pages_;
   vacuumed_pages_ = 0;
   const std::lock_guard<std::mutex> held(mutex_);

@@ -62,6 +62,24 @@ void migrate(Connection& connection, int64_t from) {
   }
 }
 
+int64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(bytes);
+}
+
+// Where SQLite keeps temporary files that PRAGMA temp_store=FILE allows, for as long as this lives. Of the process:
+// while no other connection makes some.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& folder) {
+    sqlite3_temp_directory = sqlite3_mprintf("%s", folder.c_str());
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { sqlite3_free(std::exchange(sqlite3_temp_directory, nullptr)); }
+};
+
 // A file that an earlier version has made keeps its free pages until it is written anew, which needs room for it twice.
 constexpr uintmax_t kMostRewritten = uintmax_t{1} << 30;  // a few seconds
 void make_shrinkable(Connection& connection, const std::string& path) {
@@ -70,12 +88,16 @@ void make_shrinkable(Connection& connection, const std::string& path) {
   const uintmax_t bytes = std::filesystem::file_size(path, unknown);
   const auto space = std::filesystem::space(path, unknown);
   if (unknown || bytes > kMostRewritten || space.available < 4 * bytes) return;
+  // The copy is a file beside this one: in memory it would be as large as the database, at the start of a server that
+  // may have little.
+  const TemporaryFolder beside(std::filesystem::path(path).parent_path().string());
   try {
-    connection.execute("PRAGMA auto_vacuum=INCREMENTAL; VACUUM");
+    connection.execute("PRAGMA temp_store=FILE; PRAGMA auto_vacuum=INCREMENTAL; VACUUM");
   } catch (const core::Error&) {
     if (connection.damage() == Damage::kLostWrite) throw;
     connection.forget_damage();  // no room for it: the file is as it was
   }
+  connection.execute("PRAGMA temp_store=MEMORY");
 }
 
 // Pages of 4 KiB that a backup copies before it waits for the disk. A commit of the writer waits for at most about as
@@ -174,11 +196,9 @@ std::unique_ptr<Connection> Database::open_reader() const {
   return std::make_unique<Connection>(impl_->options.path, Connection::Mode::kReadOnly, impl_->options.vfs);
 }
 
-int64_t Database::wal_bytes() const {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(impl_->options.path + "-wal", error);
-  return error ? 0 : static_cast<int64_t>(bytes);
-}
+int64_t Database::bytes() const { return size_of(impl_->options.path); }
+
+int64_t Database::wal_bytes() const { return size_of(impl_->options.path + "-wal"); }
 
 void Database::fail(const std::string& reason) {
   if (!impl_->failed.exchange(true)) impl_->options.fatal(reason);

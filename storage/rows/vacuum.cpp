@@ -14,8 +14,10 @@ constexpr int64_t kKeptShare = 8;  // of all pages, one in so many
 }  // namespace
 
 bool Reader::needs_vacuum() {
-  Statement row =
-      connection_->statement("SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count");
+  // A file that was too large to be written anew (make_shrinkable) gives nothing back.
+  Statement row = connection_->statement(
+      "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count, pragma_auto_vacuum "
+      "WHERE auto_vacuum = 2");
   return row.bind().step() && row.integer(0) > std::max(kKeptPages, row.integer(1) / kKeptShare);
 }
 

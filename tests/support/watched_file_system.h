@@ -1,6 +1,7 @@
 // storage::FileSystem that asks a SystemWatcher before it lets the real one work, and tells it what was done.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,8 +59,14 @@ class WatchedFileSystem final : public storage::FileSystem {
     check("link");
     return real_->link(from, to);
   }
-  int64_t free_bytes(const std::string& path) override { return real_->free_bytes(path); }
+  int64_t free_bytes(const std::string& path) override {
+    const int64_t told = told_free;
+    return told >= 0 ? told : real_->free_bytes(path);
+  }
   std::unique_ptr<storage::FileLock> try_lock(const std::string& path) override { return real_->try_lock(path); }
+
+  /// What free_bytes() says; negative: what the real one says.
+  std::atomic<int64_t> told_free{-1};
 
  private:
   class WatchedFile final : public storage::File {

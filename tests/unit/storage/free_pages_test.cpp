@@ -4,9 +4,12 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <future>
+#include <thread>
 
 #include "tests/support/old_database.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::testing {
 namespace {
@@ -117,6 +120,89 @@ TEST_F(FreePages, without_the_reserve_rows_take_the_place_of_others_alone) {
   EXPECT_TRUE(store.health().writable);
   EXPECT_EQ(document_of(store, 101), large_session(101).document);
   EXPECT_EQ(insert(102), "disk_full");
+}
+
+class Unfailing final : public SystemWatcher {
+ public:
+  [[nodiscard]] bool fails(const std::string& /*operation*/) override { return false; }
+};
+
+/// Holds the moment that it reads until it is destroyed: no checkpoint passes it.
+class LongReader {
+ public:
+  explicit LongReader(Store& store) {
+    std::promise<void> reads;
+    thread_ = std::thread([this, &store, &reads] {
+      store.catalog().read([&](Reader& reader) {
+        (void)reader.session("ses_0");
+        reads.set_value();
+        end_.get_future().wait();
+        return 0;
+      });
+    });
+    reads.get_future().wait();
+  }
+  LongReader(const LongReader&) = delete;
+  LongReader& operator=(const LongReader&) = delete;
+  ~LongReader() {
+    end_.set_value();
+    thread_.join();
+  }
+
+ private:
+  std::promise<void> end_;
+  std::thread thread_;
+};
+
+TEST_F(FreePages, what_the_log_still_has_to_bring_to_the_database_counts_as_taken) {
+  constexpr int64_t kFree = int64_t{8} << 20;
+  Unfailing watcher;
+  WatchedFileSystem files(watcher);
+  const core::SystemClock clock;
+  Store store({folder_.path(), {}, [](const std::string& reason) { ADD_FAILURE() << reason; }}, files, clock);
+  files.told_free = kFree;
+  // Each of them would fit.
+  const auto insert = [&](int number) {
+    return error_word([&] { store.catalog().write([&](Transaction& t) { t.insert_session(large_session(number)); }); });
+  };
+  int inserted = 0;
+  {
+    const LongReader reader(store);
+    while (inserted < kSessions && insert(inserted).empty()) ++inserted;
+  }
+  EXPECT_LT(inserted, kFree / static_cast<int64_t>(kDocumentBytes));
+  EXPECT_GT(inserted, kFree / 2 / static_cast<int64_t>(kDocumentBytes));
+  // The first commit after the reader brings them there.
+  delete_session(store, 0);
+  EXPECT_EQ(insert(inserted), "");
+}
+
+TEST_F(FreePages, a_checkpoint_that_a_reader_held_up_is_made_after_it) {
+  {
+    OpenStore store(folder_.path());
+    insert_sessions(*store);
+  }
+  const auto files = real_file_system();
+  const core::SystemClock clock;
+  StoreOptions options{folder_.path(), {}, [](const std::string& reason) { ADD_FAILURE() << reason; }};
+  options.reserve_bytes = int64_t{1} << 60;  // no disk has so much
+  Store store(options, *files, clock);
+  const auto checkpoints = [&] { return store.health().catalog.checkpoints; };
+  // It adds nothing to the log.
+  const auto insert_too_much = [&] {
+    SessionRow row = large_session(100);
+    row.document += row.document;
+    return error_word([&] { store.catalog().write([&](Transaction& t) { t.insert_session(row); }); });
+  };
+  {
+    const LongReader reader(store);
+    delete_session(store, 0);
+  }
+  const int64_t held_up = checkpoints();
+  EXPECT_EQ(insert_too_much(), "disk_full");
+  EXPECT_EQ(checkpoints(), held_up + 1);
+  EXPECT_EQ(insert_too_much(), "disk_full");
+  EXPECT_EQ(checkpoints(), held_up + 1) << "all of it is copied";
 }
 
 }  // namespace
