@@ -23,7 +23,16 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   // SQLite gives its log and its index the database's permissions, so these come first for an old database, and the
   // second time for what is new.
   make_data_private(files_, folder_);
-  database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
+  const auto open = [&] {
+    database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
+  };
+  try {
+    open();
+  } catch (const core::Error& error) {
+    // The index of the log takes room, too; on a full disk a server starts for what it is asked to delete.
+    if (error.code() != core::ErrorCode("disk_full") || !reserve_.release()) throw;
+    open();
+  }
   reserve_.keep();  // before the writer, which lets nothing grow without it
   catalog_ = std::make_unique<Catalog>(*database_, &reserve_);
   Database& database = *database_;

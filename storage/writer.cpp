@@ -27,6 +27,9 @@ constexpr int kRestartWaitMilliseconds = 20;
 constexpr int64_t kScarceBytes = int64_t{64} << 20;
 constexpr int kScarcePages = 128;
 constexpr int64_t kPageBytes = 4096;
+// The database never lacks more pages that its log has, where no reader holds a checkpoint up: half of the reserve,
+// since whatever else the disk is used for may take all that is free at any time.
+constexpr int64_t kOwedPages = 512;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
   *static_cast<int*>(wal_pages) = pages;
@@ -119,7 +122,7 @@ void Writer::loop() {
       arrived_.wait(held, [&] { return shared_.stopping || !shared_.queue.empty(); });
       if (shared_.queue.empty()) return;
       // What is refused for its size must not take others with it.
-      const size_t take = is_short() || is_scarce() ? 1 : std::min(kMaxGroup, shared_.queue.size());
+      const size_t take = is_short() ? 1 : std::min(kMaxGroup, shared_.queue.size());
       const auto end = shared_.queue.begin() + static_cast<std::ptrdiff_t>(take);
       group.assign(std::make_move_iterator(shared_.queue.begin()), std::make_move_iterator(end));
       shared_.queue.erase(shared_.queue.begin(), end);
@@ -158,12 +161,13 @@ void Writer::run_group(std::span<Member> group) {
     const int64_t before = page_count();
     for (Member& member : group) run_member(member);
     grown = page_count() - before;
-    if (grows_too_far(group, grown)) connection_.fail(SQLITE_FULL, "the database would have no room to grow");
+    if (grows_too_far(group, grown)) refuse_growth();
   } catch (...) {
     return abandon(group, std::current_exception());
   }
   if (!commit(group)) return;
   vacuumed_pages_ += std::max<int64_t>(-grown, 0);
+  owed_pages_ += std::max<int64_t>(grown, 0);
 }
 
 void Writer::retry_alone(std::span<Member> group) {
@@ -182,9 +186,12 @@ void Writer::retry_alone(std::span<Member> group) {
 void Writer::run_member(Member& member) {
   connection_.statement("SAVEPOINT member").bind().run();
   try {
+    const int64_t before = is_scarce_ ? page_count() : 0;
     Transaction transaction(connection_);
     member.f(transaction);
     member.dropped_blobs = transaction.dropped_blobs();
+    // One that is refused for its size does not take the others of its group with it.
+    if (is_scarce_ && grows_too_far(std::span(&member, 1), page_count() - before)) refuse_growth();
   } catch (...) {
     // SQLite rolls back by itself after some failures: the other members are lost too.
     if (!connection_.in_transaction() || connection_.damage() == Damage::kLostWrite) throw;
@@ -209,7 +216,7 @@ bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) {
   return owed >= kScarcePages * kPageBytes && reserve_->free_bytes() < owed + pages * kPageBytes;
 }
 
-bool Writer::is_scarce() const { return reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes; }
+void Writer::refuse_growth() { connection_.fail(SQLITE_FULL, "the database would have no room to grow"); }
 
 bool Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
@@ -284,8 +291,9 @@ void Writer::checkpoint_when_due() {
   // The log restarts by itself once all of it is checkpointed and has no reader.
   if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
   const int logged = wal_pages_ - checkpointed_pages_;
-  if (logged >= kCheckpointPages || vacuumed_pages_ >= kCheckpointPages ||
-      ((logged > 0 || !is_checkpointed_) && is_short()) || (logged >= kScarcePages && is_scarce())) {
+  is_scarce_ = reserve_ != nullptr && reserve_->free_bytes() < kScarceBytes;
+  if (logged >= kCheckpointPages || vacuumed_pages_ >= kCheckpointPages || owed_pages_ >= kOwedPages ||
+      ((logged > 0 || !is_checkpointed_) && is_short()) || (logged >= kScarcePages && is_scarce_)) {
     checkpoint();
   }
 }
@@ -315,6 +323,7 @@ void Writer::checkpoint() {
   if (is_checkpointed_ && restart) wal_pages_ = 0;
   checkpointed_pages_ = wal_pages_;
   vacuumed_pages_ = 0;
+  owed_pages_ = 0;
   const std::lock_guard<std::mutex> held(mutex_);
   ++shared_.counters.checkpoints;
 }

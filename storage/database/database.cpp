@@ -163,8 +163,9 @@ Database::Database(DatabaseOptions options) : impl_(std::make_unique<Impl>()) {
   }
   // Pages that are free are given back in steps (Transaction::vacuum_step). Deleted rows are overwritten where
   // that writes no page more: else what is to free a full disk writes as much to the log as it frees.
+  if (found == 0) connection.execute("PRAGMA auto_vacuum=INCREMENTAL");  // it writes, also where it says nothing new
   connection.execute(
-      fmt::format("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+      fmt::format("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
                   "PRAGMA journal_size_limit={}; PRAGMA secure_delete=FAST",
                   kJournalLimitBytes));
   if (found > 0) {

@@ -33,9 +33,9 @@ class Database {
   [[nodiscard]] bool was_clean() const { return was_clean_; }
   [[nodiscard]] int64_t schema_version() const { return schema_version_; }
 
-  /// Bytes of the write-ahead log now.
   /// Of the file without its log, which may have pages that the file lacks.
   [[nodiscard]] int64_t bytes() const;
+  /// Bytes of the write-ahead log now.
   [[nodiscard]] int64_t wal_bytes() const;
   /// Notes that a write may be lost: calls the fatal handler, the first time only. From then on `failed` is true and
   /// nothing is written any more.

@@ -291,9 +291,11 @@ std::optional<FinishedJob> Reader::finished_job(std::string_view principal, int6
 
 std::optional<FinishedJob> Reader::finished_job_behind(std::string_view principal, int64_t answer_bytes) {
   Statement row = connection_->statement(
-      "SELECT id, finished, bytes FROM (SELECT id, finished, length(answer) AS bytes, sum(length(answer)) OVER "
-      "(ORDER BY finished DESC, id DESC ROWS UNBOUNDED PRECEDING) AS so_far FROM jobs "
-      "WHERE principal = ?1 AND finished IS NOT NULL) "
+      // The innermost LIMIT keeps it a query of its own: else the window holds the answers, of which all are read.
+      "SELECT id, finished, bytes FROM (SELECT id, finished, bytes, sum(bytes) OVER "
+      "(ORDER BY finished DESC, id DESC ROWS UNBOUNDED PRECEDING) AS so_far FROM "
+      "(SELECT id, finished, length(answer) AS bytes FROM jobs WHERE principal = ?1 AND finished IS NOT NULL LIMIT "
+      "-1)) "
       "WHERE so_far - bytes >= ?2 ORDER BY finished DESC, id DESC LIMIT 1");
   if (!row.bind(principal, answer_bytes).step()) return std::nullopt;
   return read_finished_job(row);

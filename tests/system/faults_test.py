@@ -476,7 +476,28 @@ def disk_full_of_rows():
                 tell_not_tried("a disk that is full: mounting is not allowed here")
                 return SKIPPED
             rows_fill_and_free(disk, kind, elements)
+    for jobs, end in itertools.product((1, 3, 6), (None, signal.SIGTERM, signal.SIGKILL)):
+        with SmallDisk(130) as disk:
+            others_fill(disk, jobs, end)
     return None
+
+
+def others_fill(disk, jobs, end):
+    """Something else takes all the room at a moment when answers are in the log and not yet in the database; perhaps again while the server is down."""
+    with Meshd(BINARY, "--devices", "2", "--memory", "2GB", "--warmup-bytes", "0", data=disk.folder) as server:
+        session = new_session(server)
+        for _ in range(jobs):
+            ok(server.ask("POST", f"/v1/sessions/{session}/jobs", filler("answers", 180_000)))
+        disk.fill()
+        if end is not None:
+            server.stop(end)
+            disk.fill()
+            server.start(ready="/v1/sessions")
+        made = [job["id"] for job in ok(server.ask("GET", f"/v1/sessions/{session}/jobs"))["items"]]
+        assert len(made) == jobs
+        for job in made:
+            assert server.ask("DELETE", f"/v1/jobs/{job}")[0] == 204, (jobs, end)
+        assert server.ask("DELETE", f"/v1/sessions/{session}")[0] == 204, (jobs, end)
 
 
 def rows_fill_and_free(disk, kind, elements):
@@ -498,6 +519,8 @@ def rows_fill_and_free(disk, kind, elements):
         jobs = [job["id"] for job in ok(server.ask("GET", f"/v1/sessions/{sessions[0]}/jobs?limit=1000"))["items"]]
         for end in (signal.SIGTERM, signal.SIGKILL):
             server.stop(end)
+            if end == signal.SIGTERM:
+                disk.fill()  # what the log had, others take
             with tempfile.TemporaryDirectory() as elsewhere:
                 if end == signal.SIGTERM:
                     subprocess.run([BINARY, "backup", f"{elsewhere}/copy", "--data", str(database.parent)], check=True, capture_output=True)
