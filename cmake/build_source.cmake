@@ -13,7 +13,7 @@ if(git AND EXISTS ${SOURCE}/.git)
   if(commit AND changes)
     string(APPEND commit -dirty)
   endif()
-elseif(DEFINED ENV{MESHD_COMMIT})  # of an image, whose builder has the sources alone
-  string(SUBSTRING "$ENV{MESHD_COMMIT}" 0 12 commit)
+elseif(DEFINED ENV{BUILD_COMMIT})  # of an image, whose builder has the sources alone
+  string(SUBSTRING "$ENV{BUILD_COMMIT}" 0 12 commit)
 endif()
 configure_file(${TEMPLATE} ${OUTPUT} @ONLY)
