@@ -155,13 +155,14 @@ void Writer::end_group(std::span<Member> group) {
 void Writer::run_group(std::span<Member> group) {
   if (database_.failed()) return abandon(group, stopped_error());
   connection_.forget_damage();
+  is_growth_refused_ = false;
   int64_t grown = 0;
   try {
     connection_.statement("BEGIN IMMEDIATE").bind().run();
     const int64_t before = page_count();
     for (Member& member : group) run_member(member);
     grown = page_count() - before;
-    if (grows_too_far(group, grown)) refuse_growth();
+    if (grows_too_far(group, grown)) connection_.fail(SQLITE_FULL, "the database would have no room to grow");
   } catch (...) {
     return abandon(group, std::current_exception());
   }
@@ -189,9 +190,12 @@ void Writer::run_member(Member& member) {
     const int64_t before = is_scarce_ ? page_count() : 0;
     Transaction transaction(connection_);
     member.f(transaction);
-    member.dropped_blobs = transaction.dropped_blobs();
     // One that is refused for its size does not take the others of its group with it.
-    if (is_scarce_ && grows_too_far(std::span(&member, 1), page_count() - before)) refuse_growth();
+    if (is_scarce_ && grows_too_far(std::span(&member, 1), page_count() - before)) {
+      is_growth_refused_ = true;
+      throw core::Error("disk_full", "no space is left on the disk that keeps the data");
+    }
+    member.dropped_blobs = transaction.dropped_blobs();
   } catch (...) {
     // SQLite rolls back by itself after some failures: the other members are lost too.
     if (!connection_.in_transaction() || connection_.damage() == Damage::kLostWrite) throw;
@@ -215,8 +219,6 @@ bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) {
   const int64_t owed = page_count() * kPageBytes - database_.bytes();
   return owed >= kScarcePages * kPageBytes && reserve_->free_bytes() < owed + pages * kPageBytes;
 }
-
-void Writer::refuse_growth() { connection_.fail(SQLITE_FULL, "the database would have no room to grow"); }
 
 bool Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
@@ -262,7 +264,7 @@ void Writer::overwrite_refused_commit() {
 
 void Writer::note_commit(double seconds) {
   const std::lock_guard<std::mutex> held(mutex_);
-  shared_.disk_full = false;
+  shared_.disk_full = is_growth_refused_;
   ++shared_.counters.commits;
   shared_.counters.commit_seconds.add(seconds);
 }

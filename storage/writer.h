@@ -70,8 +70,6 @@ class Writer {
   [[nodiscard]] int64_t page_count();
   /// The transaction, which adds so many pages to the database, would leave no room for it to take them from the log.
   [[nodiscard]] bool grows_too_far(std::span<const Member> group, int64_t pages);
-  /// Throws disk_full, as SQLite does where it finds no room.
-  [[noreturn]] void refuse_growth();
   /// The reserve is given: the database must not grow.
   [[nodiscard]] bool is_short() const { return reserve_ != nullptr && !reserve_->is_kept(); }
   void overwrite_refused_commit();
@@ -83,13 +81,14 @@ class Writer {
 
   Database& database_;
   DiskReserve* const reserve_;
-  Connection& connection_;       ///< touched by the writer thread only
-  int wal_pages_ = 0;            ///< as the last commit left it; writer thread only
-  int checkpointed_pages_ = 0;   ///< how long the log was at the last checkpoint; writer thread only
-  bool is_checkpointed_ = true;  ///< all that the log had at the last checkpoint; writer thread only
-  bool is_scarce_ = false;       ///< the disk had little room left after the last group; writer thread only
-  int64_t owed_pages_ = 0;       ///< by which the database grew in the log alone, since the last checkpoint
-  int64_t vacuumed_pages_ = 0;   ///< since the last checkpoint: until the next one the file has them
+  Connection& connection_;          ///< touched by the writer thread only
+  int wal_pages_ = 0;               ///< as the last commit left it; writer thread only
+  int checkpointed_pages_ = 0;      ///< how long the log was at the last checkpoint; writer thread only
+  bool is_checkpointed_ = true;     ///< all that the log had at the last checkpoint; writer thread only
+  bool is_scarce_ = false;          ///< the disk had little room left after the last group; writer thread only
+  bool is_growth_refused_ = false;  ///< to a member of this group; writer thread only
+  int64_t owed_pages_ = 0;          ///< by which the database grew in the log alone, since the last checkpoint
+  int64_t vacuumed_pages_ = 0;      ///< since the last checkpoint: until the next one the file has them
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Shared shared_;  ///< guarded by mutex_

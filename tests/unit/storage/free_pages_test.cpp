@@ -177,6 +177,44 @@ TEST_F(FreePages, what_the_log_still_has_to_bring_to_the_database_counts_as_take
   EXPECT_EQ(insert(inserted), "");
 }
 
+TEST_F(FreePages, what_is_refused_for_its_size_does_not_take_its_group_with_it) {
+  Unfailing watcher;
+  WatchedFileSystem files(watcher);
+  const core::SystemClock clock;
+  Store store({folder_.path(), {}, [](const std::string& reason) { ADD_FAILURE() << reason; }}, files, clock);
+  files.told_free = int64_t{1} << 20;
+  const auto write = [&](SessionRow row, std::promise<std::string>& word) {
+    store.catalog().write_async([row = std::move(row)](Transaction& t) { t.insert_session(row); },
+                                [&word](const std::exception_ptr& error) {
+                                  word.set_value(error_word([&] {
+                                    if (error) std::rethrow_exception(error);
+                                  }));
+                                });
+  };
+  store.catalog().write([](Transaction& t) { t.insert_session(session_row("first")); });  // it looks how much is free
+  std::promise<void> begun, go_on;
+  std::promise<std::string> small, large, last;
+  store.catalog().write_async(
+      [&](Transaction& /*t*/) {
+        begun.set_value();
+        go_on.get_future().wait();
+      },
+      [](const std::exception_ptr&) {});
+  begun.get_future().wait();
+  // These are one group.
+  write(session_row("small"), small);
+  SessionRow row = large_session(0);
+  row.document = std::string(1 << 20, 'a');
+  write(row, large);
+  write(session_row("last"), last);
+  go_on.set_value();
+  EXPECT_EQ(small.get_future().get(), "");
+  EXPECT_EQ(large.get_future().get(), "disk_full");
+  EXPECT_EQ(last.get_future().get(), "");
+  EXPECT_FALSE(store.health().writable);
+  EXPECT_EQ(document_of(store, 0), "");
+}
+
 TEST_F(FreePages, a_checkpoint_that_a_reader_held_up_is_made_after_it) {
   {
     OpenStore store(folder_.path());
