@@ -27,8 +27,8 @@ constexpr int kRestartWaitMilliseconds = 20;
 constexpr int64_t kScarceBytes = int64_t{64} << 20;
 constexpr int kScarcePages = 128;
 constexpr int64_t kPageBytes = 4096;
-// The database never lacks more pages that its log has, where no reader holds a checkpoint up: half of the reserve,
-// since whatever else the disk is used for may take all that is free at any time.
+// At most about so many pages of the database are in the log alone, unless a reader holds the checkpoint up: half of
+// the reserve, since something else may take all of the disk that is free at any time.
 constexpr int64_t kOwedPages = 512;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
@@ -214,8 +214,7 @@ bool Writer::grows_too_far(std::span<const Member> group, int64_t pages) {
   if (reserve_ == nullptr || pages <= 0) return false;
   if (std::ranges::all_of(group, [](const Member& member) { return member.space == Space::kFrees; })) return false;
   if (is_short()) return true;
-  // What the log has and the file has not is once more written by a checkpoint, which may be late (a reader holds it
-  // up).
+  // A checkpoint has to write the pages that are in the log alone to the file, and a reader may hold it up.
   const int64_t owed = page_count() * kPageBytes - database_.bytes();
   return owed >= kScarcePages * kPageBytes && reserve_->free_bytes() < owed + pages * kPageBytes;
 }

@@ -1,7 +1,6 @@
 #include "api/codecs/base64_vectors.h"
 
 #include <array>
-
 #include <cstdint>
 #include <cstring>
 
