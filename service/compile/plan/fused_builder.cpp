@@ -20,6 +20,7 @@ using tensor::DType;
 
 constexpr int64_t kMostGathered = 4096;  // elements up to which any strides are read in the loop
 constexpr int64_t kMostInnerStride = 8;  // elements: a line of eight f64 is read for each lane at worst
+constexpr int64_t kOftenRead = 16;       // an element that is read so often is worth a copy where it lies well
 constexpr int kMostComposed = 256;       // movement ops in a row that are read through: of more some are stored
 
 std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<int>& sub_axes) {
@@ -162,6 +163,8 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
     for (size_t d = strides.size(); d-- > 0;) {
       if (loop_.dims[d] == 1) continue;
       if (std::abs(strides[d]) > kMostInnerStride) return std::nullopt;
+      const int64_t elements = tensor::element_count(builder_.value(id).type.local.dims);
+      if (std::abs(strides[d]) > 1 && tensor::element_count(loop_.dims) / kOftenRead >= elements) return std::nullopt;
       break;
     }
   }

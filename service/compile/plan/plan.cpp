@@ -10,6 +10,7 @@
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
 #include "service/compile/plan/shared_reads.h"
+#include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/small_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -342,8 +343,10 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
-  const std::optional<partition::LocalProgram> rewritten = rewrite_products(program, options);
-  return PlanMaker(rewritten ? *rewritten : program, options).run();
+  const std::optional<partition::LocalProgram> products = rewrite_products(program, options);
+  const partition::LocalProgram& rewritten = products ? *products : program;
+  const std::optional<partition::LocalProgram> split = split_short_dims(rewritten, options);
+  return PlanMaker(split ? *split : rewritten, options).run();
 }
 
 }  // namespace meshd::compile

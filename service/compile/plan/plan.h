@@ -271,6 +271,9 @@ struct PlanSettings {
   bool fold_transposes = true;
   /// False: products that do not change in a loop are made in each iteration.
   bool hoist_products = true;
+  /// False: sums of f32 over arrays whose last dim has two to four elements fold their short rows one by one, and may
+  /// have other last bits then.
+  bool split_short_dims = true;
   /// False: fused loops are interpreted, never made machine code.
   bool generate_code = true;
   /// False: devices may be of several processes, which do not read each other's memory. A reshard that gives a device
@@ -285,12 +288,13 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 7> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
+inline constexpr std::array<PlanPass, 8> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
                                                          {"row_fusion", &PlanSettings::fuse_rows},
                                                          {"sum_fusion", &PlanSettings::fuse_sums},
                                                          {"small_whiles", &PlanSettings::small_whiles},
                                                          {"fold_transposes", &PlanSettings::fold_transposes},
                                                          {"hoist_products", &PlanSettings::hoist_products},
+                                                         {"short_dims", &PlanSettings::split_short_dims},
                                                          {"generated_code", &PlanSettings::generate_code}}};
 
 struct PlanOptions : PlanSettings {

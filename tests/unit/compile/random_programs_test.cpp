@@ -219,14 +219,17 @@ class RandomProgram {
     const size_t op = below(5);
     const size_t zero = constant(value.dtype, value.dtype == "f32" ? kFloat[op] : kInteger[op]);
     // Sums of f32 are short and over the last dims: others may have other last bits where they are fused with what they
-    // sum (PlanSettings::fuse).
+    // sum (PlanSettings::fuse). None is over a last dim of few elements, which PlanSettings::split_short_dims may add
+    // in another way.
     constexpr int64_t kShort = 256;
+    constexpr int64_t kFew = 4;
     const size_t rank = value.dims.size();
     const bool is_float_sum = value.dtype == "f32" && std::string_view(kOps[op]) == "add";
     const size_t first_folded = is_float_sum ? below(rank) : 0;
     if (is_float_sum && tensor::element_count({value.dims.begin() + static_cast<std::ptrdiff_t>(first_folded),
                                                value.dims.end()}) > kShort)
       return;
+    if (is_float_sum && value.dims.back() > 1 && value.dims.back() <= kFew) return;
     Dims folded, kept, kept_dims;
     for (size_t d = 0; d < rank; ++d) {
       if (d >= first_folded && (is_float_sum || one_in(2))) {

@@ -1,0 +1,332 @@
+// Sums over arrays whose last dim has two to four elements, such as the differences of all pairs of points in space,
+// keep no vector busy: rows are shorter than it is. They are split by element of that dim, as an array of structures
+// becomes a structure of arrays; then the rows are those of the dim before it.
+//
+//   1. A sum over the last dim is the sum of what it adds at 0, at 1, ..., one pointwise op after the other.
+//   2. A sum over other dims that keeps the last one is a sum of what it adds at 0, one of what it adds at 1, ... that
+//      are concatenated.
+//
+// What is added is written anew for one place of the last dim, back through pointwise ops and broadcasts of the block.
+// Where this ends, at a leaf, the elements of that place are copied out of the array: so leaves have to be small beside
+// what is added, and what is small and computed is a leaf. What has one element in the last dim is written once.
+//
+// Example, forces of 2048 bodies on each other: d = p[j] - p[i], 2048x2048x3; r = sum over the last dim of d * d; f =
+// sum over j of d / (r + e) ** 1.5, 2048x3. Out: x, y, z = columns of p; r = (x[j] - x[i])^2 + (y[j] - y[i])^2 + ...;
+// fx = sum over j of (x[j] - x[i]) / (r + e) ** 1.5; fy, fz alike; f = concatenate fx, fy, fz.
+#include "service/compile/plan/short_dims.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "service/compile/plan/plan_builder.h"
+#include "service/kernels/tile/tile_program.h"
+#include "service/ops/kernel_interface.h"
+#include "service/ops/op_def.h"
+#include "service/partition/dead_ops.h"
+#include "service/partition/local_walk.h"
+
+namespace meshd::compile {
+namespace {
+
+using partition::LocalBlock;
+using partition::LocalKind;
+using partition::LocalProgram;
+using partition::ShardedType;
+using tensor::Dims;
+using tensor::DType;
+
+constexpr int64_t kLongest = 4;
+// Fewer elements are not worth the steps that copy the leaves.
+constexpr int64_t kFewest = 4096;
+constexpr int64_t kLeastShare = 16;  // what is added has so many times the elements of a leaf
+constexpr size_t kMostOps = 24;      // that are written for a place
+constexpr int kDeepest = 24;         // ops in a row that are followed back
+
+const ops::Fuse* fuse_of(const LocalOp& op) {
+  return op.kind == LocalKind::kOp && op.def != nullptr ? &op.def->fuse : nullptr;
+}
+
+bool is_reduce(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->reduce_dims != nullptr; }
+
+/// One whose dims are known: it is read through an indexing map, which its attribute gives.
+bool is_broadcast(const LocalOp& op) {
+  return fuse_of(op) != nullptr && fuse_of(op)->read != nullptr &&
+         ir::find(op.attributes, "broadcast_dimensions") != nullptr;
+}
+
+int64_t element_count(const ShardedType& type) { return tensor::element_count(type.local.dims); }
+
+class Splitter {
+ public:
+  explicit Splitter(LocalProgram& program) : program_(program) {}
+
+  bool run() {
+    split_in(program_.body);
+    return has_changed_;
+  }
+
+ private:
+  void split_in(LocalBlock& block) {
+    std::map<LocalId, size_t> outside = std::exchange(makers_, {});
+    std::vector<LocalOp> ops = std::exchange(block.ops, {});
+    LocalBlock rest = std::exchange(made_, {});
+    for (LocalOp& op : ops) {
+      for (LocalBlock& inner : op.blocks) split_in(inner);
+      if (!split(op)) append(std::move(op));
+    }
+    block.ops = std::exchange(made_, std::move(rest)).ops;
+    makers_ = std::move(outside);
+  }
+
+  void append(LocalOp op) {
+    for (const LocalId id : op.results) makers_[id] = made_.ops.size();
+    made_.ops.push_back(std::move(op));
+  }
+
+  const LocalOp* maker(LocalId id) const {
+    const auto found = makers_.find(id);
+    return found == makers_.end() ? nullptr : &made_.ops[found->second];
+  }
+
+  const ShardedType& type(LocalId id) const { return program_.type(id); }
+
+  // False: nothing was written.
+  bool split(const LocalOp& op) {
+    if (!is_reduce(op) || op.operands.size() != 2) return false;
+    const ShardedType added = type(op.operands[0]);
+    if (added.rank() < 2 || element_count(added) < kFewest) return false;
+    const int64_t places = added.local.dims.back();
+    if (places < 2 || places > kLongest || !added.layout.dims.back().empty()) return false;
+    const LocalOp* const from = maker(op.operands[0]);
+    if (from == nullptr || (from->kind != LocalKind::kOp && from->kind != LocalKind::kMask)) return false;
+    const std::vector<int64_t> dims = op.def->fuse.reduce_dims(LocalView(program_, op).view);
+    const auto last = static_cast<int64_t>(added.rank()) - 1;
+    const bool over_last = std::find(dims.begin(), dims.end(), last) != dims.end();
+    if ((over_last && dims.size() != 1) || !adds_floats(op)) return false;
+    const size_t op_count = made_.ops.size();
+    const size_t value_count = program_.values.size();
+    location_ = op.location;
+    most_leaf_ = element_count(added) / kLeastShare;
+    written_.clear();
+    most_ops_ = op_count + kMostOps * static_cast<size_t>(places);
+    std::vector<LocalId> parts;
+    for (int64_t place = 0; place < places; ++place) {
+      const std::optional<LocalId> part = at_place(op.operands[0], place);
+      if (!part) {
+        undo(op_count, value_count);
+        return false;
+      }
+      parts.push_back(*part);
+    }
+    if (over_last) {
+      add_up(op, parts);
+    } else {
+      put_beside_each_other(op, parts);
+    }
+    has_changed_ = true;
+    return true;
+  }
+
+  void undo(size_t op_count, size_t value_count) {
+    for (size_t i = op_count; i < made_.ops.size(); ++i) {
+      for (const LocalId id : made_.ops[i].results) makers_.erase(id);
+    }
+    made_.ops.resize(op_count);
+    program_.values.resize(value_count);
+  }
+
+  bool adds_floats(const LocalOp& op) const {
+    if (type(op.operands[0]).local.dtype != DType::kFloat32 || type(op.results[0]).local.dtype != DType::kFloat32)
+      return false;
+    if (op.regions.at(0).ops.size() != 2) return false;  // more than one op and what it returns
+    return kernels::as_single_binary(ops::compile_scalar_region(*program_.function, op.regions.at(0))) ==
+           kernels::ScalarOp::kAdd;
+  }
+
+  // ---- types and ops
+
+  static ShardedType without_last(ShardedType type) {
+    type.local.dims.pop_back();
+    type.logical_dims.pop_back();
+    type.layout.dims.pop_back();
+    return type;
+  }
+  static ShardedType with_last(ShardedType type, int64_t size) {
+    type.local.dims.push_back(size);
+    type.logical_dims.push_back(size);
+    type.layout.dims.emplace_back();
+    return type;
+  }
+
+  LocalId add_value(ShardedType type, std::string name) {
+    program_.values.push_back({std::move(type), std::move(name)});
+    return static_cast<LocalId>(program_.values.size() - 1);
+  }
+
+  LocalOp new_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes = {}) const {
+    LocalOp op;
+    op.def = ops::find_op(name);
+    op.name = name;
+    op.operands = std::move(operands);
+    op.attributes = std::move(attributes);
+    op.location = location_;
+    return op;
+  }
+
+  LocalId add(LocalOp op, ShardedType type, std::string name) {
+    op.results = {add_value(std::move(type), std::move(name))};
+    append(std::move(op));
+    return made_.ops.back().results[0];
+  }
+  LocalId one(std::string_view name, std::vector<LocalId> operands, ShardedType type,
+              ir::AttributeList attributes = {}) {
+    return add(new_op(name, std::move(operands), std::move(attributes)), std::move(type), std::string(name));
+  }
+
+  // ---- a value at one place of its last dim
+
+  std::optional<LocalId> at_place(LocalId id, int64_t place) {
+    const bool is_alike = type(id).local.dims.back() == 1;
+    const std::pair key(id, is_alike ? 0 : place);
+    if (const auto found = written_.find(key); found != written_.end()) return found->second;
+    if (made_.ops.size() >= most_ops_ || depth_ == kDeepest) return std::nullopt;
+    ++depth_;
+    std::optional<LocalId> made = of_maker(id, key.second);
+    --depth_;
+    if (!made) made = of_leaf(id, key.second);
+    if (made) written_.emplace(key, *made);
+    return made;
+  }
+
+  std::optional<LocalId> of_maker(LocalId id, int64_t place) {
+    if (maker(id) == nullptr) return std::nullopt;
+    const LocalOp op = *maker(id);  // what is written moves it
+    const ShardedType made = without_last(type(id));
+    if (op.kind == LocalKind::kConstant) {
+      const auto* const dense = ir::find(op.attributes, "value")->as<ir::DenseAttr>();
+      if (dense == nullptr || !dense->splat) return std::nullopt;
+      ir::DenseAttr smaller = *dense;
+      smaller.type.dims.pop_back();
+      LocalOp constant = op;
+      ir::set(constant.attributes, "value", ir::Attribute{std::move(smaller)});
+      return add(std::move(constant), made, "constant");
+    }
+    if (is_broadcast(op)) return of_broadcast(op, made, place);
+    if (op.kind != LocalKind::kMask && !is_pointwise(op)) return std::nullopt;
+    if (is_small(id)) return std::nullopt;
+    LocalOp smaller = op;
+    for (LocalId& operand : smaller.operands) {
+      if (type(operand).rank() == 0) continue;
+      if (type(operand).local.dims != type(id).local.dims) return std::nullopt;
+      const std::optional<LocalId> at = at_place(operand, place);
+      if (!at) return std::nullopt;
+      operand = *at;
+    }
+    return add(std::move(smaller), made, program_.value(id).name);
+  }
+
+  [[nodiscard]] bool is_pointwise(const LocalOp& op) const {
+    if (op.kind != LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1) return false;
+    const LocalView local(program_, op);
+    return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+  }
+
+  std::optional<LocalId> of_broadcast(const LocalOp& op, const ShardedType& made, int64_t place) {
+    std::vector<int64_t> dims = ir::ints(op.attributes, "broadcast_dimensions");
+    LocalId operand = op.operands[0];
+    const auto last = static_cast<int64_t>(made.rank());
+    const auto found = std::find(dims.begin(), dims.end(), last);
+    if (found != dims.end()) {
+      if (found + 1 != dims.end() || !type(operand).layout.dims.back().empty()) return std::nullopt;
+      const std::optional<LocalId> at = at_place(operand, place);
+      if (!at) return std::nullopt;
+      operand = *at;
+      dims.pop_back();
+    }
+    bool is_whole = dims.size() == made.rank() && type(operand).local.dims == made.local.dims &&
+                    type(operand).layout == made.layout && type(operand).varies == made.varies;
+    for (size_t d = 0; d < dims.size(); ++d) is_whole = is_whole && dims[d] == static_cast<int64_t>(d);
+    if (is_whole) return operand;
+    LocalOp smaller = op;
+    smaller.operands = {operand};
+    ir::set(smaller.attributes, "broadcast_dimensions", ir::int_array_attr(std::move(dims)));
+    return add(std::move(smaller), made, "broadcast");
+  }
+
+  [[nodiscard]] bool is_small(LocalId id) const { return element_count(type(id)) <= most_leaf_; }
+
+  std::optional<LocalId> of_leaf(LocalId id, int64_t place) {
+    const ShardedType whole = type(id);
+    if (!whole.layout.dims.back().empty()) return std::nullopt;
+    LocalId column = id;
+    if (whole.local.dims.back() > 1) {
+      if (!is_small(id)) return std::nullopt;
+      std::vector<int64_t> start(whole.rank(), 0);
+      std::vector<int64_t> limit = whole.local.dims;
+      start.back() = place;
+      limit.back() = place + 1;
+      column = one("stablehlo.slice", {id}, with_last(without_last(whole), 1),
+                   {{"start_indices", ir::int_array_attr(std::move(start))},
+                    {"limit_indices", ir::int_array_attr(std::move(limit))},
+                    {"strides", ir::int_array_attr(std::vector<int64_t>(whole.rank(), 1))}});
+    }
+    return one("stablehlo.reshape", {column}, without_last(whole));
+  }
+
+  // ---- the sums
+
+  void add_up(const LocalOp& op, const std::vector<LocalId>& parts) {
+    const ShardedType result = type(op.results[0]);
+    LocalId sum =
+        one("stablehlo.broadcast_in_dim", {op.operands[1]}, result, {{"broadcast_dimensions", ir::int_array_attr({})}});
+    for (size_t i = 0; i + 1 < parts.size(); ++i) sum = one("stablehlo.add", {sum, parts[i]}, result);
+    LocalOp last = new_op("stablehlo.add", {sum, parts.back()});
+    last.results = op.results;
+    append(std::move(last));
+  }
+
+  void put_beside_each_other(const LocalOp& op, const std::vector<LocalId>& parts) {
+    const ShardedType result = type(op.results[0]);
+    std::vector<LocalId> columns;
+    for (const LocalId part : parts) {
+      LocalOp sum = op;
+      sum.operands[0] = part;
+      const LocalId made = add(std::move(sum), without_last(result), "sum");
+      columns.push_back(one("stablehlo.reshape", {made}, with_last(without_last(result), 1)));
+    }
+    LocalOp whole = new_op("stablehlo.concatenate", std::move(columns),
+                           {{"dimension", ir::integer_attr(static_cast<int64_t>(result.rank()) - 1)}});
+    whole.results = op.results;
+    append(std::move(whole));
+  }
+
+  LocalProgram& program_;
+  LocalBlock made_;                                         // of the block that is walked, so far
+  std::map<LocalId, size_t> makers_;                        // ops of made_, by result
+  std::map<std::pair<LocalId, int64_t>, LocalId> written_;  // of one sum: values at a place
+  size_t most_ops_ = 0;                                     // of made_
+  int depth_ = 0;                                           // of at_place
+  int64_t most_leaf_ = 0;                                   // elements
+  ir::Location location_;
+  bool has_changed_ = false;
+};
+
+}  // namespace
+
+std::optional<LocalProgram> split_short_dims(const LocalProgram& program, const PlanSettings& settings) {
+  if (!settings.fuse || !settings.split_short_dims || !partition::any_op(program.body, [&](const LocalOp& op) {
+        return is_reduce(op) && program.type(op.operands[0]).rank() >= 2 &&
+               program.type(op.operands[0]).local.dims.back() <= kLongest &&
+               element_count(program.type(op.operands[0])) >= kFewest;
+      })) {
+    return std::nullopt;
+  }
+  LocalProgram out = program;
+  if (!Splitter(out).run()) return std::nullopt;
+  partition::drop_dead_ops(out);
+  return out;
+}
+
+}  // namespace meshd::compile
