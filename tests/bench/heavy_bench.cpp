@@ -144,6 +144,7 @@ void bench_sort() {
   Array out(kCount * 4);
   Array out_indices(kCount * 4);
   Array scratch(kCount * 32 + 4096);
+  Array workspace(kCount * 32);
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < kCount; ++i) {
@@ -159,7 +160,7 @@ void bench_sort() {
     const auto ours = [&] {
       const std::byte* from[] = {values.bytes()};
       std::byte* to[] = {out.bytes()};
-      sort.run(from, to, scratch.bytes(), 0, sort.work_count());
+      sort.run(from, to, {scratch.bytes(), workspace.bytes()}, 0, sort.work_count());
     };
     const auto each = [&](const std::function<void(uint32_t*, uint32_t*)>& sort_line) {
       std::memcpy(work.bytes(), values.bytes(), kCount * 4);
@@ -194,7 +195,7 @@ void bench_sort() {
             [&] {
               const std::byte* from[] = {values.bytes(), indices.bytes()};
               std::byte* to[] = {out.bytes(), out_indices.bytes()};
-              argsort.run(from, to, scratch.bytes(), 0, argsort.work_count());
+              argsort.run(from, to, {scratch.bytes(), workspace.bytes()}, 0, argsort.work_count());
             },
             [&] {
               std::memcpy(out_indices.bytes(), indices.bytes(), kCount * 4);

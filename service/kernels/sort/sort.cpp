@@ -10,6 +10,7 @@
 #include "service/kernels/element_width.h"
 #include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/sort/merge_sort.h"
+#include "service/kernels/sort/packed_keys.h"
 #include "service/kernels/sort/vector_sort.h"
 
 namespace meshd::kernels {
@@ -18,7 +19,6 @@ namespace {
 constexpr int64_t kSortItemElements = 16 << 10;
 constexpr int64_t kLinesAtOnce = 16;  // interleaved lines that are packed together: a cache line of four-byte elements
 constexpr int64_t kPackedBytes = 4 << 20;  // at most, unless one line is larger
-constexpr int kIndexBits = 32;
 
 // Memory for the order of one line: what is sorted, and as much again for the sort, each of so many bytes an element.
 // The second half has the keys before that, and the order behind it.
@@ -58,8 +58,6 @@ void counting_sort(uint8_t* keys, int64_t count) {
   for (size_t key = 0; key < counts.size(); ++key) at = std::fill_n(at, counts[key], static_cast<uint8_t>(key));
 }
 
-int bit_count(const SortKey& key) { return static_cast<int>(8 * tensor::size_bytes(key.dtype)); }
-
 }  // namespace
 
 // Sorts lines one after another. One thread, for one call.
@@ -98,57 +96,39 @@ class Sort::Lines {
     vector_sort(keys, spare, count, checkpoint_);
   }
 
-  // One operand: sorting its keys is sorting it, where equal keys are equal elements.
+  // One operand: sorting its keys is sorting it, but for equal keys of elements with other bits, which are put in their
+  // order. False: the comparator is no order of keys, because of a NaN, or NaNs are equal to numbers.
   template <typename T>
   bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, std::byte* memory) {
     const int64_t count = sort_.spec_.length;
     T* const keys = reinterpret_cast<T*>(memory);
     T* const spare = second_half<T>(memory, count);
     const KeyFacts facts = build_keys(key, from, count, keys);
-    if (!facts.is_exact || (facts.has_nan && key.nan_is_unordered)) return false;
+    if (facts.has_nan && key.nan_is_unordered) return false;
+    if (!facts.is_exact && !is_nan_like_nans(key)) return false;
     sort_integers(keys, spare, count);
     restore_elements(key, keys, count, to);
+    if (!facts.is_exact) place_alike(key, from, count, first_alike(key, keys, count), to);
     return true;
   }
 
   // The order of a line by its keys, the index last: so equal keys keep their order. False where the comparator is no
   // order of keys.
   bool order_by_keys(const std::byte* const* from, std::byte* memory, int64_t* order) {
-    const std::vector<SortKey>& keys = *sort_.keys_;
     const int64_t count = sort_.spec_.length;
-    if (sort_.key_bits() > 128 || count > int64_t{UINT32_MAX}) return order_by_columns(from, order);
-    auto* const column = reinterpret_cast<uint64_t*>(order);
-    if (sort_.key_bits() <= 64) {
-      auto* packed = reinterpret_cast<uint64_t*>(memory);
-      std::fill_n(packed, count, uint64_t{0});
-      for (const SortKey& key : keys) {
-        if (!build_column(key, from, column)) return false;
-        const int shift = bit_count(key);
-        for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << shift | column[i];
-      }
-      for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << kIndexBits | static_cast<uint64_t>(i);
-      vector_sort(packed, second_half<uint64_t>(memory, count), count, checkpoint_);
-      for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int64_t>(packed[i] & UINT32_MAX);
-      return true;
-    }
-    auto* packed = reinterpret_cast<Wide128*>(memory);
-    std::fill_n(packed, count, Wide128{});
-    const auto shift_in = [&](int64_t i, uint64_t value, int shift) {
-      Wide128& wide = packed[i];
-      if (shift == 64) {
-        wide = {value, wide.low};
-      } else {
-        wide = {wide.low << shift | value, wide.high << shift | wide.low >> (64 - shift)};
-      }
-    };
-    for (const SortKey& key : keys) {
-      if (!build_column(key, from, column)) return false;
-      const int shift = bit_count(key);
-      for (int64_t i = 0; i < count; ++i) shift_in(i, column[i], shift);
-    }
-    for (int64_t i = 0; i < count; ++i) shift_in(i, static_cast<uint64_t>(i), kIndexBits);
-    vector_sort(packed, second_half<Wide128>(memory, count), count, checkpoint_);
-    for (int64_t i = 0; i < count; ++i) order[i] = static_cast<int64_t>(packed[i].low & UINT32_MAX);
+    const int bits = packed_bits(*sort_.keys_);
+    if (bits > 128 || count > int64_t{UINT32_MAX}) return order_by_columns(from, order);
+    if (bits > 64) return order_by_packed<Wide128>(from, memory, order);
+    return order_by_packed<uint64_t>(from, memory, order);
+  }
+
+  template <typename T>
+  bool order_by_packed(const std::byte* const* from, std::byte* memory, int64_t* order) {
+    const int64_t count = sort_.spec_.length;
+    auto* const packed = reinterpret_cast<T*>(memory);
+    if (!pack_keys(*sort_.keys_, from, 0, count, packed, reinterpret_cast<uint64_t*>(order))) return false;
+    vector_sort(packed, second_half<T>(memory, count), count, checkpoint_);
+    for (int64_t i = 0; i < count; ++i) order[i] = index_of(packed[i]);
     return true;
   }
 
@@ -198,6 +178,13 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
     line_elem_bytes += elem_sizes_.back();
   }
   if (spec_.outer == 0 || spec_.length == 0 || spec_.inner == 0) return;
+  if (keys_ && spec_.inner == 1 && SplitSort::pays(spec_.outer, spec_.length) &&
+      SplitSort::takes(elem_sizes_, *keys_, spec_.length)) {
+    split_.emplace(spec_.outer, spec_.length, elem_sizes_, *keys_);
+    work_count_ = split_->work_count();
+    scratch_bytes_ = split_->scratch_bytes();
+    return;
+  }
   order_bytes_ = core::round_up(core::checked_mul(spec_.length, 2 * sorted_bytes()), 64);
   if (spec_.inner == 1) {
     lines_per_work_item_ = std::max<int64_t>(1, kSortItemElements / spec_.length);
@@ -214,16 +201,16 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
   scratch_bytes_ = order_bytes_ + packed_bytes_;
 }
 
-int Sort::key_bits() const {
-  int bits = kIndexBits;
-  for (const SortKey& key : *keys_) bits += bit_count(key);
-  return bits;
-}
+int64_t Sort::sorted_bytes() const { return keys_ && packed_bits(*keys_) > 64 ? kWideBytes : kNarrowBytes; }
 
-int64_t Sort::sorted_bytes() const { return keys_ && key_bits() > 64 ? kWideBytes : kNarrowBytes; }
+std::vector<int64_t> Sort::barriers() const { return split_ ? split_->barriers() : std::vector<int64_t>(); }
 
-void Sort::run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
+int64_t Sort::workspace_bytes() const { return split_ ? split_->workspace_bytes() : 0; }
+
+void Sort::run(const std::byte* const* operands, std::byte* const* results, const Memory& memory, int64_t begin,
                int64_t end, core::Checkpoint* checkpoint) const {
+  if (split_) return split_->run(operands, results, memory.scratch, memory.workspace, begin, end, checkpoint);
+  std::byte* const scratch = memory.scratch;
   Lines lines(*this, checkpoint);
   const size_t operand_count = elem_sizes_.size();
   std::vector<const std::byte*> from(operand_count);

@@ -8,6 +8,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
+#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 namespace {
@@ -314,6 +315,65 @@ void restore_elements(const SortKey& key, const T* keys, int64_t count, std::byt
   });
 }
 
+namespace {
+
+// Calls zero(i) and nan(i) for the elements that are alike.
+template <typename E, typename Zero, typename Nan>
+void for_each_alike(const SortKey& key, const std::byte* elements, int64_t count, const Zero& zero, const Nan& nan) {
+  constexpr E kSign = static_cast<E>(E{1} << (sizeof(E) * 8 - 1));
+  const E infinity = static_cast<E>(tensor::infinity_bits(key.dtype).value_or(0));
+  const E* const in = reinterpret_cast<const E*>(elements);
+  for (int64_t i = 0; i < count; ++i) {
+    const E magnitude = static_cast<E>(in[i] & static_cast<E>(~kSign));
+    if (key.zeros_alike && magnitude == 0) zero(i);
+    if (key.nans_alike && magnitude > infinity) nan(i);
+  }
+}
+
+}  // namespace
+
+bool is_nan_like_nans(const SortKey& key) {
+  if (!key.nans_alike) return true;
+  const int bits = static_cast<int>(8 * tensor::size_bytes(key.dtype));
+  const uint64_t magnitude = key.nan_bits & ((uint64_t{1} << (bits - 1)) - 1);
+  return magnitude > tensor::infinity_bits(key.dtype).value_or(0);
+}
+
+AlikeElements count_alike(const SortKey& key, const std::byte* elements, int64_t count) {
+  AlikeElements found;
+  with_element(key.dtype, [&]<typename E, Bits kBits>(E, std::integral_constant<Bits, kBits>) {
+    if constexpr (kBits == Bits::kFloat)
+      for_each_alike<E>(
+          key, elements, count, [&](int64_t) { ++found.zeros; }, [&](int64_t) { ++found.nans; });
+  });
+  return found;
+}
+
+template <typename T>
+AlikeElements first_alike(const SortKey& key, const T* keys, int64_t count) {
+  const auto place_of = [&](uint64_t bits) {
+    T wanted{};
+    with_element(key.dtype, [&]<typename E, Bits kBits>(E, std::integral_constant<Bits, kBits>) {
+      const auto element = static_cast<E>(bits);
+      build<T, E, kBits>(key, reinterpret_cast<const std::byte*>(&element), 1, &wanted);
+    });
+    return std::lower_bound(keys, keys + count, wanted) - keys;
+  };
+  return {.zeros = place_of(0), .nans = place_of(key.nan_bits)};
+}
+
+void place_alike(const SortKey& key, const std::byte* elements, int64_t count, AlikeElements places, std::byte* to) {
+  with_element(key.dtype, [&]<typename E, Bits kBits>(E, std::integral_constant<Bits, kBits>) {
+    if constexpr (kBits == Bits::kFloat) {
+      const E* const in = reinterpret_cast<const E*>(elements);
+      E* const out = reinterpret_cast<E*>(to);
+      for_each_alike<E>(
+          key, elements, count, [&](int64_t i) { out[places.zeros++] = in[i]; },
+          [&](int64_t i) { out[places.nans++] = in[i]; });
+    }
+  });
+}
+
 template KeyFacts build_keys(const SortKey&, const std::byte*, int64_t, uint8_t*);
 template KeyFacts build_keys(const SortKey&, const std::byte*, int64_t, uint16_t*);
 template KeyFacts build_keys(const SortKey&, const std::byte*, int64_t, uint32_t*);
@@ -322,5 +382,8 @@ template void restore_elements(const SortKey&, const uint8_t*, int64_t, std::byt
 template void restore_elements(const SortKey&, const uint16_t*, int64_t, std::byte*);
 template void restore_elements(const SortKey&, const uint32_t*, int64_t, std::byte*);
 template void restore_elements(const SortKey&, const uint64_t*, int64_t, std::byte*);
+template AlikeElements first_alike(const SortKey&, const uint8_t*, int64_t);
+template AlikeElements first_alike(const SortKey&, const uint32_t*, int64_t);
+template AlikeElements first_alike(const SortKey&, const uint64_t*, int64_t);
 
 }  // namespace meshd::kernels

@@ -8,9 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "service/kernels/tile/tile_program.h"
+#include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
+
+struct TileProgram;
 
 /// One operand that is compared. Keys are unsigned integers of the operand's width: smaller keys come first.
 struct SortKey {
@@ -38,8 +40,28 @@ struct KeyFacts {
 template <typename T>
 KeyFacts build_keys(const SortKey& key, const std::byte* elements, int64_t count, T* keys);
 
-/// Elements from keys that are exact.
+/// Elements from keys: those of which equal keys have different bits come as zero or as the NaN of the key.
 template <typename T>
 void restore_elements(const SortKey& key, const T* keys, int64_t count, std::byte* elements);
+
+/// Elements that have one key and different bits: zeros where they are alike, and NaNs where they are.
+struct AlikeElements {
+  int64_t zeros = 0;
+  int64_t nans = 0;
+};
+
+/// What all NaNs are alike with is a NaN, no number: what follows takes only such keys.
+bool is_nan_like_nans(const SortKey& key);
+
+/// How many of `count` elements are alike.
+AlikeElements count_alike(const SortKey& key, const std::byte* elements, int64_t count);
+
+/// Where the keys that they share begin among `count` ascending keys.
+template <typename T>
+AlikeElements first_alike(const SortKey& key, const T* keys, int64_t count);
+
+/// Writes the zeros among `count` elements to `to`, from element places.zeros on, in their order, and the NaNs from
+/// places.nans on.
+void place_alike(const SortKey& key, const std::byte* elements, int64_t count, AlikeElements places, std::byte* to);
 
 }  // namespace meshd::kernels

@@ -86,9 +86,11 @@ PreparedKernel prepare_sort(const OpView& local) {
   auto sort = std::make_shared<const kernels::Sort>(std::move(spec));
   kernel.work_count = sort->work_count();
   kernel.passes_checkpoints = true;
+  kernel.barriers = sort->barriers();
   kernel.scratch_bytes = sort->scratch_bytes();
+  kernel.workspace_bytes = sort->workspace_bytes();
   kernel.run = [sort](const KernelCall& call) {
-    sort->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
+    sort->run(call.operands, call.results, {call.scratch, call.workspace}, call.begin, call.end, call.checkpoint);
   };
   return kernel;
 }

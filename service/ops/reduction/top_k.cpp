@@ -97,8 +97,10 @@ class FirstOfLines {
   [[nodiscard]] int64_t work_count() const {
     return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_work_item());
   }
-  /// Input and output row of each operand, then the scratch of the sort.
-  [[nodiscard]] int64_t scratch_bytes() const { return line_bytes_ + stable_->scratch_bytes(); }
+  /// Input and output row of each operand, then the memory of the sort.
+  [[nodiscard]] int64_t scratch_bytes() const {
+    return line_bytes_ + core::round_up(stable_->scratch_bytes(), 64) + stable_->workspace_bytes();
+  }
 
   void run(const KernelCall& call) const {
     std::vector<uint64_t> keys(static_cast<size_t>(length_));
@@ -125,7 +127,8 @@ class FirstOfLines {
           }
         }
       } else {
-        stable_->run(from.data(), to.data(), scratch, 0, stable_->work_count(), call.checkpoint);
+        const kernels::Sort::Memory memory{scratch, scratch + core::round_up(stable_->scratch_bytes(), 64)};
+        stable_->run(from.data(), to.data(), memory, 0, stable_->work_count(), call.checkpoint);
       }
       for (size_t k = 0; k < sizes_.size(); ++k) {
         copy(call.results[k] + first(line, wanted_) * sizes_[k], inner_ * sizes_[k], to[k], sizes_[k], wanted_,

@@ -146,7 +146,9 @@ TEST(sort, jaxs_float_order_keeps_every_bit_along_any_dim) {
                                                                       {{3, 5, 0}, 1},
                                                                       {{0, 3}, 0},
                                                                       {{1, 1}, 0},
-                                                                      {{70000}, 0}}) {
+                                                                      {{70000}, 0},
+                                                                      {{200'000}, 0},
+                                                                      {{3, 140'000}, 1}}) {
     const std::vector<float> values = hard_floats(static_cast<size_t>(tensor::element_count(dims)), 5);
     for (const std::string direction : {"LT", "GT"}) {
       const ParsedInstance sort =
@@ -248,7 +250,7 @@ void expect_argsort(DType dtype, const std::string& element, const std::string& 
 }
 
 TEST(sort, other_operands_follow_and_equal_keys_keep_their_order) {
-  for (const int64_t count : {1, 5, 100, 40000}) {
+  for (const int64_t count : {1, 5, 100, 40'000, 150'000}) {
     expect_argsort<int32_t>(DType::kInt32, "i32", "SIGNED", count, 50);
     expect_argsort<int64_t>(DType::kInt64, "i64", "SIGNED", count, 50);
     expect_argsort<int16_t>(DType::kInt16, "i16", "SIGNED", count, 50);
@@ -257,9 +259,8 @@ TEST(sort, other_operands_follow_and_equal_keys_keep_their_order) {
   }
 }
 
-TEST(sort, several_keys_one_after_another) {
+void expect_order_of_several_keys(int64_t count) {
   std::mt19937 random(12);
-  const int64_t count = 5000;
   for (const std::string second : {"i32", "i64"}) {
     std::vector<int32_t> first(static_cast<size_t>(count));
     std::vector<int64_t> keys(first.size());
@@ -290,6 +291,119 @@ TEST(sort, several_keys_one_after_another) {
         kernels::recognise_comparator(ops::compile_scalar_region(*sort.instance.function, sort.instance.regions[0]));
     ASSERT_TRUE(recognised.has_value());
     EXPECT_EQ(recognised->size(), 2U);
+  }
+}
+
+TEST(sort, several_keys_one_after_another) {
+  expect_order_of_several_keys(5000);
+  expect_order_of_several_keys(150'000);
+}
+
+/// A line that several threads share: it is sorted in pieces and buckets.
+template <typename T>
+void expect_long_line(DType dtype, const std::string& element, const std::string& kind,
+                      const std::function<uint64_t(int64_t)>& value_of) {
+  constexpr int64_t kCount = 300'007;
+  std::vector<T> values(static_cast<size_t>(kCount));
+  for (int64_t i = 0; i < kCount; ++i) values[static_cast<size_t>(i)] = static_cast<T>(value_of(i));
+  for (const std::string direction : {"LT", "GT"}) {
+    const ParsedInstance sort = sort_of({kCount}, 0, {element}, compare_body(direction, element, kind));
+    std::vector<T> expected = values;
+    std::sort(expected.begin(), expected.end());
+    if (direction == "GT") std::reverse(expected.begin(), expected.end());
+    for (const Cut cut : {Cut::kOneCall, Cut::kBackwards})
+      EXPECT_EQ(sort.instance.run({Array::of<T>(dtype, {kCount}, values)}, cut)[0].template values<T>(), expected);
+  }
+}
+
+TEST(sort, long_lines_of_any_distribution) {
+  std::mt19937_64 random(14);
+  const std::vector<std::function<uint64_t(int64_t)>> all = {
+      [&](int64_t) { return random(); },
+      [](int64_t i) { return static_cast<uint64_t>(i); },
+      [](int64_t i) { return static_cast<uint64_t>(-i); },
+      [](int64_t) { return uint64_t{7}; },
+      [&](int64_t) { return random() % 3; },
+      [&](int64_t i) { return i % 1000 == 0 ? random() : uint64_t{5}; },
+  };
+  for (const auto& value_of : all) {
+    expect_long_line<int32_t>(DType::kInt32, "i32", "SIGNED", value_of);
+    expect_long_line<uint64_t>(DType::kUint64, "ui64", "UNSIGNED", value_of);
+    expect_long_line<int16_t>(DType::kInt16, "i16", "SIGNED", value_of);
+    expect_long_line<uint8_t>(DType::kUint8, "ui8", "UNSIGNED", value_of);
+  }
+}
+
+TEST(sort, long_lines_of_doubles_and_halves_keep_every_bit) {
+  constexpr int64_t kCount = 200'000;
+  std::mt19937_64 random(15);
+  std::vector<double> values(static_cast<size_t>(kCount));
+  for (double& value : values) {
+    const uint64_t kind = random() % 6;
+    value = kind == 0   ? -0.0
+            : kind == 1 ? 0.0
+            : kind == 2 ? std::bit_cast<double>(0x7FF8000000000000U + random() % 4)
+                        : std::ldexp(static_cast<double>(random() % 1000) - 500, static_cast<int>(random() % 100));
+  }
+  const auto before = [](double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); };
+  for (const std::string direction : {"LT", "GT"}) {
+    const ParsedInstance sort = sort_of({kCount}, 0, {"f64"}, jax_body(direction, "f64", "0x7FF8000000000000"));
+    const std::vector<double> expected = sorted_lines<double>(
+        values, {kCount}, 0, [&](double a, double b) { return direction == "LT" ? before(a, b) : before(b, a); });
+    const std::vector<uint64_t> got =
+        sort.instance.run({Array::of<double>(DType::kFloat64, {kCount}, values)}, Cut::kBackwards)[0]
+            .values<uint64_t>();
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], std::bit_cast<uint64_t>(expected[i])) << i;
+  }
+  // All halves, each some times, in another order than theirs.
+  std::vector<uint16_t> halves(static_cast<size_t>(kCount));
+  for (uint16_t& half : halves) half = static_cast<uint16_t>(random());
+  const auto as_float = [](uint16_t half) { return std::bit_cast<float>(static_cast<uint32_t>(half) << 16); };
+  const ParsedInstance sort = sort_of({kCount}, 0, {"bf16"}, jax_body("LT", "bf16", "0x7FC0"));
+  EXPECT_EQ(sort.instance.run({Array::of<uint16_t>(DType::kBfloat16, {kCount}, halves)})[0].values<uint16_t>(),
+            sorted_lines<uint16_t>(halves, {kCount}, 0,
+                                   [&](uint16_t a, uint16_t b) { return jax_before(as_float(a), as_float(b)); }));
+}
+
+// Some pieces of the line have only zeros and NaNs with the bits of their key.
+TEST(sort, long_line_keeps_the_order_of_equal_elements_that_are_far_apart) {
+  constexpr size_t kCount = 300'000;
+  const float zeros[] = {0.0F, -0.0F};
+  const float nans[] = {std::bit_cast<float>(0x7FC00000U), std::bit_cast<float>(0xFFC00001U)};
+  for (int pattern = 0; pattern < 8; ++pattern) {
+    std::vector<float> values(kCount);
+    for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<float>((i * 7919) % kCount) + 1;
+    for (const size_t at : {size_t{5}, size_t{100'000}, size_t{100'001}, size_t{290'000}}) {
+      const bool is_odd = (pattern >> (at / 100'000) & 1) != 0;
+      values[at] = zeros[is_odd ? 1 : 0];
+      values[at + 10] = nans[is_odd ? 1 : 0];
+      values[at + 20] = zeros[is_odd ? 1 : 0];
+    }
+    for (const std::string direction : {"LT", "GT"}) {
+      const ParsedInstance sort = sort_of({kCount}, 0, {"f32"}, jax_body(direction, "f32", "0x7FC00000"));
+      const std::vector<float> expected = sorted_lines<float>(values, {kCount}, 0, [&](float a, float b) {
+        return direction == "LT" ? jax_before(a, b) : jax_before(b, a);
+      });
+      EXPECT_TRUE(sort.instance.run({f32({kCount}, values)})[0].values<uint32_t>() == bits_of(expected))
+          << pattern << direction;
+    }
+  }
+}
+
+// Comparators of people, not of JAX: NaNs are equal to a number.
+TEST(sort, nans_that_are_equal_to_numbers_keep_their_order) {
+  for (const auto& [constant, number] : {std::pair{"0x7F800000", INFINITY}, std::pair{"0.000000e+00", 0.0F}}) {
+    for (const int64_t count : {int64_t{1000}, int64_t{200'000}}) {
+      const std::vector<float> values = hard_floats(static_cast<size_t>(count), 21);
+      const ParsedInstance sort = sort_of({count}, 0, {"f32"}, jax_body("LT", "f32", constant));
+      const auto before = [&](float a, float b) {
+        const float left = std::isnan(a) ? number : a;
+        return left < (std::isnan(b) ? number : b);
+      };
+      EXPECT_TRUE(sort.instance.run({f32({count}, values)})[0].values<uint32_t>() ==
+                  bits_of(sorted_lines<float>(values, {count}, 0, before)))
+          << constant << count;
+    }
   }
 }
 
