@@ -25,6 +25,10 @@ struct FoldStart {
   static Acc apply(Value value) { return static_cast<Acc>(value); }
 };
 
+/// Of __builtin_prefetch: to the second level cache. Fetches into the first one are limited by how many lines it may
+/// wait for (on Zen 4 to half of the rate).
+inline constexpr int kSecondLevel = 2;
+
 template <class Acc>
 using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
 
@@ -91,10 +95,8 @@ template <class Op, class Acc, class Value>
   int64_t i = kLanes;
   if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
     // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
-    // The next page is prefetched, to the second level cache: fetches into the first one are limited by how many lines
-    // it may wait for (on Zen 4 to half of the rate).
+    // The next page is prefetched.
     constexpr int64_t kAhead = 1024;  // values
-    constexpr int kSecondLevel = 2;
     constexpr int64_t kLineValues = 16;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
       for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j, 0, kSecondLevel);
@@ -235,7 +237,8 @@ template <class Op, class Acc, class Value>
     // The rows that come after these.
     const std::byte* const soon = values + kFoldRows * row_bytes + begin * static_cast<int64_t>(sizeof(Value));
     for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t line = 0; line < kBlockBytes; line += kLineBytes) __builtin_prefetch(soon + r * row_bytes + line);
+      for (int64_t line = 0; line < kBlockBytes; line += kLineBytes)
+        __builtin_prefetch(soon + r * row_bytes + line, 0, kSecondLevel);
     }
     fold_row_lanes<Op, Acc, Value, true>(values, row_bytes, rows, starts, to, begin, begin + kBlockLanes);
   }
