@@ -331,7 +331,10 @@ def overload():
 def refusals():
     """L2 of servers that refuse, for each reason that there is: who is refused is told at once why and when to come again, and the others have
     their share."""
-    took_seconds, rate = seconds(2, 20, 120), seconds(50, 100, 100)  # the short one with sanitizers, too, which are slow
+    took_seconds, rate = seconds(2, 20, 120), 100
+    if not LONG:  # with sanitizers and beside other tests, too: a quarter of what it can do here
+        with Meshd(BINARY, "--devices", "8") as server:
+            rate = max(4, int(load(server, 8, took_seconds, Client).rate / 4))
     for code, clients, kind, options in (("too_many_requests", 8, Client, ["--requests-per-second", str(rate)]), ("memory_full", 16, LargeRuns, ["--memory", "16MB"]),
                                          ("queue_full", 16, BackgroundJobs, ["--principal-jobs", "4"])):
         with Meshd(BINARY, "--devices", "8", *options) as server:
