@@ -13,10 +13,6 @@ constexpr int64_t kSamplesPerBucket = 64;
 constexpr int64_t kBounds = kSortBuckets - 1;
 constexpr int64_t kVectorBytes = 64;
 
-bool is_less(uint32_t a, uint32_t b) { return a < b; }
-bool is_less(uint64_t a, uint64_t b) { return a < b; }
-bool is_less(const Wide128& a, const Wide128& b) { return a.high != b.high ? a.high < b.high : a.low < b.low; }
-
 // Every bound is compared with every key of a vector, without a branch.
 template <typename T>
 [[gnu::always_inline]] inline int64_t find_loop(const T* keys, int64_t count, const T* bounds, uint8_t* buckets) {
@@ -68,7 +64,7 @@ void choose_bounds(const T* keys, int64_t count, T* bounds) {
   constexpr int64_t kSamples = kSortBuckets * kSamplesPerBucket;
   std::array<T, static_cast<size_t>(kSamples)> sample;
   for (int64_t i = 0; i < kSamples; ++i) sample[static_cast<size_t>(i)] = keys[i * count / kSamples];
-  std::sort(sample.begin(), sample.end(), [](const T& a, const T& b) { return is_less(a, b); });
+  std::sort(sample.begin(), sample.end());
   for (int64_t b = 0; b < kBounds; ++b) bounds[b] = sample[static_cast<size_t>((b + 1) * kSamplesPerBucket)];
 }
 
@@ -76,7 +72,7 @@ template <typename T>
 void count_in_buckets(const T* keys, int64_t count, const T* bounds, uint8_t* buckets, int64_t* counts) {
   for (int64_t i = find_many(keys, count, bounds, buckets); i < count; ++i) {
     int64_t at = 0;
-    for (int64_t step = kSortBuckets / 2; step > 0; step /= 2) at += is_less(keys[i], bounds[at + step - 1]) ? 0 : step;
+    for (int64_t step = kSortBuckets / 2; step > 0; step /= 2) at += keys[i] < bounds[at + step - 1] ? 0 : step;
     buckets[i] = static_cast<uint8_t>(at);
   }
   // Two tables, so that equal neighbours do not wait for each other.

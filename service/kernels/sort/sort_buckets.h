@@ -1,5 +1,5 @@
-// Sample sort of a long line of keys in steps that several threads share: a sorted sample gives the bounds of buckets,
-// keys are counted and dealt to their buckets piece by piece, and then each bucket is sorted by itself.
+// Sample sort of a long line of keys in steps that several threads may share: a sorted sample gives the bounds of
+// buckets, keys are counted and dealt to their buckets piece by piece, and then each bucket is sorted by itself.
 //
 // Example, 4 buckets, bounds 10, 20, 30: the keys 25 7 31 20 go to buckets 2 0 3 2. Two pieces with counts (1 0 2 1)
 // and (2 1 0 0): buckets begin at 0, 3, 4, 6, and the second piece deals to 1, 3, 6 and 7.

@@ -30,7 +30,7 @@ class SplitSort {
 
   /// Whether lines are long enough, and too few to give each thread some.
   static bool pays(int64_t lines, int64_t length);
-  /// Whether it sorts by these keys: some orders are known only when there is no NaN.
+  /// Whether it sorts by these keys: not by such as are an order only without NaNs, or that NaNs share with numbers.
   static bool takes(const std::vector<int64_t>& elem_sizes, const std::vector<SortKey>& keys, int64_t length);
 
   [[nodiscard]] int64_t work_count() const { return first_items_.back(); }

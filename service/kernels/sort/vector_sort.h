@@ -12,6 +12,9 @@ namespace meshd::kernels {
 struct alignas(16) Wide128 {
   uint64_t low = 0;
   uint64_t high = 0;
+  friend bool operator<(const Wide128& a, const Wide128& b) {
+    return a.high != b.high ? a.high < b.high : a.low < b.low;
+  }
 };
 
 /// Sorts `count` keys in ascending order. Any thread.
