@@ -249,7 +249,7 @@ struct PlanMemory {
   int64_t device_constants = 0;
 };
 
-/// What all plans of a server have in common. Passes that are off change times and, but for what is said at two of
+/// What all plans of a server have in common. Passes that are off change times and, but for what is said at three of
 /// them, the bits of no result; operators turn them off to find out which of them is at fault, tests to compare.
 struct PlanSettings {
   PlanSettings() = default;

@@ -6,8 +6,8 @@
 //   2. A sum over other dims that keeps the last one is a sum of what it adds at 0, one of what it adds at 1, ... that
 //      are concatenated.
 //
-// What is added is written anew for one place of the last dim, back through pointwise ops and broadcasts of the block.
-// Where this ends, at a leaf, the elements of that place are copied out of the array: so leaves have to be small beside
+// What is added is written anew for one index of the last dim, back through pointwise ops and broadcasts of the block.
+// Where this ends, at a leaf, the elements of that index are copied out of the array: so leaves have to be small beside
 // what is added, and what is small and computed is a leaf. What has one element in the last dim is written once.
 //
 // Example, forces of 2048 bodies on each other: d = p[j] - p[i], 2048x2048x3; r = sum over the last dim of d * d; f =
@@ -41,7 +41,7 @@ constexpr int64_t kLongest = 4;
 // Fewer elements are not worth the steps that copy the leaves.
 constexpr int64_t kFewest = 4096;
 constexpr int64_t kLeastShare = 16;  // what is added has so many times the elements of a leaf
-constexpr size_t kMostOps = 24;      // that are written for a place
+constexpr size_t kMostOps = 24;      // that are written for an index
 constexpr int kDeepest = 24;         // ops in a row that are followed back
 
 const ops::Fuse* fuse_of(const LocalOp& op) {
@@ -97,8 +97,8 @@ class Splitter {
     if (!is_reduce(op) || op.operands.size() != 2) return false;
     const ShardedType added = type(op.operands[0]);
     if (added.rank() < 2 || element_count(added) < kFewest) return false;
-    const int64_t places = added.local.dims.back();
-    if (places < 2 || places > kLongest || !added.layout.dims.back().empty()) return false;
+    const int64_t length = added.local.dims.back();
+    if (length < 2 || length > kLongest || !added.layout.dims.back().empty()) return false;
     const LocalOp* const from = maker(op.operands[0]);
     if (from == nullptr || (from->kind != LocalKind::kOp && from->kind != LocalKind::kMask)) return false;
     const std::vector<int64_t> dims = op.def->fuse.reduce_dims(LocalView(program_, op).view);
@@ -110,10 +110,10 @@ class Splitter {
     location_ = op.location;
     most_leaf_ = element_count(added) / kLeastShare;
     written_.clear();
-    most_ops_ = op_count + kMostOps * static_cast<size_t>(places);
+    most_ops_ = op_count + kMostOps * static_cast<size_t>(length);
     std::vector<LocalId> parts;
-    for (int64_t place = 0; place < places; ++place) {
-      const std::optional<LocalId> part = at_place(op.operands[0], place);
+    for (int64_t index = 0; index < length; ++index) {
+      const std::optional<LocalId> part = at_index(op.operands[0], index);
       if (!part) {
         undo(op_count, value_count);
         return false;
@@ -185,11 +185,11 @@ class Splitter {
     return add(new_op(name, std::move(operands), std::move(attributes)), std::move(type), std::string(name));
   }
 
-  // ---- a value at one place of its last dim
+  // ---- a value at one index of its last dim
 
-  std::optional<LocalId> at_place(LocalId id, int64_t place) {
+  std::optional<LocalId> at_index(LocalId id, int64_t index) {
     const bool is_alike = type(id).local.dims.back() == 1;
-    const std::pair key(id, is_alike ? 0 : place);
+    const std::pair key(id, is_alike ? 0 : index);
     if (const auto found = written_.find(key); found != written_.end()) return found->second;
     if (made_.ops.size() >= most_ops_ || depth_ == kDeepest) return std::nullopt;
     ++depth_;
@@ -200,7 +200,7 @@ class Splitter {
     return made;
   }
 
-  std::optional<LocalId> of_maker(LocalId id, int64_t place) {
+  std::optional<LocalId> of_maker(LocalId id, int64_t index) {
     if (maker(id) == nullptr) return std::nullopt;
     const LocalOp op = *maker(id);  // what is written moves it
     const ShardedType made = without_last(type(id));
@@ -213,14 +213,14 @@ class Splitter {
       ir::set(constant.attributes, "value", ir::Attribute{std::move(smaller)});
       return add(std::move(constant), made, "constant");
     }
-    if (is_broadcast(op)) return of_broadcast(op, made, place);
+    if (is_broadcast(op)) return of_broadcast(op, made, index);
     if (op.kind != LocalKind::kMask && !is_pointwise(op)) return std::nullopt;
     if (is_small(id)) return std::nullopt;
     LocalOp smaller = op;
     for (LocalId& operand : smaller.operands) {
       if (type(operand).rank() == 0) continue;
       if (type(operand).local.dims != type(id).local.dims) return std::nullopt;
-      const std::optional<LocalId> at = at_place(operand, place);
+      const std::optional<LocalId> at = at_index(operand, index);
       if (!at) return std::nullopt;
       operand = *at;
     }
@@ -233,14 +233,14 @@ class Splitter {
     return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
   }
 
-  std::optional<LocalId> of_broadcast(const LocalOp& op, const ShardedType& made, int64_t place) {
+  std::optional<LocalId> of_broadcast(const LocalOp& op, const ShardedType& made, int64_t index) {
     std::vector<int64_t> dims = ir::ints(op.attributes, "broadcast_dimensions");
     LocalId operand = op.operands[0];
     const auto last = static_cast<int64_t>(made.rank());
     const auto found = std::find(dims.begin(), dims.end(), last);
     if (found != dims.end()) {
       if (found + 1 != dims.end() || !type(operand).layout.dims.back().empty()) return std::nullopt;
-      const std::optional<LocalId> at = at_place(operand, place);
+      const std::optional<LocalId> at = at_index(operand, index);
       if (!at) return std::nullopt;
       operand = *at;
       dims.pop_back();
@@ -257,7 +257,7 @@ class Splitter {
 
   [[nodiscard]] bool is_small(LocalId id) const { return element_count(type(id)) <= most_leaf_; }
 
-  std::optional<LocalId> of_leaf(LocalId id, int64_t place) {
+  std::optional<LocalId> of_leaf(LocalId id, int64_t index) {
     const ShardedType whole = type(id);
     if (!whole.layout.dims.back().empty()) return std::nullopt;
     LocalId column = id;
@@ -265,8 +265,8 @@ class Splitter {
       if (!is_small(id)) return std::nullopt;
       std::vector<int64_t> start(whole.rank(), 0);
       std::vector<int64_t> limit = whole.local.dims;
-      start.back() = place;
-      limit.back() = place + 1;
+      start.back() = index;
+      limit.back() = index + 1;
       column = one("stablehlo.slice", {id}, with_last(without_last(whole), 1),
                    {{"start_indices", ir::int_array_attr(std::move(start))},
                     {"limit_indices", ir::int_array_attr(std::move(limit))},
@@ -305,9 +305,9 @@ class Splitter {
   LocalProgram& program_;
   LocalBlock made_;                                         // of the block that is walked, so far
   std::map<LocalId, size_t> makers_;                        // ops of made_, by result
-  std::map<std::pair<LocalId, int64_t>, LocalId> written_;  // of one sum: values at a place
+  std::map<std::pair<LocalId, int64_t>, LocalId> written_;  // of one sum: values at an index
   size_t most_ops_ = 0;                                     // of made_
-  int depth_ = 0;                                           // of at_place
+  int depth_ = 0;                                           // of at_index
   int64_t most_leaf_ = 0;                                   // elements
   ir::Location location_;
   bool has_changed_ = false;

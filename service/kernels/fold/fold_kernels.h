@@ -1,7 +1,7 @@
 // Reduction loops for the common reducers: add, multiply, maximum, minimum, and, or, xor of one value. Floats of up to
 // 32 bits are added and multiplied in double, so that the error of a long sum does not grow with it: where memory is
-// the limit, fours of them are added as floats before they are widened, which are two roundings. Doubles are summed in a
-// fixed tree. Elements of an accumulator have the fold's own type.
+// the limit, fours of them are added as floats before they are widened, which are two roundings. Doubles are summed in
+// a fixed tree. Elements of an accumulator have the fold's own type.
 #pragma once
 
 #include <cstddef>

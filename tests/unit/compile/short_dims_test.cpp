@@ -100,7 +100,7 @@ TEST(ShortDims, longer_rows_and_small_arrays_stay) {
   expect_unchanged(pairs(20, squares(20), square_type(20)));
 }
 
-TEST(ShortDims, sum_that_keeps_the_last_dim_is_a_sum_for_each_place) {
+TEST(ShortDims, sum_that_keeps_the_last_dim_is_a_sum_for_each_index) {
   const std::string body =
       "    %r = stablehlo.reduce(%d init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<70x70x3xf32>, "
       "tensor<f32>) -> tensor<70x3xf32>\n";

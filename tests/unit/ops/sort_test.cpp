@@ -390,7 +390,7 @@ TEST(sort, long_line_keeps_the_order_of_equal_elements_that_are_far_apart) {
   }
 }
 
-// Comparators of people, not of JAX: NaNs are equal to a number.
+// Comparators that JAX does not write: NaNs are equal to a number.
 TEST(sort, nans_that_are_equal_to_numbers_keep_their_order) {
   for (const auto& [constant, number] : {std::pair{"0x7F800000", INFINITY}, std::pair{"0.000000e+00", 0.0F}}) {
     for (const int64_t count : {int64_t{1000}, int64_t{200'000}}) {
