@@ -36,10 +36,16 @@ constexpr int64_t kMostColumns = 1024;  // of a block
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
 // A packed b stays where it is one block of columns, and not larger than a core's part of the caches that it shares.
 constexpr int64_t kMostPackedFloats = int64_t{1} << 20;
-// A matrix b is read in place when it stays in the second level cache and few rows of a are multiplied with it, or when
-// it is read once or twice and not so large that pages far apart cost more than a copy.
-constexpr int64_t kDirectRows = 256;
+// A matrix b is read in place when it is read once or twice and not so large that pages far apart cost more than a
+// copy, or when it stays in the second level cache and so few rows of a are multiplied with it that a copy does not
+// pay: rows of b that are not whole cache lines, or so far apart that they share cache sets, are read more slowly than
+// a copy.
 constexpr int64_t kDirectOnceFloats = int64_t{1} << 20;
+constexpr int64_t kDirectRows = 256;
+constexpr int64_t kDirectRowsFarApart = 64;
+constexpr int64_t kDirectRowsSplit = 32;
+constexpr int64_t kNearPitch = 256;      // floats
+constexpr int64_t kTilesAhead = 8;       // before the next strip of rows of a is copied, its lines are on their way
 constexpr int64_t kStripsConverted = 8;  // of rows of a, where a narrow type is stored by columns
 constexpr int64_t kMostTileColumns = 32;
 
@@ -90,7 +96,7 @@ class PackedGemm final : public Gemm::Plan {
         columns_(even_part(product.n, cached_columns(tiles_), tiles_.columns())) {
     const int64_t b_floats = spec_.k * spec_.n;
     const int64_t cached_floats = second_level_bytes() / 2 / static_cast<int64_t>(sizeof(float));
-    const bool is_near = spec_.m <= kDirectRows && b_floats <= cached_floats && b_.line_stride <= 2 * spec_.n;
+    const bool is_near = spec_.m <= most_direct_rows() && b_floats <= cached_floats && b_.line_stride <= 2 * spec_.n;
     const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_floats <= kDirectOnceFloats;
     is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
     const auto lines = [](int64_t floats) { return core::round_up(floats, kLineFloats); };
@@ -137,6 +143,11 @@ class PackedGemm final : public Gemm::Plan {
   // Where the copy of the part of b is that begins with this term.
   [[nodiscard]] float* block_of(const Call& call, int64_t term) const {
     return call.scratch + (call.keeps ? term * columns_ : 0);
+  }
+
+  [[nodiscard]] int64_t most_direct_rows() const {
+    if (b_.line_stride % kLineFloats != 0) return kDirectRowsSplit;
+    return b_.line_stride <= kNearPitch ? kDirectRows : kDirectRowsFarApart;
   }
 
   [[nodiscard]] int64_t wide_rows() const { return kStripsConverted * tiles_.rows; }
@@ -316,15 +327,18 @@ class PackedGemm final : public Gemm::Plan {
     return TileRows::kColumns;
   }
 
-  // While a strip is multiplied with those of b, lines of the next one come nearer.
-  void prefetch_strip(const std::byte* a, int64_t strip, int64_t strips, int64_t term, int64_t depth, int64_t at,
-                      int64_t columns) const {
+  // While a strip is multiplied with the last ones of b, lines of the next one come nearer. Inlined by force: GCC takes
+  // a function that only prefetches for one without effects, and leaves calls of it out.
+  [[gnu::always_inline]] void prefetch_strip(const std::byte* a, int64_t strip, int64_t strips, int64_t term,
+                                             int64_t depth, int64_t at, int64_t columns) const {
     if (strip == strips || !a_.by_rows) return;
     const int64_t row = strip_row(strip, strips);
     const int64_t rows = strip_row(strip + 1, strips) - row;
     const int64_t width = tiles_.columns();
-    const int64_t steps = core::ceil_div(columns, width);
-    const int64_t step = at / width;
+    const int64_t tiles = core::ceil_div(columns, width);
+    const int64_t steps = std::min(tiles, kTilesAhead);
+    const int64_t step = at / width - (tiles - steps);
+    if (step < 0) return;
     for (int64_t i = rows * step / steps; i < rows * (step + 1) / steps; ++i) {
       prefetch(a_.at(a, row + i, term), depth * a_.elem);
     }
