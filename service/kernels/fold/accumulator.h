@@ -12,6 +12,8 @@
 
 namespace meshd::kernels {
 
+class LazyTileCode;
+
 /// Memory of one array for each of the values that a reducer combines.
 using ValueRows = std::vector<const std::byte*>;
 
@@ -44,8 +46,9 @@ class Accumulator {
 /// For the reducers that have direct loops. Values are elements of the reduced type.
 std::unique_ptr<Accumulator> make_fold_accumulator(const FoldKernels& fold, tensor::DType element, int64_t lanes);
 
-/// For any other reducer: works through its tile program, items in their order (it need not be commutative).
+/// For any other reducer: works through its tile program, items in their order (it need not be commutative). `code`: of
+/// the program; null: it is interpreted.
 std::unique_ptr<Accumulator> make_reducer_accumulator(const TileProgram& reducer, const TileLayout& layout,
-                                                      int64_t lanes);
+                                                      const LazyTileCode* code, int64_t lanes);
 
 }  // namespace meshd::kernels

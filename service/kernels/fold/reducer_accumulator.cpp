@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/accumulator.h"
+#include "service/kernels/tile/tile_code.h"
 
 namespace meshd::kernels {
 namespace {
@@ -11,11 +13,13 @@ using Bytes = std::vector<std::byte>;
 
 /// Lanes that the reducer's program works on at once.
 constexpr int64_t kReducerLanes = 512;
+/// Groups that become the lanes of the program fill three quarters of its blocks, or more.
+bool fill_blocks(int64_t groups) { return 4 * groups >= 3 * core::round_up(groups, kBlockLanes); }
 
 class ReducerAccumulator final : public Accumulator {
  public:
-  ReducerAccumulator(const TileProgram& reducer, const TileLayout& layout, int64_t lanes)
-      : reducer_(reducer), scratch_(reducer, layout, kReducerLanes) {
+  ReducerAccumulator(const TileProgram& reducer, const TileLayout& layout, const LazyTileCode* code, int64_t lanes)
+      : reducer_(reducer), code_(code), scratch_(reducer, layout, kReducerLanes) {
     for (const uint16_t reg : reducer.outputs) bytes_.push_back(tensor::size_bytes(reducer.registers[reg]));
     for (int reg = 0; reg < reducer.input_count; ++reg) homes_.push_back(scratch_.reg(static_cast<uint16_t>(reg)));
     sums_.resize(bytes_.size());
@@ -32,10 +36,11 @@ class ReducerAccumulator final : public Accumulator {
     for (size_t k = 0; is_empty_ && k < bytes_.size(); ++k) {
       std::memcpy(sums_[k].data() + lane * bytes_[k], values[k], static_cast<size_t>(count * bytes_[k]));
     }
-    if (!is_empty_) combine(rows_of(sums_, lane), values, lane, count);
+    if (!is_empty_) combine(rows_of(sums_, lane), values, sums_, lane, count);
   }
 
   void add_segments(const ValueRows& values, int64_t groups, int64_t items, int64_t lanes, int64_t lane) override {
+    if (lanes == 1 && fill_blocks(groups)) return add_groups(values, groups, items, lane);
     const int64_t total = groups * items * lanes;
     for (size_t k = 0; k < bytes_.size(); ++k) {
       const auto needed = static_cast<size_t>(total * bytes_[k]);
@@ -62,7 +67,7 @@ class ReducerAccumulator final : public Accumulator {
       partial_[k].resize(std::max(partial_[k].size(), static_cast<size_t>(lanes_ * bytes_[k])));
       repeat_element(init[k], bytes_[k], partial_[k].data(), lanes_);
     }
-    if (!is_empty_) combine(rows_of(partial_, 0), rows_of(sums_, 0), 0, lanes_);
+    if (!is_empty_) combine(rows_of(partial_, 0), rows_of(sums_, 0), sums_, 0, lanes_);
     const std::vector<Bytes>& from = is_empty_ ? partial_ : sums_;
     for (size_t k = 0; k < bytes_.size(); ++k) {
       std::memcpy(results[k] + start * bytes_[k], from[k].data(), static_cast<size_t>(lanes_ * bytes_[k]));
@@ -76,8 +81,14 @@ class ReducerAccumulator final : public Accumulator {
     return rows;
   }
 
-  /// sums_ from `lane` on = reducer(earlier, later).
-  void combine(const ValueRows& earlier, const ValueRows& later, int64_t lane, int64_t count) {
+  void run_reducer(int64_t count) {
+    const TileCode* const code = code_ != nullptr ? code_->get(reducer_, {}, count) : nullptr;
+    run_tile(reducer_, code, scratch_, count);
+  }
+
+  /// `into` from `lane` on = reducer(earlier, later).
+  void combine(const ValueRows& earlier, const ValueRows& later, std::vector<Bytes>& into, int64_t lane,
+               int64_t count) {
     const size_t values = bytes_.size();
     for (int64_t begin = 0; begin < count; begin += kReducerLanes) {
       const int64_t some = std::min(kReducerLanes, count - begin);
@@ -86,12 +97,47 @@ class ReducerAccumulator final : public Accumulator {
         scratch_.bind(static_cast<uint16_t>(k), const_cast<std::byte*>(earlier[k]) + begin * bytes_[k]);
         scratch_.bind(static_cast<uint16_t>(values + k), const_cast<std::byte*>(later[k]) + begin * bytes_[k]);
       }
-      run_tile(reducer_, scratch_, some);
+      run_reducer(some);
       for (size_t k = 0; k < values; ++k) {
-        std::memmove(sums_[k].data() + (lane + begin) * bytes_[k], scratch_.reg(reducer_.outputs[k]),
+        std::memmove(into[k].data() + (lane + begin) * bytes_[k], scratch_.reg(reducer_.outputs[k]),
                      static_cast<size_t>(some * bytes_[k]));
       }
     }
+  }
+
+  /// add_segments() of single lanes, with a lane for each group: their items are brought next to each other once, not
+  /// at each level of the tree.
+  void add_groups(const ValueRows& values, int64_t groups, int64_t items, int64_t lane) {
+    // Whole blocks, so that the program runs without padding of its own.
+    const int64_t row = core::round_up(groups, kBlockLanes);
+    for (size_t k = 0; k < bytes_.size(); ++k) {
+      const auto needed = static_cast<size_t>(items * row * bytes_[k]);
+      if (partial_[k].size() < needed) partial_[k].resize(needed);
+      const bool is_integer = with_integer(bytes_[k], [&]<class T>(T) {
+        const T* from = reinterpret_cast<const T*>(values[k]);
+        T* const to = reinterpret_cast<T*>(partial_[k].data());
+        for (int64_t group = 0; group < groups; ++group) {
+          for (int64_t item = 0; item < items; ++item) to[item * row + group] = *from++;
+        }
+      });
+      for (int64_t group = 0; !is_integer && group < groups; ++group) {
+        for (int64_t item = 0; item < items; ++item) {
+          std::memcpy(partial_[k].data() + (item * row + group) * bytes_[k],
+                      values[k] + (group * items + item) * bytes_[k], static_cast<size_t>(bytes_[k]));
+        }
+      }
+    }
+    for (int64_t left = items; left > 1; left = (left + 1) / 2) {
+      for (int64_t pair = 0; pair < left / 2; ++pair) {
+        const int64_t first = 2 * pair * row;
+        combine(rows_of(partial_, first), rows_of(partial_, first + row), partial_, pair * row, row);
+      }
+      for (size_t k = 0; left % 2 != 0 && k < bytes_.size(); ++k) {
+        std::memmove(partial_[k].data() + left / 2 * row * bytes_[k], partial_[k].data() + (left - 1) * row * bytes_[k],
+                     static_cast<size_t>(row * bytes_[k]));
+      }
+    }
+    add_values(rows_of(partial_, 0), lane, groups);
   }
 
   /// One level of a tree over the items in partial_: neighbours are combined, an odd last one stays. Short groups share
@@ -137,7 +183,7 @@ class ReducerAccumulator final : public Accumulator {
       });
       if (!is_integer) part_pairs(of, items, item_bytes, homes_[k], homes_[values + k]);
     }
-    run_tile(reducer_, scratch_, of.groups * of.pairs * of.lanes);
+    run_reducer(of.groups * of.pairs * of.lanes);
   }
 
   /// Calls f(T{}) with the unsigned type of so many bytes, for loops of moves in place of calls; false where there is
@@ -225,6 +271,7 @@ class ReducerAccumulator final : public Accumulator {
   }
 
   const TileProgram& reducer_;
+  const LazyTileCode* const code_;
   TileScratch scratch_;
   std::vector<int64_t> bytes_;  ///< of an element of each value
   std::vector<std::byte*> homes_;
@@ -237,8 +284,8 @@ class ReducerAccumulator final : public Accumulator {
 }  // namespace
 
 std::unique_ptr<Accumulator> make_reducer_accumulator(const TileProgram& reducer, const TileLayout& layout,
-                                                      int64_t lanes) {
-  return std::make_unique<ReducerAccumulator>(reducer, layout, lanes);
+                                                      const LazyTileCode* code, int64_t lanes) {
+  return std::make_unique<ReducerAccumulator>(reducer, layout, code, lanes);
 }
 
 }  // namespace meshd::kernels

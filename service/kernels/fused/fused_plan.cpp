@@ -184,7 +184,10 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   // What rounds at each step keeps its runs short.
   if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
   cut_into_work_items(reduce, plan.tile);
-  if (!reduce.fold) reduce.reducer_layout.emplace(loop.reduce->reducer);
+  if (!reduce.fold) {
+    reduce.reducer_layout.emplace(loop.reduce->reducer);
+    if (loop.code_after) reduce.reducer_code = std::make_shared<const LazyTileCode>(*loop.code_after);
+  }
   plan.work_count = results == 0 ? 0 : reduce.chunks;
   for (const OuterDim& dim : reduce.kept) plan.work_count *= dim.size;
   plan.reduce = std::move(reduce);
@@ -207,8 +210,12 @@ const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t la
 }
 
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {
-  const bool streams = code_streams(plan);
-  return plan.code != nullptr && gains_by_code(loop.program, streams) ? code_bytes(loop.program, streams) : 0;
+  const auto bytes_of = [](const TileProgram& program, bool streams) {
+    return gains_by_code(program, streams) ? code_bytes(program, streams) : 0;
+  };
+  int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, code_streams(plan)) : 0;
+  if (plan.reduce && plan.reduce->reducer_code != nullptr) bytes += bytes_of(loop.reduce->reducer, false);
+  return bytes;
 }
 
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places) {

@@ -32,6 +32,7 @@ struct ReducePlan {
   int64_t chunks = 1;                        ///< work items in one region
   std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
   std::optional<TileLayout> reducer_layout;  ///< for any other reducer
+  std::shared_ptr<const LazyTileCode> reducer_code;  ///< of the same; null: it is interpreted
 };
 
 /// Immutable; any thread.

@@ -297,19 +297,22 @@ TEST(FusedLoop, random_argmax_reductions_are_exact) {
     const std::vector<Bytes> operands = maker.operands();
     const Dims offsets(loop.dims.size(), 0);
     const FusedKernel kernel(loop);
-    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
-    ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
+    const auto expected = run_naively(loop, operands, offsets);
+    const auto cuts = random_cuts(maker, kernel.work_count());
+    ASSERT_EQ(run_kernel(kernel, operands, cuts, offsets), expected) << "seed " << seed << " " << describe(loop);
+    ASSERT_EQ(run_kernel(code_at_once(loop), operands, cuts, offsets), expected)
+        << "code, seed " << seed << " " << describe(loop);
   }
 }
 
 /// (a, b) then (c, d): composition of x -> a x + b, associative but not commutative, in wrapping integers.
-TileProgram composition_reducer() {
+TileProgram composition_reducer(DType dtype = DType::kInt64) {
   TileProgram reducer;
   reducer.input_count = 4;
-  for (int i = 0; i < 4; ++i) reducer.add_register(DType::kInt64);
-  const uint16_t slope = reducer.emit(ScalarOp::kMultiply, {0, 2}, DType::kInt64);
-  const uint16_t moved = reducer.emit(ScalarOp::kMultiply, {2, 1}, DType::kInt64);
-  reducer.outputs = {slope, reducer.emit(ScalarOp::kAdd, {moved, 3}, DType::kInt64)};
+  for (int i = 0; i < 4; ++i) reducer.add_register(dtype);
+  const uint16_t slope = reducer.emit(ScalarOp::kMultiply, {0, 2}, dtype);
+  const uint16_t moved = reducer.emit(ScalarOp::kMultiply, {2, 1}, dtype);
+  reducer.outputs = {slope, reducer.emit(ScalarOp::kAdd, {moved, 3}, dtype)};
   return reducer;
 }
 
@@ -329,26 +332,34 @@ TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
   }
 }
 
+void expect_groups_in_order(DType dtype, int64_t items, int64_t lanes) {
+  const int64_t bytes = tensor::size_bytes(dtype);
+  FusedLoop loop;
+  loop.dims = {150, items, lanes};
+  FusedInput input;
+  input.strides = {items * lanes, lanes, 1};
+  loop.inputs = {input};
+  loop.program.input_count = 1;
+  loop.program.add_register(dtype);
+  loop.program.outputs = {0, loop.program.emit(ScalarOp::kMultiply, {0, 0}, dtype)};
+  loop.reduce = FusedReduce{.dims = {1}, .reducer = composition_reducer(dtype), .init_operands = {1, 2}};
+  std::mt19937 random(static_cast<uint32_t>(items));
+  std::vector<Bytes> operands = {Bytes(static_cast<size_t>(150 * items * lanes * bytes)),
+                                 Bytes(static_cast<size_t>(bytes)), Bytes(static_cast<size_t>(bytes))};
+  for (Bytes& operand : operands) {
+    for (std::byte& byte : operand) byte = static_cast<std::byte>(random());
+  }
+  const auto expected = run_naively(loop, operands, {0, 0, 0});
+  ASSERT_EQ(run_kernel(FusedKernel(loop), operands, {}, {0, 0, 0}), expected)
+      << tensor::name(dtype) << ", " << items << " items, " << lanes << " lanes";
+  ASSERT_EQ(run_kernel(code_at_once(loop), operands, {}, {0, 0, 0}), expected)
+      << "code, " << tensor::name(dtype) << ", " << items << " items, " << lanes << " lanes";
+}
+
 TEST(FusedLoop, groups_of_every_short_size_are_folded_in_order) {
-  for (int64_t items = 1; items <= 40; ++items) {
-    for (const int64_t lanes : {1, 3}) {
-      FusedLoop loop;
-      loop.dims = {150, items, lanes};
-      FusedInput input;
-      input.strides = {items * lanes, lanes, 1};
-      loop.inputs = {input};
-      loop.program.input_count = 1;
-      loop.program.add_register(DType::kInt64);
-      loop.program.outputs = {0, loop.program.emit(ScalarOp::kMultiply, {0, 0}, DType::kInt64)};
-      loop.reduce = FusedReduce{.dims = {1}, .reducer = composition_reducer(), .init_operands = {1, 2}};
-      std::mt19937 random(static_cast<uint32_t>(items));
-      std::vector<Bytes> operands = {Bytes(static_cast<size_t>(150 * items * lanes * 8)), Bytes(8), Bytes(8)};
-      for (Bytes& operand : operands) {
-        for (std::byte& byte : operand) byte = static_cast<std::byte>(random());
-      }
-      const FusedKernel kernel(loop);
-      ASSERT_EQ(run_kernel(kernel, operands, {}, {0, 0, 0}), run_naively(loop, operands, {0, 0, 0}))
-          << items << " items, " << lanes << " lanes";
+  for (const DType dtype : {DType::kInt64, DType::kInt32, DType::kInt16}) {
+    for (int64_t items = 1; items <= 40; ++items) {
+      for (const int64_t lanes : {1, 3}) expect_groups_in_order(dtype, items, lanes);
     }
   }
 }
