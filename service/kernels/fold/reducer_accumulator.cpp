@@ -98,6 +98,13 @@ class ReducerAccumulator final : public Accumulator {
         scratch_.bind(static_cast<uint16_t>(values + k), const_cast<std::byte*>(later[k]) + begin * bytes_[k]);
       }
       run_reducer(some);
+      // A result that is an argument is still in the memory that was lent, where another result may be stored first.
+      for (size_t k = 0; k < values; ++k) {
+        const uint16_t reg = reducer_.outputs[k];
+        if (reg >= homes_.size() || scratch_.reg(reg) == homes_[reg]) continue;
+        std::memcpy(homes_[reg], scratch_.reg(reg), static_cast<size_t>(some * bytes_[k]));
+        scratch_.bind(reg, homes_[reg]);
+      }
       for (size_t k = 0; k < values; ++k) {
         std::memmove(into[k].data() + (lane + begin) * bytes_[k], scratch_.reg(reducer_.outputs[k]),
                      static_cast<size_t>(some * bytes_[k]));

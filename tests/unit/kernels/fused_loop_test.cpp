@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -360,6 +361,39 @@ TEST(FusedLoop, groups_of_every_short_size_are_folded_in_order) {
   for (const DType dtype : {DType::kInt64, DType::kInt32, DType::kInt16}) {
     for (int64_t items = 1; items <= 40; ++items) {
       for (const int64_t lanes : {1, 3}) expect_groups_in_order(dtype, items, lanes);
+    }
+  }
+}
+
+// Results that are arguments, each in the other's place: what is stored first does not overwrite the other.
+TEST(FusedLoop, a_reducer_that_swaps_its_arguments_gives_whole_pairs) {
+  for (const int64_t groups : {32, 63, 64, 200}) {
+    FusedLoop loop;
+    loop.dims = {groups, 4};
+    FusedInput input;
+    input.strides = {4, 1};
+    loop.inputs = {input};
+    loop.program.input_count = 1;
+    loop.program.add_register(DType::kInt32);
+    loop.program.outputs = {0, loop.program.emit(ScalarOp::kNegate, {0}, DType::kInt32)};
+    TileProgram reducer;
+    reducer.input_count = 4;
+    for (int i = 0; i < 4; ++i) reducer.add_register(DType::kInt32);
+    reducer.outputs = {3, 2};
+    loop.reduce = FusedReduce{.dims = {1}, .reducer = reducer, .init_operands = {1, 2}};
+    std::vector<int32_t> values(static_cast<size_t>(groups * 4));
+    std::iota(values.begin(), values.end(), 1);
+    const auto bytes_of = [](const std::vector<int32_t>& from) {
+      Bytes out(from.size() * sizeof(int32_t));
+      std::memcpy(out.data(), from.data(), out.size());
+      return out;
+    };
+    const std::vector<Bytes> operands = {bytes_of(values), bytes_of({7}), bytes_of({-7})};
+    for (const FusedKernel& kernel : {FusedKernel(loop), code_at_once(loop)}) {
+      const auto got = run_kernel(kernel, operands, {}, {0, 0});
+      const auto first = values_of<int32_t>(got[0]);
+      const auto second = values_of<int32_t>(got[1]);
+      for (size_t i = 0; i < first.size(); ++i) ASSERT_EQ(first[i], -second[i]) << groups << " groups, " << i;
     }
   }
 }
