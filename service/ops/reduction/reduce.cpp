@@ -105,6 +105,7 @@ std::optional<Combine> combine_reduce(const OpView& view) {
 PreparedKernel prepare_reduce(const OpView& local) {
   const size_t count = input_count(local);
   kernels::FusedLoop loop;
+  loop.code_after.reset();  // interpreted: whether code may be made, and who counts it, is known where loops are fused
   loop.dims = local.operands[0].dims();
   kernels::TileProgram body = compile_scalar_region(*local.function, local.regions[0]);
   PreparedKernel kernel;
