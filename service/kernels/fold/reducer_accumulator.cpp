@@ -13,7 +13,7 @@ using Bytes = std::vector<std::byte>;
 
 /// Lanes that the reducer's program works on at once.
 constexpr int64_t kReducerLanes = 512;
-/// Groups that become the lanes of the program fill three quarters of its blocks, or more.
+/// Whether groups, each a lane of the program, fill at least three quarters of its blocks.
 bool fill_blocks(int64_t groups) { return 4 * groups >= 3 * core::round_up(groups, kBlockLanes); }
 
 class ReducerAccumulator final : public Accumulator {

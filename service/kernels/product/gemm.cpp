@@ -41,10 +41,11 @@ enum class Loops : uint8_t { kIntegers, kPacked, kSgemm, kOpenBlas, kPrimitive }
 //   512 x 10 x 1024        84     116        67      57      70        67
 //   512 x 1024 x 10       170     108       110     100      65        89
 //
-// On other processors with AVX2 oneDNN has 40 % of what the core can do, and OpenBLAS 55 %, where Eigen has 73 %. Our
-// own loops have 85 % and more of it in each row of 64^3 and above, so that they are the choice for AVX2; with AVX-512
-// oneDNN is 4 to 8 % faster where neither rows nor sums are short, and 20 % where sums alone are long; small products
-// are better cut by columns, for two cores, than 5 % faster on one.
+// With AVX2 alone processors differ: on one, oneDNN had 40 % of what the core can do and OpenBLAS 55 %, where Eigen has
+// 73 %; on a Zen 3, products of 512^3 and more on both cores are up to 12 % faster with OpenBLAS than with our own
+// loops (docs/decisions/products.md). Ours are near the best on all and cut by columns: the choice for AVX2; with
+// AVX-512 oneDNN is 4 to 8 % faster where neither rows nor sums are short, and 20 % where sums alone are long; small
+// products are better cut by columns, for two cores, than 5 % faster on one.
 Loops f32_loops(const GemmSpec& spec) {
   constexpr int64_t kShort = 64;
   constexpr double kSmallFlops = 2e7;  // few enough to be cut by columns for two cores

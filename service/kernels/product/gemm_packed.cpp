@@ -41,12 +41,12 @@ constexpr int64_t kMostPackedFloats = int64_t{1} << 20;
 // pay: rows of b that are not whole cache lines, or so far apart that they share cache sets, are read more slowly than
 // a copy.
 constexpr int64_t kDirectOnceFloats = int64_t{1} << 20;
-constexpr int64_t kDirectRows = 256;
-constexpr int64_t kDirectRowsFarApart = 64;
-constexpr int64_t kDirectRowsSplit = 32;
-constexpr int64_t kNearPitch = 256;      // floats
-constexpr int64_t kTilesAhead = 8;       // before the next strip of rows of a is copied, its lines are on their way
-constexpr int64_t kStripsConverted = 8;  // of rows of a, where a narrow type is stored by columns
+constexpr int64_t kDirectRows = 256;         // of a, at most, where rows of b are whole lines and near each other
+constexpr int64_t kDirectRowsFarApart = 64;  // where they are whole lines
+constexpr int64_t kDirectRowsSplit = 32;     // where they are not
+constexpr int64_t kNearPitch = 256;          // floats
+constexpr int64_t kTilesAhead = 8;           // before the next strip of rows of a is copied, its lines are on their way
+constexpr int64_t kStripsConverted = 8;      // of rows of a, where a narrow type is stored by columns
 constexpr int64_t kMostTileColumns = 32;
 
 // One operand. Lines are what is contiguous: rows, or columns.

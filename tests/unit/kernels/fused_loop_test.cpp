@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -383,12 +382,7 @@ TEST(FusedLoop, a_reducer_that_swaps_its_arguments_gives_whole_pairs) {
     loop.reduce = FusedReduce{.dims = {1}, .reducer = reducer, .init_operands = {1, 2}};
     std::vector<int32_t> values(static_cast<size_t>(groups * 4));
     std::iota(values.begin(), values.end(), 1);
-    const auto bytes_of = [](const std::vector<int32_t>& from) {
-      Bytes out(from.size() * sizeof(int32_t));
-      std::memcpy(out.data(), from.data(), out.size());
-      return out;
-    };
-    const std::vector<Bytes> operands = {bytes_of(values), bytes_of({7}), bytes_of({-7})};
+    const std::vector<Bytes> operands = {bytes_of(values), bytes_of<int32_t>({7}), bytes_of<int32_t>({-7})};
     for (const FusedKernel& kernel : {FusedKernel(loop), code_at_once(loop)}) {
       const auto got = run_kernel(kernel, operands, {}, {0, 0});
       const auto first = values_of<int32_t>(got[0]);
