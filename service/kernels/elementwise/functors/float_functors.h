@@ -11,6 +11,7 @@
 
 #include "service/kernels/elementwise/functors/double_functions.h"
 #include "service/kernels/elementwise/functors/float_polynomials.h"
+#include "service/kernels/elementwise/functors/special_functions.h"
 #include "service/kernels/elementwise/functors/vector_math.h"
 
 namespace meshd::kernels {
@@ -241,6 +242,15 @@ struct Erf<float> {
 };
 template <>
 struct Erf<double> : ThroughDoubles<double, erf_of_double, std::erf> {};
+template <class T>
+struct ErfInv {
+  static T apply(T x) { return static_cast<T>(erf_inv(x)); }
+};
+template <>
+struct ErfInv<float> {
+  static float apply(float x) { return erf_inv_of<false>(x); }
+  static float apply_fma(float x) { return erf_inv_of<true>(x); }
+};
 template <class T>
 using Asin = ThroughDoubles<T, asin_of_double, std::asin>;
 template <class T>

@@ -204,7 +204,7 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<IsFinite>>{{.name = "is_finite", .result = ScalarResult::kBool}},
     Row<Loop<Erf>>{function("erf", 40)},
     Row<Loop<Erfc>>{function("erfc", 40)},
-    Row<Calls<ThroughDouble<erf_inv>::Of>>{{.name = "erf_inv", .cost = 40}},
+    Row<Loop<ErfInv>>{{.name = "erf_inv", .cost = 40}},
     Row<Loop<Asin>, None, None, Calls<ThroughComplex<from_above<std::asin<double>>>::Of>>{function("asin", 40)},
     Row<Loop<Acos>, None, None, Calls<ThroughComplex<from_above<std::acos<double>>>::Of>>{function("acos", 40)},
     Row<Loop<Atan>, None, None, Calls<ThroughWider<std::atan<double>, std::atan<long double>>::Of>>{
