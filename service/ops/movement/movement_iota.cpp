@@ -40,12 +40,22 @@ PreparedKernel prepare_iota(const OpView& local) {
     for (int64_t at = call.begin * kWorkItemElements; at < stop; at += kChunk) {
       const int64_t chunk = std::min(kChunk, stop - at);
       int64_t index = at / repeat % size;
-      int64_t left = repeat - at % repeat;
-      for (int64_t i = 0; i < chunk; ++i) {
-        indices[static_cast<size_t>(i)] = start + index;
-        if (--left > 0) continue;
-        left = repeat;
-        if (++index == size) index = 0;
+      if (repeat == 1) {
+        for (int64_t i = 0; i < chunk;) {
+          const int64_t piece = std::min(chunk - i, size - index);
+          for (int64_t j = 0; j < piece; ++j) indices[static_cast<size_t>(i + j)] = start + index + j;
+          i += piece;
+          index = 0;
+        }
+      } else {
+        int64_t left = repeat - at % repeat;
+        for (int64_t i = 0; i < chunk;) {
+          const int64_t piece = std::min(chunk - i, left);
+          std::fill_n(indices.begin() + i, piece, start + index);
+          i += piece;
+          left = repeat;
+          if (++index == size) index = 0;
+        }
       }
       const std::byte* from = reinterpret_cast<const std::byte*>(indices.data());
       convert(&from, call.results[0] + at * elem, chunk);

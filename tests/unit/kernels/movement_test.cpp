@@ -115,6 +115,24 @@ TEST(strided_copy, random_strides_match_the_definition) {
   }
 }
 
+TEST(strided_copy, reversed_rows_of_all_element_sizes_match_the_definition) {
+  for (const int64_t elem : {1, 2, 4, 8, 16}) {
+    for (const int64_t size : {2, 3, 4, 5, 7, 16, 33, 1000}) {
+      const std::vector<std::byte> source = numbered_bytes(3 * size * elem);
+      std::vector<std::byte> got(source.size());
+      std::vector<std::byte> expected(source.size());
+      const Dims extent = {3, size};
+      const Dims dst_strides = {size, 1};
+      const Dims src_strides = {size, -1};
+      const std::byte* const last = source.data() + (size - 1) * elem;
+      copy_by_definition(expected.data(), last, extent, dst_strides, src_strides, elem);
+      const StridedCopy copy(extent, dst_strides, src_strides, elem);
+      copy.run(got.data(), last, 0, copy.work_count());
+      EXPECT_EQ(got, expected) << size << " elements of " << elem << " bytes";
+    }
+  }
+}
+
 TEST(strided_copy, nothing_to_copy_has_no_work_items) {
   const Dims extent = {3, 0};
   const Dims strides = {1, 1};
