@@ -58,6 +58,13 @@ bool PointwiseRun::can_stream_by_code(int64_t at, int64_t count) const {
   return true;
 }
 
+// What a tile writes behind itself is computed again by the next tile, which no other thread has.
+int64_t PointwiseRun::lanes_of(int64_t at, int64_t count, int64_t end) const {
+  const bool is_direct =
+      std::all_of(ways_.begin(), ways_.end(), [](OutputWay way) { return way == OutputWay::kDirect; });
+  return is_direct ? lanes_of_tile(at, count, end) : count;
+}
+
 void PointwiseRun::bind_outputs(int64_t at) {
   for (size_t k = 0; k < ways_.size(); ++k) {
     const uint16_t reg = loop_.program.outputs[k];
@@ -87,7 +94,8 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     int64_t count = std::min(plan_.tile, end - at);
     if (plan_.by_rows) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
-    reader_.read(at, count, elements);
+    const int64_t lanes = lanes_of(at, count, end);
+    reader_.read(at, count, lanes, elements);
     soon_.clear();
     for (const SoonRead& read : soon)
       soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
@@ -101,11 +109,11 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     }
     bind_outputs(at);
     if (!soon.empty()) {
-      run_tile(program, code_, scratch_, count, soon_);
+      run_tile(program, code_, scratch_, lanes, soon_);
     } else if (code_ == nullptr && plan_.prefetches && !plan_.by_rows) {
-      run_tile(program, nullptr, scratch_, count, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
+      run_tile(program, nullptr, scratch_, lanes, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
     } else {
-      run_tile(program, code_, scratch_, count);
+      run_tile(program, code_, scratch_, lanes);
     }
     copy_outputs(at, count);
     at += count;

@@ -37,6 +37,8 @@ class PointwiseRun {
   void bind_outputs(int64_t at);
   void copy_outputs(int64_t at, int64_t count);
   [[nodiscard]] bool can_stream_by_code(int64_t at, int64_t count) const;
+  /// Lanes that the tile [at, at + count) of a range that ends at `end` is computed on.
+  [[nodiscard]] int64_t lanes_of(int64_t at, int64_t count, int64_t end) const;
 
   void set_ways();
   [[nodiscard]] int64_t element_bytes(size_t output) const {

@@ -100,14 +100,16 @@ void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, 
   results_->end_step();
 }
 
-const ValueRows& ReduceRun::compute(int64_t start, int64_t count) {
+const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   core::pass(call_.checkpoint);
-  reader_.read(start, count);
+  // What the lanes behind the tile become is not folded.
+  const int64_t lanes = lanes_of_tile(start, count, end);
+  reader_.read(start, count, lanes);
   soon_of_tile_.clear();
   for (const SoonRead& read : soon_)
     soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
   if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
-  run_tile(loop_.program, code_, scratch_, count, soon_of_tile_);
+  run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
   return rows_;
 }
@@ -127,7 +129,7 @@ void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int6
 void ReduceRun::add_lanes(int64_t first, int64_t size) {
   for (int64_t lane = 0; lane < size; lane += tile_) {
     const int64_t count = std::min(tile_, size - lane);
-    results_->add_values(compute(first + lane, count), lane, count);
+    results_->add_values(compute(first + lane, count, first + size), lane, count);
   }
 }
 
@@ -136,7 +138,7 @@ void ReduceRun::add_groups(int64_t first, int64_t size) {
   const int64_t at_once = groups_of_tile(tile_, group_size);
   for (int64_t group = 0; group < size; group += at_once) {
     const int64_t count = std::min(at_once, size - group);
-    const ValueRows& values = compute((first + group) * group_size, count * group_size);
+    const ValueRows& values = compute((first + group) * group_size, count * group_size, (first + size) * group_size);
     results_->add_segments(values, count, reduce_.items, reduce_.lanes, group * reduce_.lanes);
   }
 }
@@ -149,12 +151,13 @@ void ReduceRun::add_long_groups(int64_t first, int64_t size) {
   // Whole blocks of lanes.
   const int64_t block = kBlockLanes / std::gcd(reduce_.lanes, kBlockLanes);
   if (most >= block) at_once = std::min(core::round_up(at_once, block), most - most % block);
+  const int64_t end = (first + size) * reduce_.items * reduce_.lanes;
   for (int64_t group = 0; group < size; ++group) {
     group_->reset(reduce_.lanes);
     for (int64_t item = 0; item < reduce_.items; item += at_once) {
       const int64_t count = std::min(at_once, reduce_.items - item);
       const int64_t start = ((first + group) * reduce_.items + item) * reduce_.lanes;
-      group_->add_segments(compute(start, count * reduce_.lanes), 1, count, reduce_.lanes, 0);
+      group_->add_segments(compute(start, count * reduce_.lanes, end), 1, count, reduce_.lanes, 0);
       group_->end_step();
     }
     results_->add_all_of(*group_, group * reduce_.lanes);

@@ -34,7 +34,7 @@ class ReduceRun {
   [[nodiscard]] bool only_reads() const;
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
-  const ValueRows& compute(int64_t start, int64_t count);
+  const ValueRows& compute(int64_t start, int64_t count, int64_t end);
   void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size);
   void add_lanes(int64_t first, int64_t size);
   void add_groups(int64_t first, int64_t size);

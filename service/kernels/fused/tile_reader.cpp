@@ -82,6 +82,23 @@ void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* t
   while (target < end) *target++ = *source;
 }
 
+/// Runs of elements; the first lane is the `skip`th of its run, and `count` lanes are written.
+void repeat_each(ElementRuns each, int64_t element_bytes, int64_t skip, std::byte* to, int64_t count) {
+  if (skip > 0) {
+    const int64_t some = std::min(count, each.count - skip);
+    repeat_element(each.elements, element_bytes, to, some);
+    each.elements += each.stride_bytes;
+    to += some * element_bytes;
+    count -= some;
+  }
+  each.runs = count / each.count;
+  if (each.runs > 0) repeat_elements(each, element_bytes, to);
+  const int64_t done = each.runs * each.count;
+  if (done < count)
+    repeat_element(each.elements + each.runs * each.stride_bytes, element_bytes, to + done * element_bytes,
+                   count - done);
+}
+
 /// Fills lanes [done, count) by repeating the first `done` lanes.
 void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t count) {
   while (done < count) {
@@ -194,8 +211,9 @@ TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::mem
   }
 }
 
-void TileReader::read(int64_t start, int64_t count, std::span<const uint16_t> elements) {
-  for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count, elements);
+void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements) {
+  for (size_t i = 0; i < states_.size(); ++i)
+    read_input(region_.inputs[i], states_[i], {.start = start, .count = count, .filled = lanes}, elements);
 }
 
 std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
@@ -208,11 +226,12 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
-void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count,
+void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes,
                             std::span<const uint16_t> elements) {
+  const auto [start, count, filled] = lanes;
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   // A tile that ends within a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
-  const bool is_ragged = count % kBlockLanes != 0;
+  const bool is_ragged = filled % kBlockLanes != 0;
   if (input.is_dense) {
     // Registers are only read, so lending them memory that must not change is safe.
     scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
@@ -223,7 +242,7 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
   const int64_t inner = dims.empty() ? 1 : dims.back();
   const int64_t stride = dims.empty() ? 0 : strides.back();
   const bool in_row = start % inner + count <= inner;
-  if (!input.is_iota && stride == 1 && in_row) {
+  if (!input.is_iota && stride == 1 && in_row && (filled == count || start % inner + filled <= inner)) {
     scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
     if (is_ragged) state.filled_count = 0;
     return;
@@ -231,7 +250,7 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
   scratch_.bind(input.reg, state.home);
   if (stride == 0 && in_row && !input.is_iota) {
     if (is_ragged || std::find(elements.begin(), elements.end(), input.reg) == elements.end())
-      return read_element(input, state, start, count);
+      return read_element(input, state, start, filled);
     return scratch_.bind(input.reg,
                          const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
   }
@@ -252,15 +271,16 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
   const std::byte* const memory = input.is_iota ? nullptr : state.memory + place * element_bytes;
   const int64_t first_value = input.is_iota ? state.first_value + place : 0;
   const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
-                         state.filled_phase == phase && state.filled_count >= count;
+                         state.filled_phase == phase && state.filled_count >= filled;
   if (!is_filled) {
     const int64_t distinct = phase == kOneElement ? 1 : count;
     gather(input, state, start, distinct);
-    if (distinct < count) repeat_element(state.home, element_bytes, state.home, count);
+    std::byte* const behind = state.home + distinct * element_bytes;
+    if (distinct < filled) repeat_element(behind - element_bytes, element_bytes, behind, filled - distinct);
     state.filled_memory = memory;
     state.filled_value = first_value;
     state.filled_phase = phase;
-    state.filled_count = count;
+    state.filled_count = filled;
   }
   if (is_ragged && phase != kOneElement) state.filled_count = count;
 }
@@ -294,17 +314,23 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
   const tensor::Dims& strides = input.walk_strides;
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   const size_t rank = dims.size();
-  if (rank > 1 && strides[rank - 1] == 0 && dims[rank - 1] < kShortRow && strides[rank - 2] == 1) {
-    // Each element a few times: rows of elements, not one call for each.
+  if (rank > 1 && strides[rank - 1] == 0 && strides[rank - 2] != 0) {
+    // Each element some times: rows of elements, not one call for each.
     const int64_t repeat = dims[rank - 1];
     const int64_t row = repeat * dims[rank - 2];
+    const bool is_short = repeat < kShortRow && strides[rank - 2] == 1;
     for (int64_t lane = 0; lane < count;) {
       const int64_t at = start + lane;
       const int64_t piece = std::min(count - lane, row - at % row);
       const std::byte* const from = state.memory + place_of(dims, strides, at) * element_bytes;
       std::byte* const to = state.home + lane * element_bytes;
-      with_element(element_bytes,
-                   [&](auto sample) { copy_each<decltype(sample)>(from, repeat, at % repeat, to, piece); });
+      if (is_short) {
+        with_element(element_bytes,
+                     [&](auto sample) { copy_each<decltype(sample)>(from, repeat, at % repeat, to, piece); });
+      } else {
+        repeat_each({.elements = from, .stride_bytes = strides[rank - 2] * element_bytes, .runs = 0, .count = repeat},
+                    element_bytes, at % repeat, to, piece);
+      }
       lane += piece;
     }
     return;

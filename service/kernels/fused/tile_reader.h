@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "service/core/checked_math.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/tile/tile_program.h"
 #include "service/tensor/shape.h"
 
@@ -39,6 +41,13 @@ struct Region {
   void collapse(std::vector<bool>& labels);
 };
 
+/// Lanes on which tile [start, start + count) of a range that ends at `end` is computed: whole blocks where they are in
+/// the range, since a tile that ends within a block has to be padded.
+inline int64_t lanes_of_tile(int64_t start, int64_t count, int64_t end) {
+  const int64_t lanes = core::round_up(count, kBlockLanes);
+  return start + lanes <= end ? lanes : count;
+}
+
 /// Fills registers for tiles of a region. One thread; the region and scratch must outlive it.
 class TileReader {
  public:
@@ -52,9 +61,10 @@ class TileReader {
   /// The memory of an input has other contents than when it was read: its register is filled again.
   void forget(size_t input) { states_[input].filled_count = 0; }
 
-  /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
-  /// `elements`: registers for which one lane will do where the tile has whole blocks of lanes and one value for all.
-  void read(int64_t start, int64_t count, std::span<const uint16_t> elements = {});
+  /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
+  /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
+  /// registers for which one lane will do where `lanes` are whole blocks and the tile has one value for all.
+  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {});
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
@@ -73,8 +83,12 @@ class TileReader {
     ScalarKernel from_int64 = nullptr;
   };
 
-  void read_input(const RegionInput& input, State& state, int64_t start, int64_t count,
-                  std::span<const uint16_t> elements);
+  struct Lanes {
+    int64_t start = 0;
+    int64_t count = 0;
+    int64_t filled = 0;  ///< with those behind them
+  };
+  void read_input(const RegionInput& input, State& state, const Lanes& lanes, std::span<const uint16_t> elements);
   void read_element(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
   void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);
