@@ -12,6 +12,7 @@
 #include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/fold_kernels.h"
+#include "service/kernels/fold/fold_segment.h"
 
 namespace meshd::kernels {
 
@@ -24,115 +25,6 @@ template <class Acc, class Value>
 struct FoldStart {
   static Acc apply(Value value) { return static_cast<Acc>(value); }
 };
-
-/// Of __builtin_prefetch: to the second level cache. Fetches into the first one are limited by how many lines it may
-/// wait for (on Zen 4 to half of the rate).
-inline constexpr int kSecondLevel = 2;
-
-template <class Acc>
-using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
-
-template <class Op, class Acc, class Value>
-inline constexpr bool kSumsFloatsInDouble =
-    std::is_same_v<Op, Add<double>>&& std::is_same_v<Acc, double>&& std::is_same_v<Value, float>;
-
-/// Maximum and minimum of floats, where the order of values decides nothing but which zero or NaN comes out.
-template <class Op, class Acc, class Value>
-inline constexpr bool kChoosesFloats = std::is_floating_point_v<Acc>&& std::is_same_v<Acc, Value> &&
-                                       (std::is_same_v<Op, Maximum<Acc>> || std::is_same_v<Op, Minimum<Acc>>);
-
-/// The greatest (least) of `count` >= kBlockLanes floats into `chosen`; false where one is NaN or it is a zero, whose
-/// sign or payload the order decides. One comparison for each value in place of three.
-template <class Op, class T>
-[[gnu::always_inline]] inline bool choose_fast(const T* from, int64_t count, T& chosen) {
-  using Bits = FloatBits<T>;
-  constexpr int64_t kLanes = kBlockLanes / 2;
-  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
-  const Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  const auto of = [](T a, T b) {
-    if constexpr (std::is_same_v<Op, Maximum<T>>) return a > b ? a : b;
-    return a < b ? a : b;
-  };
-  alignas(64) std::array<T, static_cast<size_t>(kLanes)> best;
-  alignas(64) std::array<Bits, static_cast<size_t>(kLanes)> magnitude{};
-  for (int64_t j = 0; j < kLanes; ++j) best[static_cast<size_t>(j)] = from[j];
-  const auto step = [&](int64_t i) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      const auto lane = static_cast<size_t>(j);
-      const Bits bits = std::bit_cast<Bits>(from[i + j]) & kMagnitude;
-      magnitude[lane] = magnitude[lane] > bits ? magnitude[lane] : bits;
-      best[lane] = of(best[lane], from[i + j]);
-    }
-  };
-  for (int64_t i = 0; i + kLanes <= count; i += kLanes) step(i);
-  // The last lanes again, some for the second time.
-  if (count % kLanes != 0) step(count - kLanes);
-  chosen = best[0];
-  Bits most = magnitude[0];
-  for (size_t j = 1; j < static_cast<size_t>(kLanes); ++j) {
-    chosen = of(chosen, best[j]);
-    most = most > magnitude[j] ? most : magnitude[j];
-  }
-  return most <= infinity && chosen != 0;
-}
-
-/// One segment of one lane: a short one from left to right, a long one in 64 lanes that are folded in a tree at the
-/// end.
-template <class Op, class Acc, class Value>
-[[gnu::always_inline]] inline Acc fold_one(const Value* from, int64_t count) {
-  constexpr int64_t kLanes = kBlockLanes;
-  if (count < kLanes) {
-    Acc sum = static_cast<Acc>(from[0]);
-    for (int64_t i = 1; i < count; ++i) sum = Op::apply(sum, static_cast<Acc>(from[i]));
-    return sum;
-  }
-  if constexpr (kChoosesFloats<Op, Acc, Value>) {
-    Acc chosen;
-    if (choose_fast<Op>(from, count, chosen)) return chosen;
-  }
-  alignas(64) FoldLanes<Acc> lanes;
-  for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
-  int64_t i = kLanes;
-  if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
-    // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
-    // The next page is prefetched.
-    constexpr int64_t kAhead = 1024;  // values
-    constexpr int64_t kLineValues = 16;
-    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-      for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j, 0, kSecondLevel);
-      for (int64_t j = 0; j < kLanes; ++j) {
-        const Value* const four = from + i + j;
-        const Value sum = (four[0] + four[kLanes]) + (four[2 * kLanes] + four[3 * kLanes]);
-        lanes[static_cast<size_t>(j)] += static_cast<Acc>(sum);
-      }
-    }
-  }
-  if constexpr (std::is_same_v<Op, Add<double>> && std::is_same_v<Value, double>) {
-    // Eight values in a tree become one: a chain of sums that is an eighth as long loses fewer digits.
-    for (; i + 8 * kLanes <= count; i += 8 * kLanes) {
-      for (int64_t j = 0; j < kLanes; ++j) {
-        const Value* const eight = from + i + j;
-        const Value first = (eight[0] + eight[kLanes]) + (eight[2 * kLanes] + eight[3 * kLanes]);
-        const Value second = (eight[4 * kLanes] + eight[5 * kLanes]) + (eight[6 * kLanes] + eight[7 * kLanes]);
-        lanes[static_cast<size_t>(j)] += first + second;
-      }
-    }
-  }
-  for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      Acc& lane = lanes[static_cast<size_t>(j)];
-      lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
-    }
-  }
-  for (int64_t j = 0; i + j < count; ++j) {
-    Acc& lane = lanes[static_cast<size_t>(j)];
-    lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
-  }
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
-  }
-  return lanes[0];
-}
 
 /// One segment of a few lanes: several items side by side, so that vectors are full, folded together at the end.
 template <class Op, class Acc, class Value>
@@ -186,7 +78,16 @@ template <class Op, class Acc, class Value>
         break;
     }
   }
-  for (int64_t group = 0; group < groups; ++group, from += count * lanes, to += lanes) {
+  // Choosing one by one takes as long as a few comparisons of all.
+  constexpr int64_t kOneByOne = kChoosesFloats<Op, Acc, Value> ? 3 * kShortSegment : kShortSegment;
+  int64_t group = 0;
+  if (lanes == 1 && count < kOneByOne) {
+    for (; group + kBeside <= groups; group += kBeside)
+      fold_beside<Op, Acc, Value, kBeside>(from + group * count, count, to + group);
+    for (; group < groups; ++group) fold_beside<Op, Acc, Value, 1>(from + group * count, count, to + group);
+    return;
+  }
+  for (; group < groups; ++group, from += count * lanes, to += lanes) {
     if (lanes == 1)
       *to = fold_one<Op, Acc, Value>(from, count);
     else

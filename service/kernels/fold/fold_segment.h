@@ -1,0 +1,258 @@
+// Folds of segments of one lane: values that follow each other in memory become one. Private to this folder.
+//
+// 1. Fewer than kShortSegment values are folded from left to right, several segments side by side in vectors.
+// 2. More floats that are added in double are added in 16 lanes, fours of them as floats before they are widened.
+// 3. The greatest and the least of more floats are found by one comparison a value, where no NaN and no zero decides.
+// 4. All others are folded in 64 lanes, and in a tree at the end; from left to right where they are fewer.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
+
+namespace meshd::kernels {
+
+/// Of __builtin_prefetch: to the second level cache. Fetches into the first one are limited by how many lines it may
+/// wait for (on Zen 4 to half of the rate).
+inline constexpr int kSecondLevel = 2;
+
+template <class Acc>
+using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
+
+template <class Op, class Acc, class Value>
+inline constexpr bool kSumsFloatsInDouble =
+    std::is_same_v<Op, Add<double>>&& std::is_same_v<Acc, double>&& std::is_same_v<Value, float>;
+
+/// Maximum and minimum of floats, where the order of values decides nothing but which zero or NaN comes out.
+template <class Op, class Acc, class Value>
+inline constexpr bool kChoosesFloats = std::is_floating_point_v<Acc>&& std::is_same_v<Acc, Value> &&
+                                       (std::is_same_v<Op, Maximum<Acc>> || std::is_same_v<Op, Minimum<Acc>>);
+
+/// Segments of at least so many values are folded one by one.
+inline constexpr int64_t kShortSegment = 16;
+/// Shorter ones are folded so many at once.
+inline constexpr int kBeside = 8;
+
+/// The greatest (least) of `count` >= kShortSegment floats into `chosen`; false where one is NaN or it is a zero, whose
+/// sign or payload the order decides. One comparison for each value in place of three.
+template <class Op, class T>
+[[gnu::always_inline]] inline bool choose_fast(const T* from, int64_t count, T& chosen) {
+  using Bits = FloatBits<T>;
+  constexpr int kWidth = 32 / sizeof(T);
+  constexpr int kVectors = static_cast<int>(kShortSegment) / kWidth;
+  using Vector [[gnu::vector_size(32)]] = T;
+  using Masks [[gnu::vector_size(32)]] = std::make_signed_t<Bits>;
+  constexpr auto kMagnitude = static_cast<std::make_signed_t<Bits>>(static_cast<Bits>(~Bits{0}) >> 1);
+  const auto infinity = std::bit_cast<std::make_signed_t<Bits>>(std::numeric_limits<T>::infinity());
+  Vector best[kVectors];
+  Masks magnitude[kVectors] = {};
+  std::memcpy(best, from, sizeof(best));
+  const auto step = [&](const T* at) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      Vector values;
+      Masks bits;
+      std::memcpy(&values, at + v * kWidth, sizeof(values));
+      std::memcpy(&bits, at + v * kWidth, sizeof(bits));
+      bits &= kMagnitude;
+      magnitude[v] = magnitude[v] > bits ? magnitude[v] : bits;
+      if constexpr (std::is_same_v<Op, Maximum<T>>)
+        best[v] = best[v] > values ? best[v] : values;
+      else
+        best[v] = best[v] < values ? best[v] : values;
+    }
+  };
+  int64_t i = 0;
+#pragma GCC unroll 2
+  for (; i + kShortSegment <= count; i += kShortSegment) step(from + i);
+  // The last values again, some for the second time.
+  if (i < count) step(from + count - kShortSegment);
+  Vector one = best[0];
+  Masks most = magnitude[0];
+#pragma GCC unroll 4
+  for (int v = 1; v < kVectors; ++v) {
+    if constexpr (std::is_same_v<Op, Maximum<T>>)
+      one = one > best[v] ? one : best[v];
+    else
+      one = one < best[v] ? one : best[v];
+    most = most > magnitude[v] ? most : magnitude[v];
+  }
+  std::array<T, kWidth> left;
+  std::array<std::make_signed_t<Bits>, kWidth> bits;
+  std::memcpy(left.data(), &one, sizeof(one));
+  std::memcpy(bits.data(), &most, sizeof(most));
+#pragma GCC unroll 3
+  for (size_t half = kWidth / 2; half > 0; half /= 2) {
+#pragma GCC unroll 4
+    for (size_t lane = 0; lane < half; ++lane) {
+      const T other = left[lane + half];
+      if constexpr (std::is_same_v<Op, Maximum<T>>)
+        left[lane] = left[lane] > other ? left[lane] : other;
+      else
+        left[lane] = left[lane] < other ? left[lane] : other;
+      bits[lane] = std::max(bits[lane], bits[lane + half]);
+    }
+  }
+  chosen = left[0];
+  return bits[0] <= infinity && chosen != 0;
+}
+
+/// The sum of `count` >= kShortSegment floats. Fours of them are added before they are widened: two roundings of
+/// floats, and a quarter of the conversions.
+[[gnu::always_inline]] inline double sum_floats(const float* from, int64_t count) {
+  constexpr int64_t kLanes = kShortSegment;
+  constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
+  using Floats [[gnu::vector_size(16)]] = float;
+  using WideFloats [[gnu::vector_size(32)]] = float;
+  using Doubles [[gnu::vector_size(32)]] = double;
+  using Masks [[gnu::vector_size(16)]] = int32_t;
+  constexpr int kVectors = 4;
+  constexpr int kWidth = 4;
+  Doubles sums[kVectors];
+  const auto load = [from](int64_t at) {
+    Floats values;
+    std::memcpy(&values, from + at, sizeof(values));
+    return values;
+  };
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) sums[k] = Doubles{-0.0, -0.0, -0.0, -0.0};  // x + -0 is x
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(from + i + kAhead + line * kLanes, 0, kSecondLevel);
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; ++k) {
+      WideFloats rows[4];
+#pragma GCC unroll 4
+      for (int row = 0; row < 4; ++row)
+        std::memcpy(&rows[row], from + i + row * kLanes + k * 2 * kWidth, sizeof(rows[row]));
+      const WideFloats four = (rows[0] + rows[1]) + (rows[2] + rows[3]);
+      sums[2 * k] += __builtin_convertvector(__builtin_shufflevector(four, four, 0, 1, 2, 3), Doubles);
+      sums[2 * k + 1] += __builtin_convertvector(__builtin_shufflevector(four, four, 4, 5, 6, 7), Doubles);
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes) {
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) sums[k] += __builtin_convertvector(load(i + k * kWidth), Doubles);
+  }
+  if (i < count) {
+    // The last values again: those that have been added are -0 now.
+    const auto again = static_cast<int32_t>(kLanes - (count - i));
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) {
+      const Floats values = load(count - kLanes + k * kWidth);
+      const int32_t lane = k * kWidth;
+      const Masks is_again = Masks{lane, lane + 1, lane + 2, lane + 3} < again;
+      const Floats rest = is_again ? Floats{-0.0F, -0.0F, -0.0F, -0.0F} : values;
+      sums[k] += __builtin_convertvector(rest, Doubles);
+    }
+  }
+  const Doubles sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+/// One segment of at least kShortSegment values.
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline Acc fold_one(const Value* from, int64_t count) {
+  constexpr int64_t kLanes = kBlockLanes;
+  if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) return sum_floats(from, count);
+  if constexpr (kChoosesFloats<Op, Acc, Value>) {
+    Acc chosen;
+    if (choose_fast<Op>(from, count, chosen)) return chosen;
+  }
+  if (count < kLanes) {
+    Acc sum = static_cast<Acc>(from[0]);
+    for (int64_t i = 1; i < count; ++i) sum = Op::apply(sum, static_cast<Acc>(from[i]));
+    return sum;
+  }
+  alignas(64) FoldLanes<Acc> lanes;
+  for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
+  int64_t i = kLanes;
+  if constexpr (std::is_same_v<Op, Add<double>> && std::is_same_v<Value, double>) {
+    // Eight values in a tree become one: a chain of sums that is an eighth as long loses fewer digits.
+    for (; i + 8 * kLanes <= count; i += 8 * kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        const Value* const eight = from + i + j;
+        const Value first = (eight[0] + eight[kLanes]) + (eight[2 * kLanes] + eight[3 * kLanes]);
+        const Value second = (eight[4 * kLanes] + eight[5 * kLanes]) + (eight[6 * kLanes] + eight[7 * kLanes]);
+        lanes[static_cast<size_t>(j)] += first + second;
+      }
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      Acc& lane = lanes[static_cast<size_t>(j)];
+      lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+    }
+  }
+  for (int64_t j = 0; i + j < count; ++j) {
+    Acc& lane = lanes[static_cast<size_t>(j)];
+    lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+  }
+  return lanes[0];
+}
+
+/// The greatest (least) floats of kBeside segments of fewer than kShortSegment values; false as of choose_fast.
+template <class Op, class T>
+[[gnu::always_inline]] inline bool choose_beside(const T* from, int64_t count, T* to) {
+  using Bits = std::make_signed_t<FloatBits<T>>;
+  using Vector [[gnu::vector_size(kBeside * sizeof(T))]] = T;
+  using Masks [[gnu::vector_size(kBeside * sizeof(T))]] = Bits;
+  constexpr auto kMagnitude = static_cast<Bits>(static_cast<FloatBits<T>>(~FloatBits<T>{0}) >> 1);
+  Masks magnitude = {};
+  Vector best = {};
+  for (int64_t i = 0; i < count; ++i) {
+    const T* const at = from + i;
+    const Vector values = {at[0],         at[count],     at[2 * count], at[3 * count],
+                           at[4 * count], at[5 * count], at[6 * count], at[7 * count]};
+    Masks bits;
+    std::memcpy(&bits, &values, sizeof(bits));
+    bits &= kMagnitude;
+    magnitude = magnitude > bits ? magnitude : bits;
+    if (i == 0)
+      best = values;
+    else if constexpr (std::is_same_v<Op, Maximum<T>>)
+      best = best > values ? best : values;
+    else
+      best = best < values ? best : values;
+  }
+  std::memcpy(to, &best, sizeof(best));
+  Bits most = 0;
+  bool has_zero = false;
+#pragma GCC unroll 8
+  for (int g = 0; g < kBeside; ++g) {
+    most = most > magnitude[g] ? most : magnitude[g];
+    has_zero = has_zero || best[g] == 0;
+  }
+  return most <= std::bit_cast<Bits>(std::numeric_limits<T>::infinity()) && !has_zero;
+}
+
+/// Some segments of fewer than kShortSegment values, from left to right, side by side.
+template <class Op, class Acc, class Value, int kGroups>
+[[gnu::always_inline]] inline void fold_beside(const Value* from, int64_t count, Acc* to) {
+  if constexpr (kChoosesFloats<Op, Acc, Value> && kGroups == kBeside) {
+    if (choose_beside<Op>(from, count, to)) return;
+  }
+  std::array<Acc, kGroups> sums;
+#pragma GCC unroll 8
+  for (int g = 0; g < kGroups; ++g) sums[static_cast<size_t>(g)] = static_cast<Acc>(from[g * count]);
+  for (int64_t i = 1; i < count; ++i) {
+    std::array<Acc, kGroups> values;
+#pragma GCC unroll 8
+    for (int g = 0; g < kGroups; ++g) values[static_cast<size_t>(g)] = static_cast<Acc>(from[g * count + i]);
+#pragma GCC unroll 8
+    for (size_t g = 0; g < kGroups; ++g) sums[g] = Op::apply(sums[g], values[g]);
+  }
+  std::memcpy(to, sums.data(), sizeof(sums));
+}
+
+}  // namespace meshd::kernels
