@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -36,10 +37,34 @@ template <class T>
 struct IntNegate {
   static T apply(T a) { return static_cast<T>(WrapType<T>(0) - WrapType<T>(a)); }
 };
+/// The quotient of integers of at most 32 bits: that of doubles, towards zero, which is exact. `b` is not zero, and the
+/// quotient is one of T.
+template <class T>
+[[gnu::always_inline]] inline T short_quotient(T a, T b) {
+  if constexpr (std::is_same_v<T, uint32_t>) {
+    // There are no vector conversions of unsigned integers without AVX-512: those of signed ones, 2^31 lower.
+    constexpr double kOffset = 0x1p31;
+    const auto to_double = [](uint32_t x) {
+      return static_cast<double>(static_cast<int32_t>(x ^ 0x80000000U)) + kOffset;
+    };
+    const double quotient = std::floor(to_double(a) / to_double(b));
+    return static_cast<uint32_t>(static_cast<int32_t>(quotient - kOffset)) ^ 0x80000000U;
+  } else {
+    return static_cast<T>(static_cast<int32_t>(static_cast<double>(a) / static_cast<double>(b)));
+  }
+}
 /// x / 0 is all ones, the smallest value / -1 is itself.
 template <class T>
 struct IntDivide {
   static T apply(T a, T b) {
+    if constexpr (sizeof(T) <= 4) {
+      const bool is_zero = b == 0;
+      const bool is_minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);
+      const T divisor = is_zero || is_minus_one ? T{1} : b;
+      const T quotient = short_quotient(a, divisor);
+      const T whole = is_minus_one ? IntNegate<T>::apply(quotient) : quotient;
+      return is_zero ? static_cast<T>(~T{0}) : whole;
+    }
     if (b == 0) return static_cast<T>(~T{0});
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return IntNegate<T>::apply(a);
     return static_cast<T>(a / b);
@@ -49,6 +74,13 @@ struct IntDivide {
 template <class T>
 struct IntRemainder {
   static T apply(T a, T b) {
+    if constexpr (sizeof(T) <= 4) {
+      const bool is_alone = b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1));
+      const T divisor = is_alone ? T{1} : b;
+      const T product = IntMultiply<T>::apply(short_quotient(a, divisor), divisor);
+      const T rest = IntSubtract<T>::apply(a, product);
+      return b == 0 ? a : rest;  // of -1 as of 1: none
+    }
     if (b == 0) return a;
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T{0};
     return static_cast<T>(a % b);

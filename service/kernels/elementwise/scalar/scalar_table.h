@@ -28,6 +28,13 @@ struct Loop {
   using Of = F<T>;
   static constexpr bool kIsCall = false;
 };
+/// The same for types of at most 32 bits; wider ones are taken element by element.
+template <template <class> class F>
+struct ShortLoop {
+  template <class T>
+  using Of = F<T>;
+  static constexpr bool kIsCall = false;
+};
 /// F<T>::apply calls a function, element by element.
 template <template <class> class F>
 struct Calls {
@@ -125,9 +132,9 @@ inline constexpr std::tuple kScalarTable{
                                                                                  .operands = 2,
                                                                                  .identity = Identity::kOne,
                                                                                  .bfloat16_loop = true}},
-    Row<Loop<Divide>, Calls<IntDivide>, None, Calls<ComplexDivide>>{
+    Row<Loop<Divide>, ShortLoop<IntDivide>, None, Calls<ComplexDivide>>{
         {.op = ScalarOp::kDivide, .name = "divide", .operands = 2, .cost = 4, .bfloat16_loop = true}},
-    Row<Calls<Remainder>, Calls<IntRemainder>>{
+    Row<Calls<Remainder>, ShortLoop<IntRemainder>>{
         {.op = ScalarOp::kRemainder, .name = "remainder", .operands = 2, .cost = 4}},
     Row<Loop<Power>, Calls<IntPower>, None, Calls<ComplexPower>>{
         {.op = ScalarOp::kPower, .name = "power", .operands = 2, .cost = 10, .vector_function = true}},
@@ -237,6 +244,13 @@ inline constexpr bool kIsCall = Column::kIsCall;
 template <>
 inline constexpr bool kIsCall<None> = false;
 
+template <class Column>
+inline constexpr bool kIsWideCall = kIsCall<Column>;
+template <template <class> class F>
+inline constexpr bool kIsWideCall<ShortLoop<F>> = true;
+template <class Column, class T>
+inline constexpr bool kCalls = sizeof(T) > 4 ? kIsWideCall<Column> : kIsCall<Column>;
+
 /// What an operation on `Operand` gives; `Part` is a complex operand's part, else the operand's type itself.
 template <ScalarResult kResult, class Part, class Operand>
 using ResultOf = std::conditional_t<
@@ -244,9 +258,9 @@ using ResultOf = std::conditional_t<
     std::conditional_t<kResult == ScalarResult::kPart, Part,
                        std::conditional_t<kResult == ScalarResult::kComplex, ComplexPair<Part>, Operand>>>;
 
-template <bool kCalls, class F, class Result, class... Operands>
+template <bool kIsCalled, class F, class Result, class... Operands>
 ScalarKernel loop_of() {
-  if constexpr (kCalls) {
+  if constexpr (kIsCalled) {
     return call_kernel<F, Result, Operands...>();
   } else {
     return vector_kernel<F, Result, Operands...>();
@@ -263,11 +277,11 @@ ScalarKernel column_kernel() {
     using Result = ResultOf<kFactsOf<kNumber>.result, Part, Operand>;
     constexpr int kOperands = kFactsOf<kNumber>.operands;
     if constexpr (kOperands == 1) {
-      return loop_of<Column::kIsCall, F, Result, Operand>();
+      return loop_of<kCalls<Column, Part>, F, Result, Operand>();
     } else if constexpr (kOperands == 2) {
-      return loop_of<Column::kIsCall, F, Result, Operand, Operand>();
+      return loop_of<kCalls<Column, Part>, F, Result, Operand, Operand>();
     } else {
-      return loop_of<Column::kIsCall, F, Result, Operand, Operand, Operand>();
+      return loop_of<kCalls<Column, Part>, F, Result, Operand, Operand, Operand>();
     }
   }
 }
