@@ -99,6 +99,7 @@ template <int kBytes>
 void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
   constexpr int kN = 16 / kBytes;
   Row tile[kN];
+#pragma GCC unroll 16
   for (int i = 0; i < kN; ++i) tile[i] = load<Row>(src + i * src_stride);
 #pragma GCC unroll 4
   for (int width = 1; width < kN; width *= 2) {
@@ -151,8 +152,11 @@ void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares,
     const std::byte* from = src.data + column * kSide * src.row_stride;
     const std::byte* ahead = column + 1 < column_squares ? from + kSide * src.row_stride : from;
     for (int64_t row = 0; row < row_squares; ++row) {
-      for (int64_t i = 0; kStream && i < kSide; ++i) {
+      // Lines of the next squares: no processor expects a walk down columns.
+      for (int64_t i = 0; i < kSide; ++i) {
         __builtin_prefetch(ahead + i * src.row_stride + row * kLineBytes, 0, kToLevelTwo);
+        if constexpr (!kStream)
+          __builtin_prefetch(dst.data + (row * kSide + i) * dst.row_stride + (column + 1) * kLineBytes, 1, kToLevelTwo);
       }
       transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLineBytes, dst.row_stride,
                                         from + row * kLineBytes, src.row_stride);
