@@ -11,6 +11,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/movement/movement.h"
 #include "service/kernels/product/gemm.h"
+#include "service/kernels/product/product_batch.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/dot.h"
@@ -26,9 +27,10 @@ using kernels::StridedCopy;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kWorkItemFlops = 2e6;  // less is not worth handing to another thread
-constexpr double kF32PerNs = 100;       // operations of one core, between what AVX2 and AVX-512 have
-constexpr double kBlockFlops = 2e6;     // a product is split into blocks of at least this much
+constexpr double kWorkItemFlops = 2e6;      // less is not worth handing to another thread
+constexpr double kWorkItemBytes = 1 << 19;  // of a batch's work item: what is more had better be read by another thread
+constexpr double kF32PerNs = 100;           // operations of one core, between what AVX2 and AVX-512 have
+constexpr double kBlockFlops = 2e6;         // a product is split into blocks of at least this much
 // And at least so many rows and columns, since each block copies both operands again into the caches: with blocks of
 // 256 rows libraries are as fast as with all at once, of 128 it costs 7 %. Products with fewer blocks than threads take
 // smaller ones, those with many larger ones.
@@ -237,12 +239,19 @@ struct Product {
   int64_t out_elem = 4;
   int64_t result_elem = 4;
   ScalarKernel convert_result = nullptr;
+  std::optional<kernels::ProductBatch> batch;  // in the place of blocks: small products
+  int64_t a_step_bytes = 0;                    // of a batch: from one product's operand to the next one's
+  int64_t b_step_bytes = 0;
   // Scratch for a block in the product's type, where it is not made in place, and for a part in the result's.
   int64_t made_bytes = 0;
   int64_t part_bytes = 0;
   int64_t scratch_bytes = 0;
 
   void run(const KernelCall& call) const {
+    if (batch) {
+      run_batch(call);
+      return;
+    }
     std::byte* lhs_scratch = call.scratch;
     std::byte* rhs_scratch = lhs_scratch + lhs.scratch_bytes();
     std::byte* out_scratch = rhs_scratch + rhs.scratch_bytes();
@@ -280,6 +289,16 @@ struct Product {
   }
 
  private:
+  // Work items are as small as the distance between two checkpoints may be.
+  void run_batch(const KernelCall& call) const {
+    for (int64_t item = call.begin; item < call.end; ++item) {
+      const int64_t first = item * products_per_work_item;
+      batch->run(call.operands[0] + first * a_step_bytes, call.operands[1] + first * b_step_bytes,
+                 call.results[0] + first * m * n * result_elem, std::min(products_per_work_item, batch_count - first));
+      core::pass(call.checkpoint);
+    }
+  }
+
   // A block that was made apart becomes part of the result; with scratch for a part, it is added to what is there.
   void store(const std::byte* made, int64_t rows, int64_t columns, std::byte* c, std::byte* part) const {
     const bool is_dense = columns == n;
@@ -346,6 +365,16 @@ int64_t set_products(Product& product, GemmSpec spec) {
   return scratch;
 }
 
+// Small products that lie at regular distances.
+void set_batch(Product& product, const GemmSpec& spec) {
+  const std::optional<int64_t> a_step = single_stride(product.lhs.batch);
+  const std::optional<int64_t> b_step = single_stride(product.rhs.batch);
+  if (product.batch_count == 1 || !a_step || !b_step) return;
+  product.batch = kernels::ProductBatch::of({spec, *a_step, *b_step});
+  product.a_step_bytes = *a_step * product.lhs.elem;
+  product.b_step_bytes = *b_step * product.rhs.elem;
+}
+
 Side side_of(const OpView& view, size_t operand, const DotDims& dims, DType in) {
   const ir::Type& type = view.operands[operand];
   const std::vector<int64_t>& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
@@ -401,6 +430,17 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
   GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
   set_blocks(*product, may_cut ? flops_of_one : 0, kernels::gemm_takes_blocks(spec));
+  if (may_cut && parts == 1 && product->convert_result == nullptr && product->block_count == 1)
+    set_batch(*product, spec);
+  if (product->batch) {
+    const double bytes_of_one = kernel.bytes / static_cast<double>(product->batch_count);
+    const double most = std::min(kWorkItemFlops / flops_of_one, kWorkItemBytes / bytes_of_one);
+    product->products_per_work_item = std::max<int64_t>(1, static_cast<int64_t>(most));
+    kernel.work_count = core::ceil_div(product->batch_count, product->products_per_work_item);
+    kernel.passes_checkpoints = true;
+    kernel.run = [product](const KernelCall& call) { product->run(call); };
+    return kernel;
+  }
   const int64_t gemm_scratch = set_products(*product, spec);
   if (product->block_count == 1) {
     product->products_per_work_item =
