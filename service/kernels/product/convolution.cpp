@@ -46,7 +46,7 @@ DType convolution_type(DType lhs, DType rhs, DType out) {
   // Integers wrap around modulo the result's width whatever they are widened to. Sums of booleans count, and become
   // true.
   if (out == DType::kBool) return DType::kInt32;
-  return gemm_takes(out, out) ? out : DType::kInt8;
+  return gemm_takes(out, out) ? out : DType::kInt32;
 }
 
 Convolution::Convolution(const ConvolutionSpec& spec) {

@@ -20,9 +20,13 @@ using tensor::DType;
 // What is smaller is over before a library has begun it.
 constexpr double kPrimitiveFlops = 2.0 * 64 * 64 * 64;
 
-bool is_loop_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits >= 8; }
+bool is_wide_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits == 64; }
 
-bool is_packed_type(DType in) { return in == DType::kFloat32 || in == DType::kBfloat16 || in == DType::kFloat16; }
+bool takes_packed(DType in, DType out) {
+  if (out == DType::kFloat32) return in == DType::kFloat32 || in == DType::kBfloat16 || in == DType::kFloat16;
+  const bool is_narrow = tensor::is_integer(in) && tensor::row(in).bits >= 8 && tensor::row(in).bits <= 32;
+  return is_narrow && tensor::is_integer(out) && tensor::row(out).bits == 32;
+}
 
 enum class Loops : uint8_t { kIntegers, kPacked, kSgemm, kOpenBlas, kPrimitive };
 
@@ -56,10 +60,10 @@ Loops f32_loops(const GemmSpec& spec) {
 }
 
 Loops choose(const GemmSpec& spec) {
-  if (spec.in == spec.out && is_loop_integer(spec.in)) return Loops::kIntegers;
+  if (is_wide_integer(spec.in)) return Loops::kIntegers;
   if (spec.in == DType::kFloat32 && spec.out == DType::kFloat32) return f32_loops(spec);
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
-  const bool is_packed = is_packed_type(spec.in) && spec.out == DType::kFloat32;
+  const bool is_packed = takes_packed(spec.in, spec.out);
   if (has_matmul_primitive(spec.in, spec.out) && (flops >= kPrimitiveFlops || !is_packed)) return Loops::kPrimitive;
   return is_packed ? Loops::kPacked : Loops::kOpenBlas;
 }
@@ -113,13 +117,13 @@ bool is_blas_layout(int64_t rows, int64_t columns, MatrixLayout layout) {
 }
 
 bool gemm_takes(DType in, DType out) {
-  if (in == out && (in == DType::kFloat64 || tensor::is_complex(in) || is_loop_integer(in))) return true;
-  if (is_packed_type(in) && out == DType::kFloat32) return true;
+  if (in == out && (in == DType::kFloat64 || tensor::is_complex(in) || is_wide_integer(in))) return true;
+  if (takes_packed(in, out)) return true;
   return has_matmul_primitive(in, out);
 }
 
-bool gemm_is_worth_it(DType in, DType out, double flops) {
-  const bool is_narrow = in == DType::kBfloat16 || in == DType::kFloat16 || (in == DType::kInt8 && out != in);
+bool gemm_is_worth_it(DType in, double flops) {
+  const bool is_narrow = in == DType::kBfloat16 || in == DType::kFloat16;
   return !is_narrow || flops >= kPrimitiveFlops;
 }
 
@@ -143,11 +147,11 @@ bool gemm_takes_blocks(const GemmSpec& spec) { return choose(spec) == Loops::kPa
 bool gemm_adds(const GemmSpec& spec) { return choose(spec) == Loops::kPacked && spec.k > 0 && spec.k <= kTileDepth; }
 
 bool gemm_takes_a(DType in, int64_t rows, int64_t columns, MatrixLayout layout) {
-  return (is_loop_integer(in) && in != DType::kInt8) || is_blas_layout(rows, columns, layout);
+  return is_wide_integer(in) || is_blas_layout(rows, columns, layout);
 }
 
 bool gemm_takes_b(DType in, int64_t rows, int64_t columns, MatrixLayout layout) {
-  if (is_loop_integer(in)) return layout.column_stride == 1 || columns == 1;
+  if (is_wide_integer(in)) return layout.column_stride == 1 || columns == 1;
   return is_blas_layout(rows, columns, layout);
 }
 

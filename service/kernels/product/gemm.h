@@ -32,7 +32,7 @@ struct GemmSpec {
   int64_t n = 0;
   int64_t k = 0;
   tensor::DType in = tensor::DType::kFloat32;   ///< of a and b
-  tensor::DType out = tensor::DType::kFloat32;  ///< of c: equal to `in`, or f32 for bf16, or i32 for i8
+  tensor::DType out = tensor::DType::kFloat32;  ///< of c: equal to `in`, f32 for bf16 and f16, or 32 bits for integers
   MatrixLayout a;
   MatrixLayout b;
   int64_t c_stride = 0;  ///< between rows of c, where c is a block of a wider matrix; 0: n
@@ -41,13 +41,13 @@ struct GemmSpec {
 };
 
 /// True when products of these types are made without converting all of an operand first: f32, f64, complex, integers
-/// of 8 to 64 bits into the same type; bf16 and f16 into f32; bf16 into bf16 and i8 into i32 where the processor has
-/// instructions for them.
+/// of 64 bits into the same type; bf16 and f16 into f32, integers of 8 to 32 bits into 32 bits; bf16 into bf16 where
+/// the processor has instructions for them.
 bool gemm_takes(tensor::DType in, tensor::DType out);
 
-/// False for products of so few operations that they are over before a library has begun them: narrow types are better
+/// False for products of so few operations that they are over before a library has begun them: narrow floats are better
 /// multiplied as f32 then.
-bool gemm_is_worth_it(tensor::DType in, tensor::DType out, double flops);
+bool gemm_is_worth_it(tensor::DType in, double flops);
 
 /// What multiplies it: "packed" and "integers" (loops of our own), "onednn", "openblas".
 std::string_view gemm_choice(const GemmSpec& spec);
@@ -59,8 +59,8 @@ bool gemm_takes_blocks(const GemmSpec& spec);
 /// then added.
 bool gemm_adds(const GemmSpec& spec);
 
-/// True when a product of this type can read a rows x columns matrix in this layout. Integers need contiguous columns
-/// of b.
+/// True when a product of this type can read a rows x columns matrix in this layout. Integers of 64 bits need
+/// contiguous columns of b.
 bool gemm_takes_a(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
 bool gemm_takes_b(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
 

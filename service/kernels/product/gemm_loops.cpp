@@ -1,19 +1,14 @@
-// Products by loops of our own: integers, where sums must wrap around exactly, and products too small for a library
-// call.
-#include <fmt/core.h>
-
+// Products of 64-bit integers by loops of our own: sums must wrap around exactly.
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
-#include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 
 namespace meshd::kernels {
 namespace {
 
-using tensor::DType;
+using Element = uint64_t;  // signed sums wrap the same way, without undefined overflow
 
 constexpr int64_t kRows = 4;
 constexpr int64_t kTermsBetweenCheckpoints = 4096;
@@ -27,78 +22,56 @@ struct LoopShape {
   core::Checkpoint* checkpoint = nullptr;
 };
 
-// What narrow integers are multiplied in: int would overflow, which is undefined, where unsigned wraps.
-template <typename T>
-using Wide = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
-
 // kRows x columns sums at a time, over all of k: each element of c is one sum in ascending order of k.
-template <typename T>
-[[gnu::always_inline]] inline void multiply(const LoopShape& shape, const T* a, const T* b, T* c) {
-  constexpr int64_t kColumns = kColumnBytes / static_cast<int64_t>(sizeof(T));
-  alignas(64) T sums[kRows][kColumns];
+[[gnu::always_inline]] inline void multiply(const LoopShape& shape, const Element* a, const Element* b, Element* c) {
+  constexpr int64_t kColumns = kColumnBytes / static_cast<int64_t>(sizeof(Element));
+  alignas(64) Element sums[kRows][kColumns];
   for (int64_t column = 0; column < shape.n; column += kColumns) {
     const int64_t columns = std::min(kColumns, shape.n - column);
     for (int64_t row = 0; row < shape.m; row += kRows) {
       const int64_t rows = std::min(kRows, shape.m - row);
-      for (int64_t r = 0; r < rows; ++r) std::fill(sums[r], sums[r] + columns, T{});
+      for (int64_t r = 0; r < rows; ++r) std::fill(sums[r], sums[r] + columns, Element{});
       for (int64_t p = 0; p < shape.k; ++p) {
         if (p % kTermsBetweenCheckpoints == 0) core::pass(shape.checkpoint);
-        const T* b_row = b + p * shape.b_row + column;
+        const Element* b_row = b + p * shape.b_row + column;
         for (int64_t r = 0; r < rows; ++r) {
-          const Wide<T> factor = a[(row + r) * shape.a.row_stride + p * shape.a.column_stride];
-          T* sum = sums[r];
-          for (int64_t j = 0; j < columns; ++j) sum[j] = static_cast<T>(sum[j] + factor * Wide<T>{b_row[j]});
+          const Element factor = a[(row + r) * shape.a.row_stride + p * shape.a.column_stride];
+          Element* sum = sums[r];
+          for (int64_t j = 0; j < columns; ++j) sum[j] += factor * b_row[j];
         }
       }
       for (int64_t r = 0; r < rows; ++r) {
-        std::memcpy(c + (row + r) * shape.c_row + column, sums[r], static_cast<size_t>(columns) * sizeof(T));
+        std::memcpy(c + (row + r) * shape.c_row + column, sums[r], static_cast<size_t>(columns) * sizeof(Element));
       }
     }
   }
 }
 
-template <typename T>
 void multiply_base(const LoopShape& shape, const std::byte* a, const std::byte* b, std::byte* c) {
-  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+  multiply(shape, reinterpret_cast<const Element*>(a), reinterpret_cast<const Element*>(b),
+           reinterpret_cast<Element*>(c));
 }
 #if defined(__x86_64__)
-template <typename T>
 [[gnu::target("arch=x86-64-v3")]] void multiply_v3(const LoopShape& shape, const std::byte* a, const std::byte* b,
                                                    std::byte* c) {
-  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+  multiply(shape, reinterpret_cast<const Element*>(a), reinterpret_cast<const Element*>(b),
+           reinterpret_cast<Element*>(c));
 }
-template <typename T>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void multiply_v4(const LoopShape& shape, const std::byte* a,
                                                                            const std::byte* b, std::byte* c) {
-  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+  multiply(shape, reinterpret_cast<const Element*>(a), reinterpret_cast<const Element*>(b),
+           reinterpret_cast<Element*>(c));
 }
 #endif
 
 using Multiply = void (*)(const LoopShape&, const std::byte*, const std::byte*, std::byte*);
 
-template <typename T>
 Multiply for_this_cpu() {
 #if defined(__x86_64__)
-  if (cpu_level() == CpuLevel::kV4) return multiply_v4<T>;
-  if (cpu_level() == CpuLevel::kV3) return multiply_v3<T>;
+  if (cpu_level() == CpuLevel::kV4) return multiply_v4;
+  if (cpu_level() == CpuLevel::kV3) return multiply_v3;
 #endif
-  return multiply_base<T>;
-}
-
-// Unsigned types: signed sums wrap the same way, without undefined overflow.
-Multiply multiply_of(DType dtype) {
-  switch (tensor::size_bytes(dtype)) {
-    case 1:
-      return for_this_cpu<uint8_t>();
-    case 2:
-      return for_this_cpu<uint16_t>();
-    case 4:
-      return for_this_cpu<uint32_t>();
-    case 8:
-      return for_this_cpu<uint64_t>();
-    default:
-      throw core::Error("internal", fmt::format("integer products have no loop for {}", tensor::name(dtype)));
-  }
+  return multiply_base;
 }
 
 struct GemmByLoops : Gemm::Plan {
@@ -117,7 +90,7 @@ struct GemmByLoops : Gemm::Plan {
 GemmPlan plan_loops(const GemmSpec& spec) {
   auto plan = std::make_shared<GemmByLoops>();
   plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride, spec.c_row_stride(), nullptr};
-  plan->multiply_all = multiply_of(spec.in);
+  plan->multiply_all = for_this_cpu();
   return {plan, 0};
 }
 

@@ -1,6 +1,7 @@
-// Products of floats of up to 32 bits with sums in f32, by loops of our own. Operands may lie in either order: they are
-// copied on the way into the caches in any case, narrow ones converted then (Goto and van de Geijn, "Anatomy of
-// high-performance matrix multiplication").
+// Products of floats of up to 32 bits with sums in f32, and of integers of up to 32 bits with sums of 32 bits, by loops
+// of our own. Operands may lie in either order: they are copied on the way into the caches in any case, narrow ones
+// converted then (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"). Integers are unsigned
+// here: signed sums wrap around the same way, without undefined overflow.
 //
 // For each block of columns of c, for each part of the sum (at most kTileDepth terms):
 //   1. the rows of b that belong to both are copied, a strip as wide as a tile after the other: they stay in the second
@@ -31,20 +32,21 @@ namespace {
 using tensor::DType;
 
 constexpr int64_t kRowsAhead = 4;       // of b, on their way into the caches
-constexpr int64_t kLineFloats = 16;     // of a cache line
+constexpr int64_t kElem = 4;            // bytes of an element, as it is multiplied
+constexpr int64_t kLineElements = 16;   // of a cache line
 constexpr int64_t kMostColumns = 1024;  // of a block
 constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
 // A packed b stays where it is one block of columns, and not larger than a core's part of the caches that it shares.
-constexpr int64_t kMostPackedFloats = int64_t{1} << 20;
+constexpr int64_t kMostPackedElements = int64_t{1} << 20;
 // A matrix b is read in place when it is read once or twice and not so large that pages far apart cost more than a
 // copy, or when it stays in the second level cache and so few rows of a are multiplied with it that a copy does not
 // pay: rows of b that are not whole cache lines, or so far apart that they share cache sets, are read more slowly than
 // a copy.
-constexpr int64_t kDirectOnceFloats = int64_t{1} << 20;
+constexpr int64_t kDirectOnceElements = int64_t{1} << 20;
 constexpr int64_t kDirectRows = 256;         // of a, at most, where rows of b are whole lines and near each other
 constexpr int64_t kDirectRowsFarApart = 64;  // where they are whole lines
 constexpr int64_t kDirectRowsSplit = 32;     // where they are not
-constexpr int64_t kNearPitch = 256;          // floats
+constexpr int64_t kNearPitch = 256;          // elements
 constexpr int64_t kTilesAhead = 8;           // before the next strip of rows of a is copied, its lines are on their way
 constexpr int64_t kStripsConverted = 8;      // of rows of a, where a narrow type is stored by columns
 constexpr int64_t kMostTileColumns = 32;
@@ -57,19 +59,21 @@ struct Operand {
   int64_t line_stride = 0;  // elements
   ScalarKernel convert = nullptr;
 
-  Operand(DType type, MatrixLayout layout, int64_t columns)
+  Operand(DType type, DType multiplied, MatrixLayout layout, int64_t columns)
       : dtype(type),
         elem(tensor::size_bytes(type)),
         by_rows(layout.column_stride == 1 || columns == 1),
         line_stride(by_rows ? layout.row_stride : layout.column_stride),
-        convert(type == DType::kFloat32 ? nullptr : find_scalar_kernel(ScalarOp::kConvert, type, DType::kFloat32)) {}
+        convert(tensor::size_bytes(type) == kElem ? nullptr
+                                                  : find_scalar_kernel(ScalarOp::kConvert, type, multiplied)) {}
 
   [[nodiscard]] const std::byte* at(const std::byte* data, int64_t line, int64_t place) const {
     return data + (line * line_stride + place) * elem;
   }
-  void copy(const std::byte* from, float* to, int64_t count) const {
+  template <typename T>
+  void copy(const std::byte* from, T* to, int64_t count) const {
     if (convert == nullptr) {
-      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
     } else {
       convert(&from, reinterpret_cast<std::byte*>(to), count);
     }
@@ -80,28 +84,30 @@ int64_t even_part(int64_t whole, int64_t most, int64_t multiple = 1) {
   return core::round_up(core::ceil_div(whole, core::ceil_div(whole, most)), multiple);
 }
 
-int64_t cached_columns(const TileKernels& tiles) {
-  const int64_t fit = second_level_bytes() * 3 / 2 / (kTileDepth * static_cast<int64_t>(sizeof(float)));
-  return std::clamp(fit, kLeastColumns, kMostColumns) / tiles.columns() * tiles.columns();
+int64_t cached_columns(int64_t tile_columns) {
+  const int64_t fit = second_level_bytes() * 3 / 2 / (kTileDepth * kElem);
+  return std::clamp(fit, kLeastColumns, kMostColumns) / tile_columns * tile_columns;
 }
 
+template <typename T>
 class PackedGemm final : public Gemm::Plan {
  public:
   explicit PackedGemm(const GemmSpec& product)
       : spec_(product),
-        tiles_(tile_kernels()),
-        a_(product.in, product.a, product.k),
-        b_(product.in, product.b, product.n),
+        tiles_(tile_kernels<T>()),
+        a_(product.in, product.out, product.a, product.k),
+        b_(product.in, product.out, product.b, product.n),
         depth_(even_part(product.k, kTileDepth)),
-        columns_(even_part(product.n, cached_columns(tiles_), tiles_.columns())) {
-    const int64_t b_floats = spec_.k * spec_.n;
-    const int64_t cached_floats = second_level_bytes() / 2 / static_cast<int64_t>(sizeof(float));
-    const bool is_near = spec_.m <= most_direct_rows() && b_floats <= cached_floats && b_.line_stride <= 2 * spec_.n;
-    const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_floats <= kDirectOnceFloats;
+        columns_(even_part(product.n, cached_columns(tiles_.columns()), tiles_.columns())) {
+    const int64_t b_elements = spec_.k * spec_.n;
+    const int64_t cached_elements = second_level_bytes() / 2 / kElem;
+    const bool is_near =
+        spec_.m <= most_direct_rows() && b_elements <= cached_elements && b_.line_stride <= 2 * spec_.n;
+    const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_elements <= kDirectOnceElements;
     is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
-    const auto lines = [](int64_t floats) { return core::round_up(floats, kLineFloats); };
+    const auto lines = [](int64_t elements) { return core::round_up(elements, kLineElements); };
     const int64_t packed = is_direct_ ? tiles_.columns() : columns_;
-    keeps_packed_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostPackedFloats;
+    keeps_packed_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostPackedElements;
     // In front, so that products of other rows find it.
     strip_at_ = lines((keeps_packed_ ? spec_.k : depth_) * packed);
     const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
@@ -109,15 +115,15 @@ class PackedGemm final : public Gemm::Plan {
     int64_t converted = 0;
     if (b_.convert != nullptr) converted = b_.by_rows ? columns_ : tiles_.columns() * kTilePitch;
     wide_at_ = converted_at_ + lines(converted);
-    scratch_floats_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
+    scratch_elements_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
   }
 
   [[nodiscard]] bool keeps_packed() const { return keeps_packed_; }
-  [[nodiscard]] int64_t scratch_bytes() const { return scratch_floats_ * static_cast<int64_t>(sizeof(float)); }
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_elements_ * kElem; }
 
   void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
            core::Checkpoint* checkpoint, PackedOperand* kept) const override {
-    Call call{a_data, b_data, reinterpret_cast<float*>(c_data), reinterpret_cast<float*>(scratch), checkpoint};
+    Call call{a_data, b_data, reinterpret_cast<T*>(c_data), reinterpret_cast<T*>(scratch), checkpoint};
     call.keeps = keeps_packed_ && kept != nullptr;
     call.is_packed = call.keeps && kept->of == b_data;
     if (kept != nullptr && !call.is_packed) kept->of = nullptr;  // it is overwritten
@@ -133,27 +139,27 @@ class PackedGemm final : public Gemm::Plan {
   struct Call {
     const std::byte* a;
     const std::byte* b;
-    float* c;
-    float* scratch;
+    T* c;
+    T* scratch;
     core::Checkpoint* checkpoint;
     bool keeps = false;      // all of b's copy
     bool is_packed = false;  // it is there
   };
 
   // Where the copy of the part of b is that begins with this term.
-  [[nodiscard]] float* block_of(const Call& call, int64_t term) const {
+  [[nodiscard]] T* block_of(const Call& call, int64_t term) const {
     return call.scratch + (call.keeps ? term * columns_ : 0);
   }
 
   [[nodiscard]] int64_t most_direct_rows() const {
-    if (b_.line_stride % kLineFloats != 0) return kDirectRowsSplit;
+    if (b_.line_stride % kLineElements != 0) return kDirectRowsSplit;
     return b_.line_stride <= kNearPitch ? kDirectRows : kDirectRowsFarApart;
   }
 
   [[nodiscard]] int64_t wide_rows() const { return kStripsConverted * tiles_.rows; }
 
   void multiply_block(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
-    float* const block = block_of(call, term);
+    T* const block = block_of(call, term);
     const int64_t width = tiles_.columns();
     if (!is_direct_) {
       if (!call.is_packed) pack_b(call, column, columns, term, depth);
@@ -164,7 +170,7 @@ class PackedGemm final : public Gemm::Plan {
     for (int64_t strip = 0; strip < strips; ++strip) {
       const int64_t row = strip_row(strip, strips);
       const int64_t rows = strip_row(strip + 1, strips) - row;
-      TileCall tile;
+      TileCall<T> tile;
       const TileRows order = load_strip(call, strip, strips, term, depth, columns > width, tile);
       for (int64_t at = 0; at < columns; at += width) {
         prefetch_strip(call.a, strip + 1, strips, term, depth, at, columns);
@@ -175,13 +181,13 @@ class PackedGemm final : public Gemm::Plan {
         tile.c_pitch = spec_.c_row_stride();
         tile.adds = spec_.adds || term != 0;
         if (is_direct_ && is_whole) {
-          tile.b = reinterpret_cast<const float*>(b_.at(call.b, term, column + at));
+          tile.b = reinterpret_cast<const T*>(b_.at(call.b, term, column + at));
           tile.b_pitch = b_.line_stride;
         } else {
           tile.b = is_direct_ ? block : block + at * depth;
           tile.b_pitch = width;
         }
-        const TileKernel kernel =
+        const TileKernel<T> kernel =
             tiles_.kernels[static_cast<size_t>(order)][some > tiles_.lanes ? 1 : 0][static_cast<size_t>(rows)];
         if (is_whole) {
           kernel(tile);
@@ -197,16 +203,16 @@ class PackedGemm final : public Gemm::Plan {
   [[nodiscard]] int64_t strip_row(int64_t strip, int64_t strips) const { return spec_.m * strip / strips; }
 
   // A tile with fewer columns than its vectors have lanes.
-  static void run_aside(TileKernel kernel, const TileCall& tile, int64_t rows, int64_t columns) {
-    alignas(64) std::array<float, kMostTileRows * kMostTileColumns> made;
-    TileCall aside = tile;
+  static void run_aside(TileKernel<T> kernel, const TileCall<T>& tile, int64_t rows, int64_t columns) {
+    alignas(64) std::array<T, kMostTileRows * kMostTileColumns> made;
+    TileCall<T> aside = tile;
     aside.c = made.data();
     aside.c_pitch = kMostTileColumns;
     aside.adds = false;
     kernel(aside);
     for (int64_t i = 0; i < rows; ++i) {
-      float* const to = tile.c + i * tile.c_pitch;
-      const float* const from = made.data() + i * kMostTileColumns;
+      T* const to = tile.c + i * tile.c_pitch;
+      const T* const from = made.data() + i * kMostTileColumns;
       for (int64_t j = 0; j < columns; ++j) to[j] = tile.adds ? to[j] + from[j] : from[j];
     }
   }
@@ -214,7 +220,7 @@ class PackedGemm final : public Gemm::Plan {
   // ---- b
 
   void pack_b(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
-    float* const block = block_of(call, term);
+    T* const block = block_of(call, term);
     const int64_t width = tiles_.columns();
     if (!b_.by_rows) {
       for (int64_t at = 0; at < columns; at += width) {
@@ -223,12 +229,12 @@ class PackedGemm final : public Gemm::Plan {
       return;
     }
     // Row by row, as they lie in memory.
-    float* const converted = call.scratch + converted_at_;
+    T* const converted = call.scratch + converted_at_;
     for (int64_t p = 0; p < depth; ++p) {
       const std::byte* const row = b_.at(call.b, term + p, column);
       prefetch(row + kRowsAhead * b_.line_stride * b_.elem, p + kRowsAhead < depth ? columns * b_.elem : 0);
       if (b_.convert != nullptr) b_.copy(row, converted, columns);
-      const float* const line = b_.convert != nullptr ? converted : reinterpret_cast<const float*>(row);
+      const T* const line = b_.convert != nullptr ? converted : reinterpret_cast<const T*>(row);
       for (int64_t at = 0; at < columns; at += width) {
         copy_part(line + at, std::min(width, columns - at), block + at * depth + p * width);
       }
@@ -240,37 +246,37 @@ class PackedGemm final : public Gemm::Plan {
   }
 
   // A row of a strip, filled up with zeros.
-  void copy_part(const float* from, int64_t columns, float* to) const {
+  void copy_part(const T* from, int64_t columns, T* to) const {
     if (columns == kMostTileColumns) {
-      std::memcpy(to, from, kMostTileColumns * sizeof(float));
+      std::memcpy(to, from, kMostTileColumns * sizeof(T));
     } else if (columns == kMostTileColumns / 2 && columns == tiles_.columns()) {
-      std::memcpy(to, from, kMostTileColumns / 2 * sizeof(float));
+      std::memcpy(to, from, kMostTileColumns / 2 * sizeof(T));
     } else {
-      std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(float));
-      std::memset(to + columns, 0, static_cast<size_t>(tiles_.columns() - columns) * sizeof(float));
+      std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(T));
+      std::memset(to + columns, 0, static_cast<size_t>(tiles_.columns() - columns) * sizeof(T));
     }
   }
 
-  void pack_strip(const std::byte* b, int64_t column, int64_t columns, int64_t term, int64_t depth, float* to,
-                  float* scratch) const {
+  void pack_strip(const std::byte* b, int64_t column, int64_t columns, int64_t term, int64_t depth, T* to,
+                  T* scratch) const {
     const int64_t width = tiles_.columns();
     if (b_.by_rows) {
       for (int64_t p = 0; p < depth; ++p) {
-        copy_part(reinterpret_cast<const float*>(b_.at(b, term + p, column)), columns, to + p * width);
+        copy_part(reinterpret_cast<const T*>(b_.at(b, term + p, column)), columns, to + p * width);
       }
       return;
     }
-    const auto* from = reinterpret_cast<const float*>(b_.at(b, column, term));
+    const auto* from = reinterpret_cast<const T*>(b_.at(b, column, term));
     int64_t pitch = b_.line_stride;
     if (b_.convert != nullptr) {
-      float* const converted = scratch + converted_at_;
+      T* const converted = scratch + converted_at_;
       for (int64_t j = 0; j < columns; ++j) b_.copy(b_.at(b, column + j, term), converted + j * kTilePitch, depth);
       from = converted;
       pitch = kTilePitch;
     }
     tiles_.transpose(from, pitch, columns, depth, to, width);
     for (int64_t p = 0; columns < width && p < depth; ++p) {
-      std::memset(to + p * width + columns, 0, static_cast<size_t>(width - columns) * sizeof(float));
+      std::memset(to + p * width + columns, 0, static_cast<size_t>(width - columns) * sizeof(T));
     }
   }
 
@@ -278,14 +284,14 @@ class PackedGemm final : public Gemm::Plan {
 
   // Where tiles find the strip. One that is multiplied with one strip of b alone stays where it is.
   TileRows load_strip(const Call& call, int64_t strip, int64_t strips, int64_t term, int64_t depth, bool is_read_again,
-                      TileCall& tile) const {
-    float* const to = call.scratch + strip_at_;
+                      TileCall<T>& tile) const {
+    T* const to = call.scratch + strip_at_;
     tile.a = to;
     tile.a_pitch = tiles_.rows;
     const int64_t row = strip_row(strip, strips);
     const int64_t rows = strip_row(strip + 1, strips) - row;
     if (a_.by_rows && a_.convert == nullptr && !is_read_again) {
-      tile.a = reinterpret_cast<const float*>(a_.at(call.a, row, term));
+      tile.a = reinterpret_cast<const T*>(a_.at(call.a, row, term));
       tile.a_pitch = a_.line_stride;
       return TileRows::kApart;
     }
@@ -293,7 +299,7 @@ class PackedGemm final : public Gemm::Plan {
       for (int64_t i = 0; i < rows; ++i) a_.copy(a_.at(call.a, row + i, term), to + i * kTilePitch, depth);
       return TileRows::kStrip;
     }
-    const auto* from = reinterpret_cast<const float*>(a_.at(call.a, term, row));
+    const auto* from = reinterpret_cast<const T*>(a_.at(call.a, term, row));
     int64_t pitch = a_.line_stride;
     int64_t readable = spec_.m - row;
     if (a_.convert != nullptr) {
@@ -301,7 +307,7 @@ class PackedGemm final : public Gemm::Plan {
       const int64_t first = strip - strip % kStripsConverted;
       const int64_t begin = strip_row(first, strips);
       const int64_t end = strip_row(std::min(strips, first + kStripsConverted), strips);
-      float* const wide = call.scratch + wide_at_;
+      T* const wide = call.scratch + wide_at_;
       pitch = wide_rows();
       for (int64_t p = 0; strip == first && p < depth; ++p) {
         a_.copy(a_.at(call.a, term + p, begin), wide + p * pitch, end - begin);
@@ -316,9 +322,9 @@ class PackedGemm final : public Gemm::Plan {
     }
     // Whole tiles where there are as many rows: copies of a known size are a few instructions.
     if (readable >= tiles_.rows && tiles_.rows == kMostTileRows) {
-      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * kMostTileRows, from + p * pitch, kMostTileRows * 4);
+      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * kMostTileRows, from + p * pitch, kMostTileRows * kElem);
     } else if (readable >= tiles_.rows && tiles_.rows == 6) {
-      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * 6, from + p * pitch, 6 * 4);
+      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * 6, from + p * pitch, 6 * kElem);
     } else {
       for (int64_t p = 0; p < depth; ++p) {
         for (int64_t i = 0; i < rows; ++i) to[p * tiles_.rows + i] = from[p * pitch + i];
@@ -345,27 +351,32 @@ class PackedGemm final : public Gemm::Plan {
   }
 
   GemmSpec spec_;
-  const TileKernels& tiles_;
+  const TileKernels<T>& tiles_;
   Operand a_;
   Operand b_;
   int64_t depth_;    // terms of a part of the sum
   int64_t columns_;  // of a block
   bool is_direct_ = false;
   bool keeps_packed_ = false;
-  // In floats, in the scratch: behind the block of b a strip of a, lines of b in f32, strips of a in f32.
+  // In elements, in the scratch: behind the block of b a strip of a, converted lines of b, converted strips of a.
   int64_t strip_at_ = 0;
   int64_t converted_at_ = 0;
   int64_t wide_at_ = 0;
-  int64_t scratch_floats_ = 0;
+  int64_t scratch_elements_ = 0;
 };
+
+template <typename T>
+GemmPlan packed_plan(const GemmSpec& spec) {
+  auto plan = std::make_shared<PackedGemm<T>>(spec);
+  const int64_t bytes = plan->scratch_bytes();
+  const bool keeps_packed = plan->keeps_packed();
+  return {std::move(plan), bytes, keeps_packed};
+}
 
 }  // namespace
 
 GemmPlan plan_packed(const GemmSpec& spec) {
-  auto plan = std::make_shared<PackedGemm>(spec);
-  const int64_t bytes = plan->scratch_bytes();
-  const bool keeps_packed = plan->keeps_packed();
-  return {std::move(plan), bytes, keeps_packed};
+  return tensor::is_integer(spec.out) ? packed_plan<uint32_t>(spec) : packed_plan<float>(spec);
 }
 
 }  // namespace meshd::kernels

@@ -50,12 +50,12 @@ inline int64_t byte_offset(MatrixLayout layout, int64_t row, int64_t column, ten
 /// True when the layout can be given to a BLAS as it is; `rows` x `columns`.
 bool is_blas_layout(int64_t rows, int64_t columns, MatrixLayout layout);
 
-/// Loops of our own: integers (any strides of a, b's columns next to each other).
+/// Loops of our own: integers of 64 bits (any strides of a, b's columns next to each other).
 GemmPlan plan_loops(const GemmSpec& spec);
 /// dnnl_sgemm.
 GemmPlan plan_sgemm(const GemmSpec& spec);
-/// Loops of our own: floats of up to 32 bits into f32, in any layout with one stride of 1. Bits do not depend on the
-/// block of c.
+/// Loops of our own: floats and integers of up to 32 bits into 32 bits, in any layout with one stride of 1. Bits do not
+/// depend on the block of c.
 GemmPlan plan_packed(const GemmSpec& spec);
 /// cblas_?gemm and cblas_?gemv.
 GemmPlan plan_openblas(const GemmSpec& spec);

@@ -52,10 +52,10 @@ struct TileBatch final : ProductBatch::Loop {
   TileRows order = TileRows::kApart;
   void run(const std::byte* a, const std::byte* b, std::byte* c, int64_t count) const override {
     const GemmSpec& one = spec.one;
-    const TileKernels& tiles = tile_kernels();
+    const TileKernels<float>& tiles = tile_kernels<float>();
     const auto& kernels = tiles.kernels[static_cast<size_t>(order)];
     const int64_t strips = core::ceil_div(one.m, tiles.rows);
-    TileCall call;
+    TileCall<float> call;
     call.depth = one.k;
     call.a_pitch = order == TileRows::kApart ? one.a.row_stride : one.a.column_stride;
     call.b_pitch = one.b.row_stride;

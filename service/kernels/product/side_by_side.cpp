@@ -15,7 +15,7 @@ using tensor::DType;
 template <class V, typename T = typename V::Element>
 [[gnu::always_inline]] inline void deal(const T* matrices, int64_t step, int64_t count, int64_t elements, T* to) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    tile_kernels().transpose(matrices, step, count, elements, to, V::kCount);
+    tile_kernels<T>().transpose(matrices, step, count, elements, to, V::kCount);
   } else {
     for (int64_t e = 0; e < elements; ++e) {
       for (int64_t lane = 0; lane < count; ++lane) to[e * V::kCount + lane] = matrices[lane * step + e];
@@ -26,7 +26,7 @@ template <class V, typename T = typename V::Element>
 template <class V, typename T = typename V::Element>
 [[gnu::always_inline]] inline void collect(const T* vectors, int64_t count, int64_t elements, T* matrices) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    tile_kernels().transpose(vectors, V::kCount, elements, count, matrices, elements);
+    tile_kernels<T>().transpose(vectors, V::kCount, elements, count, matrices, elements);
   } else {
     for (int64_t lane = 0; lane < count; ++lane) {
       for (int64_t e = 0; e < elements; ++e) matrices[lane * elements + e] = vectors[e * V::kCount + lane];

@@ -194,10 +194,13 @@ Types product_types(const OpView& view, double flops) {
   const DType rhs = view.operands[1].dtype();
   const DType result = view.results[0].dtype();
   if (accumulates_f64(view) && tensor::is_float(result)) return {DType::kFloat64, DType::kFloat64};
-  // Narrow floats are widened on the way, and so is the sum where the result is narrow, too.
-  for (const DType made : {result, DType::kFloat32}) {
-    const bool fits = made == result || (tensor::is_float(result) && tensor::size_bytes(result) < 4);
-    if (lhs == rhs && fits && kernels::gemm_takes(lhs, made) && kernels::gemm_is_worth_it(lhs, made, flops))
+  // Narrow operands are widened on the way, and so is the sum where the result is narrow, too: integers wrap around
+  // modulo the result's width whatever they are widened to.
+  for (const DType made : {result, DType::kFloat32, DType::kInt32}) {
+    const bool is_wider = tensor::size_bytes(result) < tensor::size_bytes(made) &&
+                          (made == DType::kInt32 ? tensor::is_integer(result) : tensor::is_float(result));
+    const bool fits = made == result || is_wider;
+    if (lhs == rhs && fits && kernels::gemm_takes(lhs, made) && kernels::gemm_is_worth_it(lhs, flops))
       return {lhs, made};
   }
   if (tensor::is_complex(result) || tensor::is_complex(lhs) || tensor::is_complex(rhs)) {
@@ -208,11 +211,9 @@ Types product_types(const OpView& view, double flops) {
     const bool wide = lhs == DType::kFloat64 || rhs == DType::kFloat64 || result == DType::kFloat64;
     return wide ? Types{DType::kFloat64, DType::kFloat64} : Types{DType::kFloat32, DType::kFloat32};
   }
-  // Integers wrap around modulo the result's width whatever they are widened to. Sums of booleans count, and become
-  // true.
-  if (result == DType::kBool) return {DType::kInt32, DType::kInt32};
+  // Sums of booleans count, and become true.
   if (kernels::gemm_takes(result, result)) return {result, result};
-  return {DType::kInt8, DType::kInt8};
+  return {DType::kInt32, DType::kInt32};
 }
 
 struct Product {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <thread>
@@ -156,6 +157,7 @@ TEST(dot_general, random_dimension_numbers_of_every_type_match_the_definition) {
                                                    {DType::kUint8, DType::kUint8, DType::kUint16},
                                                    {DType::kInt16, DType::kInt16, DType::kInt16},
                                                    {DType::kInt32, DType::kInt32, DType::kInt32},
+                                                   {DType::kInt4, DType::kInt4, DType::kInt32},
                                                    {DType::kInt64, DType::kInt64, DType::kInt64},
                                                    {DType::kUint64, DType::kUint64, DType::kUint64},
                                                    {DType::kBool, DType::kBool, DType::kBool},
@@ -229,6 +231,67 @@ TEST(dot_general, integer_sums_wrap_around) {
   EXPECT_EQ(dot.run({lhs, rhs})[0].values<int32_t>(), (std::vector<int32_t>{3}));
   const Array bytes = Array::of<int8_t>(DType::kInt8, {2}, {100, 100});
   EXPECT_EQ(dot.run({bytes, bytes})[0].values<int8_t>(), (std::vector<int8_t>{static_cast<int8_t>(20000)}));
+}
+
+/// Of any bits, as the type's values modulo 2^64.
+struct RandomIntegers {
+  Array array;
+  std::vector<uint64_t> values;
+
+  RandomIntegers(const Dims& dims, DType dtype, std::mt19937& random) : array(Array::zeros({dtype, dims})) {
+    const int64_t bits = tensor::row(dtype).bits;
+    const int64_t bytes = tensor::size_bytes(dtype);
+    for (int64_t i = 0; i < tensor::element_count(dims); ++i) {
+      // Now and then the least, whose products are the largest.
+      uint64_t value = random() % 4 == 0 ? uint64_t{1} << (bits - 1) : random() | uint64_t{random()} << 32;
+      value <<= 64 - bits;
+      value = tensor::is_unsigned_integer(dtype) ? value >> (64 - bits)
+                                                 : static_cast<uint64_t>(static_cast<int64_t>(value) >> (64 - bits));
+      std::memcpy(array.bytes.data() + i * bytes, &value, static_cast<size_t>(bytes));
+      values.push_back(value);
+    }
+  }
+};
+
+TEST(dot_general, integers_of_all_bits_wrap_around_in_any_layout) {
+  std::mt19937 random(41);
+  const std::vector<std::array<DType, 3>> types = {
+      {DType::kInt8, DType::kInt8, DType::kInt32},   {DType::kUint8, DType::kUint8, DType::kInt32},
+      {DType::kInt16, DType::kInt16, DType::kInt32}, {DType::kUint16, DType::kUint16, DType::kUint32},
+      {DType::kInt32, DType::kInt32, DType::kInt32}, {DType::kUint32, DType::kUint32, DType::kUint32},
+      {DType::kInt8, DType::kInt8, DType::kInt8},    {DType::kUint8, DType::kUint8, DType::kUint8},
+      {DType::kInt16, DType::kInt16, DType::kInt16}, {DType::kInt8, DType::kUint8, DType::kInt16},
+      {DType::kInt8, DType::kInt8, DType::kUint32},  {DType::kInt4, DType::kInt4, DType::kInt4},
+      {DType::kInt16, DType::kInt16, DType::kInt64}, {DType::kUint64, DType::kUint64, DType::kUint64}};
+  for (int round = 0; round < 12 * static_cast<int>(types.size()); ++round) {
+    const auto& [left, right, result] = types[static_cast<size_t>(round) % types.size()];
+    const auto size = [&](int64_t most) { return static_cast<int64_t>(random() % static_cast<uint32_t>(most)) + 1; };
+    const int64_t m = size(round % 5 == 0 ? 150 : 30);
+    const int64_t n = size(round % 5 == 1 ? 300 : 40);
+    const int64_t k = size(round % 5 == 2 ? 900 : 60);
+    const bool lhs_transposed = random() % 2 == 0;
+    const bool rhs_transposed = random() % 2 == 0;
+    const RandomIntegers lhs(lhs_transposed ? Dims{k, m} : Dims{m, k}, left, random);
+    const RandomIntegers rhs(rhs_transposed ? Dims{n, k} : Dims{k, n}, right, random);
+    Instance dot = dot_general({{}, {}, {lhs_transposed ? 0 : 1}, {rhs_transposed ? 1 : 0}});
+    dot.declared = {ir::Type::of({result, {m, n}})};
+    const Array got = dot.run({lhs.array, rhs.array})[0];
+    const int64_t bytes = tensor::size_bytes(result);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        uint64_t sum = 0;
+        for (int64_t p = 0; p < k; ++p) {
+          sum += lhs.values[static_cast<size_t>(lhs_transposed ? p * m + i : i * k + p)] *
+                 rhs.values[static_cast<size_t>(rhs_transposed ? j * k + p : p * n + j)];
+        }
+        uint64_t made = 0;
+        std::memcpy(&made, got.bytes.data() + (i * n + j) * bytes, static_cast<size_t>(bytes));
+        ASSERT_EQ((made ^ sum) << (64 - tensor::row(result).bits), 0U)
+            << tensor::name(left) << " into " << tensor::name(result) << ", " << m << " x " << k << " x " << n;
+      }
+    }
+    EXPECT_EQ(dot.run({lhs.array, rhs.array}, Cut::kBackwards)[0].bytes, got.bytes) << "cut into units";
+  }
 }
 
 TEST(dot_general, int8_pairs_do_not_saturate) {
