@@ -41,6 +41,11 @@ Gather::Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims&
       run_bytes_(contiguous_bytes(window, result_strides, operand_strides, elem_size)),
       tuple_count_(table_.count()) {
   if (window_.work_count() == 0 || tuple_count_ == 0) return;
+  lines_ = GatherLines::make(table_, window, result_strides, operand_strides, elem_size);
+  if (lines_) {
+    work_count_ = lines_->work_count();
+    return;
+  }
   if (window_.work_count() > 1) {
     work_items_per_window_ = window_.work_count();
     work_count_ = tuple_count_ * work_items_per_window_;
@@ -66,6 +71,7 @@ void Gather::copy_windows(const IndexRun& run, const std::byte* operand, std::by
 
 void Gather::run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin,
                  int64_t end) const {
+  if (lines_) return lines_->run(operand, indices, result, begin, end);
   IndexRun run;
   if (work_items_per_window_ > 1) {
     for (int64_t work_item = begin; work_item < end;) {

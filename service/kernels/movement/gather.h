@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "service/kernels/movement/gather_lines.h"
 #include "service/kernels/movement/index_table.h"
 #include "service/kernels/movement/movement.h"
 
@@ -24,6 +26,7 @@ class Gather {
   void copy_windows(const IndexRun& run, const std::byte* operand, std::byte* result) const;
 
   IndexTable table_;
+  std::optional<GatherLines> lines_;  // where windows go to lines of the result, and are not copied one by one
   StridedCopy window_;
   int64_t elem_size_;
   int64_t run_bytes_ = 0;  // of a window that is contiguous in both arrays; 0: it is not
