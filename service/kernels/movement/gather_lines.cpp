@@ -1,12 +1,11 @@
 #include "service/kernels/movement/gather_lines.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <utility>
 
 #include "service/core/checked_math.h"
 #include "service/kernels/element_width.h"
-#include "service/kernels/movement/tuple_offsets.h"
 
 namespace meshd::kernels {
 namespace {
@@ -74,11 +73,11 @@ void copy_line(const Line& line, int64_t element_bytes) {
 
 }  // namespace
 
-void GatherLines::add_loop(int64_t extent, int64_t result_stride, int64_t operand_stride, int64_t index_stride) {
-  if (extent == 1) return;
-  loops_.push_back({extent, result_stride, operand_stride, index_stride});
-  line_count_ *= extent;
-}
+GatherLines::GatherLines(TupleLines lines, int64_t element_bytes, int64_t part_tuples)
+    : lines_(std::move(lines)),
+      element_bytes_(element_bytes),
+      lines_per_work_item_(std::max<int64_t>(1, kWorkItemBytes / (part_tuples * element_bytes))),
+      work_count_(core::ceil_div(lines_.line_count(), lines_per_work_item_)) {}
 
 std::optional<GatherLines> GatherLines::make(const IndexTable& table, const tensor::Dims& window,
                                              const tensor::Dims& result_strides, const tensor::Dims& operand_strides,
@@ -90,82 +89,33 @@ std::optional<GatherLines> GatherLines::make(const IndexTable& table, const tens
          (window[outer - 1] == 1 || (result_strides[outer - 1] == run && operand_strides[outer - 1] == run))) {
     run *= window[--outer];
   }
-  const int64_t window_lines = tensor::element_count(window) / run;
+  const int64_t element_bytes = run * elem_size;
+  const bool has_lines = tensor::element_count(window) > run;  // more than one
   const size_t rank = table.batch.size();
   const size_t row = row_dim(table.batch);
-  GatherLines lines;
-  lines.table_ = table;
-  lines.elem_size_ = elem_size;
-  lines.element_bytes_ = run * elem_size;
-  lines.row_tuples_ = rank == 0 ? 1 : table.batch[row];
-  const int64_t slice_stride = rank == 0 ? run : table.slice_strides[row];
-  if (lines.element_bytes_ > kMostElementBytes) return std::nullopt;
-  if ((rank > 1 || window_lines > 1) && lines.row_tuples_ < kLeastTuples) return std::nullopt;
-  if (window_lines > 1 && slice_stride != run) return std::nullopt;
-  if (rank + outer > kMostLoops) return std::nullopt;
+  const int64_t tuples = rank == 0 ? 1 : table.batch[row];
+  if (element_bytes > kMostElementBytes || rank + outer >= TupleLines::kMostLoops) return std::nullopt;
+  if ((rank > 1 || has_lines) && tuples < kLeastTuples) return std::nullopt;
+  if (has_lines && table.slice_strides[row] != run) return std::nullopt;
 
-  lines.result_stride_ = slice_stride * elem_size;
-  if (rank > 0) {
-    lines.operand_stride_ = table.operand_strides[row];
-    lines.index_stride_ = table.batch_strides[row];
-  }
-  const int64_t index_bytes = tensor::size_bytes(table.dtype);
-  for (size_t d = 0; d < rank; ++d) {
-    if (d == row) continue;
-    lines.add_loop(table.batch[d], table.slice_strides[d] * elem_size, table.operand_strides[d] * elem_size,
-                   table.batch_strides[d] * index_bytes);
-  }
-  lines.part_loop_ = lines.loops_.size();
-  const int64_t part = std::min({lines.row_tuples_, kTuplesAtOnce, kWorkItemBytes / lines.element_bytes_});
-  lines.part_tuples_ = part;
-  lines.add_loop(core::ceil_div(lines.row_tuples_, part), part * lines.result_stride_,
-                 part * lines.operand_stride_ * elem_size, part * lines.index_stride_ * index_bytes);
-  lines.tuple_loops_ = lines.loops_.size();
-  for (size_t d = 0; d < outer; ++d)
-    lines.add_loop(window[d], result_strides[d] * elem_size, operand_strides[d] * elem_size, 0);
-  lines.lines_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / (part * lines.element_bytes_));
-  lines.work_count_ = core::ceil_div(lines.line_count_, lines.lines_per_work_item_);
-  return lines;
+  const auto head = [outer](const tensor::Dims& dims) {
+    return tensor::Dims(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(outer));
+  };
+  const int64_t part = std::min({tuples, kTuplesAtOnce, kWorkItemBytes / element_bytes});
+  return GatherLines(
+      TupleLines(table, row, {head(window), head(result_strides), head(operand_strides)}, elem_size, part),
+      element_bytes, part);
 }
 
 void GatherLines::run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin,
                       int64_t end) const {
   const int64_t first = begin * lines_per_work_item_;
-  const int64_t last = std::min(line_count_, end * lines_per_work_item_);
-  std::array<int64_t, kMostLoops + 1> at;
-  int64_t rest = first;
-  for (size_t l = loops_.size(); l-- > 0;) {
-    const Loop& loop = loops_[l];
-    at[l] = rest % loop.extent;
-    rest /= loop.extent;
-    operand += at[l] * loop.operand_stride;
-    indices += at[l] * loop.index_stride;
-    result += at[l] * loop.result_stride;
-  }
-  std::array<uint32_t, kTuplesAtOnce> offsets;
-  const bool has_parts = row_tuples_ > part_tuples_;
-  int64_t count = row_tuples_;
-  bool has_offsets = false;
-  for (int64_t line = first; line < last; ++line) {
-    if (!has_offsets) {
-      if (has_parts) count = std::min(part_tuples_, row_tuples_ - at[part_loop_] * part_tuples_);
-      clamped_offsets(table_, {indices, index_stride_, operand_stride_, count}, offsets.data());
-      has_offsets = true;
-    }
-    copy_line({operand, result, result_stride_, offsets.data(), elem_size_, count}, element_bytes_);
-    for (size_t l = loops_.size(); l-- > 0;) {
-      const Loop& loop = loops_[l];
-      has_offsets = has_offsets && l >= tuple_loops_;
-      operand += loop.operand_stride;
-      indices += loop.index_stride;
-      result += loop.result_stride;
-      if (++at[l] < loop.extent) break;
-      operand -= loop.operand_stride * loop.extent;
-      indices -= loop.index_stride * loop.extent;
-      result -= loop.result_stride * loop.extent;
-      at[l] = 0;
-    }
-  }
+  const int64_t last = std::min(lines_.line_count(), end * lines_per_work_item_);
+  lines_.visit_clamped(indices, first, last, [&](const TupleLine& line) {
+    copy_line({operand + line.array_at, result + line.slice_at, lines_.slice_stride_bytes(), line.offsets,
+               lines_.elem_size(), line.count},
+              element_bytes_);
+  });
 }
 
 }  // namespace meshd::kernels

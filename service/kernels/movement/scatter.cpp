@@ -1,7 +1,5 @@
 #include "service/kernels/movement/scatter.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,12 +8,9 @@
 #include <utility>
 
 #include "service/core/checked_math.h"
-#include "service/core/error.h"
 
 namespace meshd::kernels {
 namespace {
-
-using tensor::DType;
 
 constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
 // A scatter of fewer updates is not worth a barrier, nor is one of windows that take no longer than sorting their
@@ -26,6 +21,8 @@ constexpr int64_t kBucketUpdates = 1 << 14;
 constexpr int64_t kBucketElements = 1 << 18;
 constexpr int64_t kMaxBuckets = 32;
 constexpr int64_t kChunkTuples = 1 << 13;
+// Longer runs are worth a kernel call each.
+constexpr int64_t kMostLineRun = 256;
 // Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
 constexpr size_t kPrefetchWindows = 8;
 constexpr int64_t kPrefetchBytes = 256;
@@ -38,20 +35,6 @@ bool is_replacement(const TileProgram& body) {
     if (body.outputs[i] != body.outputs.size() + i) return false;
   }
   return true;
-}
-
-bool adds_elements(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kInt32:
-    case DType::kInt64:
-    case DType::kUint32:
-    case DType::kUint64:
-      return true;
-    default:
-      return false;
-  }
 }
 
 // Windows of a run of tuples; those out of bounds are to be skipped.
@@ -115,9 +98,13 @@ Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims upda
     apply_ = Apply::kReplace;
   } else if (op != ScalarOp::kCopy) {
     binary_ = body_.instructions.front().kernel;
-    const bool is_single = run_length_ == 1 && outer_.empty();
-    apply_ = op == ScalarOp::kAdd && is_single && adds_elements(body_.registers[0]) ? Apply::kAddOne : Apply::kBinary;
+    apply_ = Apply::kBinary;
   }
+  if (is_empty_ || chunk_count_ > 0 || elem_sizes_.size() != 1 || apply_ == Apply::kProgram) return;
+  if (run_length_ > kMostLineRun) return;
+  const ElementUpdate update = apply_ == Apply::kReplace ? replacing_update(elem_sizes_[0], run_length_)
+                                                         : combining_update(op, body_.registers[0], run_length_);
+  lines_ = ScatterLines::make(table_, {outer_, outer_update_, outer_array_}, run_length_, elem_sizes_[0], update);
 }
 
 void Scatter::plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides) {
@@ -188,43 +175,8 @@ struct Scatter::Rows {
   }
 };
 
-// Sums of single elements: the commonest scatter, without a kernel call for each.
-template <typename T, typename Windows>
-void Scatter::add_elements(const Windows& windows, std::byte* array, const std::byte* update) {
-  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  for (size_t i = 0; i < windows.size(); ++i) {
-    if (!windows.is_inside(i)) continue;
-    std::byte* at = array + windows.array_at(i) * kSize;
-    T sum;
-    T more;
-    std::memcpy(&sum, at, sizeof(T));
-    std::memcpy(&more, update + windows.update_at(i) * kSize, sizeof(T));
-    sum = static_cast<T>(sum + more);
-    std::memcpy(at, &sum, sizeof(T));
-  }
-}
-
-template <typename Windows>
-void Scatter::add_single(const Windows& windows, std::byte* array, const std::byte* update) const {
-  switch (body_.registers[0]) {
-    case DType::kFloat32:
-      return add_elements<float>(windows, array, update);
-    case DType::kFloat64:
-      return add_elements<double>(windows, array, update);
-    case DType::kInt32:
-    case DType::kUint32:
-      return add_elements<uint32_t>(windows, array, update);
-    case DType::kInt64:
-    case DType::kUint64:
-      return add_elements<uint64_t>(windows, array, update);
-    default:  // excluded by adds_elements()
-      throw core::Error("internal", fmt::format("scatter has no loop for {}", tensor::name(body_.registers[0])));
-  }
-}
-
 template <typename Windows>
 void Scatter::combine(const Windows& windows, Rows& rows, const ScatterCall& call) const {
-  if (apply_ == Apply::kAddOne) return add_single(windows, call.results[0], call.updates[0]);
   const int64_t ahead_bytes = std::min(kPrefetchBytes, run_length_ * elem_sizes_[0]);
   tensor::Dims index(outer_.size());
   for (size_t i = 0; i < windows.size(); ++i) {
@@ -267,6 +219,7 @@ void Scatter::copy_range(const ScatterCall& call, int64_t begin, int64_t end) co
 void Scatter::run_whole(const ScatterCall& call) const {
   copy_range(call, 0, array_elements_);
   if (is_empty_) return;
+  if (lines_) return lines_->run(call.results[0], call.indices, call.updates[0], call.shifts, call.checkpoint);
   IndexRun run;
   Rows rows(*this);
   const int64_t tuples = table_.count();

@@ -13,10 +13,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "service/core/checkpoint.h"
 #include "service/kernels/movement/index_table.h"
+#include "service/kernels/movement/scatter_lines.h"
 #include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
@@ -50,7 +52,7 @@ class Scatter {
   void run(const ScatterCall& call) const;
 
  private:
-  enum class Apply : uint8_t { kReplace, kAddOne, kBinary, kProgram };
+  enum class Apply : uint8_t { kReplace, kBinary, kProgram };
   struct Rows;
   /// A window that is in bounds: where it begins in the arrays and in the updates.
   struct Entry {
@@ -67,10 +69,6 @@ class Scatter {
   void run_bucket(const ScatterCall& call, int64_t bucket) const;
   [[nodiscard]] int64_t chunk_bytes() const;
   /// `windows`: pairs of offsets, as IndexRun's or Entry's.
-  template <typename T, typename Windows>
-  static void add_elements(const Windows& windows, std::byte* array, const std::byte* update);
-  template <typename Windows>
-  void add_single(const Windows& windows, std::byte* array, const std::byte* update) const;
   template <typename Windows>
   void combine(const Windows& windows, Rows& rows, const ScatterCall& call) const;
 
@@ -86,6 +84,7 @@ class Scatter {
   int64_t array_elements_ = 0;
   int64_t lanes_ = 64;
   bool is_empty_ = false;
+  std::optional<ScatterLines> lines_;  // where they take the place of windows
   // Zero chunks: one bucket is the whole array, and the tuples are read as it is combined.
   int64_t chunk_count_ = 0;
   int64_t bucket_count_ = 1;

@@ -160,6 +160,7 @@ PreparedKernel prepare_scatter(const OpView& local) {
   const std::vector<int64_t> points = ir::ints_or(attributes_of(local), kPointDims, {});
   std::vector<int64_t> shifted;
   for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);
+  if (points.empty()) shifted.clear();  // nothing to shift, and no memory for it in each call
   auto scatter = std::make_shared<const kernels::Scatter>(
       index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
       picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
@@ -169,15 +170,15 @@ PreparedKernel prepare_scatter(const OpView& local) {
   if (scatter->barrier() > 0) kernel.barriers = {scatter->barrier()};
   kernel.workspace_bytes = scatter->workspace_bytes();
   kernel.run = [scatter, count, shifted](const KernelCall& call) {
-    std::vector<int64_t> shifts(shifted.size(), 0);
-    for (size_t c = 0; c < shifted.size(); ++c) {
-      if (shifted[c] >= 0 && call.result_offsets != nullptr) shifts[c] = call.result_offsets[shifted[c]];
+    std::vector<int64_t> shifts;
+    if (!shifted.empty() && call.result_offsets != nullptr) {
+      for (const int64_t d : shifted) shifts.push_back(d >= 0 ? call.result_offsets[d] : 0);
     }
     scatter->run({.sources = call.operands,
                   .results = call.results,
                   .indices = call.operands[count],
                   .updates = call.operands + count + 1,
-                  .shifts = shifts.data(),
+                  .shifts = shifts.empty() ? nullptr : shifts.data(),
                   .workspace = call.workspace,
                   .begin = call.begin,
                   .end = call.end,

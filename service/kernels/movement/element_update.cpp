@@ -1,0 +1,164 @@
+#include "service/kernels/movement/element_update.h"
+
+#include "service/kernels/cpu.h"
+#include "service/kernels/element_width.h"
+#include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/functors/integer_functors.h"
+#include "service/kernels/movement/tuple_offsets.h"
+#include "service/tensor/half.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+template <typename Word>
+struct Replace {
+  static Word apply(const Word& /*element*/, const Word& update) { return update; }
+};
+
+/// An op of float on bfloat16 operands, its result rounded once.
+template <typename Op>
+struct OfBfloat16 {
+  static uint16_t apply(uint16_t element, uint16_t update) {
+    return tensor::float_to_bfloat16(Op::apply(tensor::bfloat16_to_float(element), tensor::bfloat16_to_float(update)));
+  }
+};
+
+template <typename Op, typename T>
+[[gnu::always_inline]] inline void update_runs(const ElementUpdates& line) {
+  const std::byte* from = line.updates;
+  const int64_t run = line.run;
+  for (int64_t i = 0; i < line.count; ++i, from += line.update_stride) {
+    if (line.offsets[i] == kOutside) continue;
+    T* const elements = reinterpret_cast<T*>(line.array) + line.offsets[i];
+    const T* const updates = reinterpret_cast<const T*>(from);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < run; ++j) elements[j] = Op::apply(elements[j], updates[j]);
+  }
+}
+
+template <typename Op, typename T>
+void update_runs_base(const ElementUpdates& line) {
+  update_runs<Op, T>(line);
+}
+
+#if defined(__x86_64__)
+template <typename Op, typename T>
+[[gnu::target("arch=x86-64-v3")]] void update_runs_v3(const ElementUpdates& line) {
+  update_runs<Op, T>(line);
+}
+#endif
+
+template <typename Op, typename T>
+void update_elements(const ElementUpdates& line) {
+  const std::byte* from = line.updates;
+  T* const elements = reinterpret_cast<T*>(line.array);
+  const uint32_t* const offsets = line.offsets;
+  const int64_t count = line.count;
+  const int64_t stride = line.update_stride;
+  for (int64_t i = 0; i < count; ++i, from += stride) {
+    const uint32_t at = offsets[i];
+    if (at == kOutside) continue;
+    elements[at] = Op::apply(elements[at], *reinterpret_cast<const T*>(from));
+  }
+}
+
+template <typename Op, typename T>
+ElementUpdate loop_of(int64_t run) {
+  if (run == 1) return update_elements<Op, T>;
+#if defined(__x86_64__)
+  if (cpu_level() >= CpuLevel::kV3) return update_runs_v3<Op, T>;
+#endif
+  return update_runs_base<Op, T>;
+}
+
+ElementUpdate of_bfloat16(ScalarOp op, int64_t run) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return loop_of<OfBfloat16<Add<float>>, uint16_t>(run);
+    case ScalarOp::kMultiply:
+      return loop_of<OfBfloat16<Multiply<float>>, uint16_t>(run);
+    case ScalarOp::kMaximum:
+      return loop_of<OfBfloat16<Maximum<float>>, uint16_t>(run);
+    case ScalarOp::kMinimum:
+      return loop_of<OfBfloat16<Minimum<float>>, uint16_t>(run);
+    default:
+      return nullptr;
+  }
+}
+
+template <typename T>
+ElementUpdate of_float(ScalarOp op, int64_t run) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return loop_of<Add<T>, T>(run);
+    case ScalarOp::kMultiply:
+      return loop_of<Multiply<T>, T>(run);
+    case ScalarOp::kMaximum:
+      return loop_of<Maximum<T>, T>(run);
+    case ScalarOp::kMinimum:
+      return loop_of<Minimum<T>, T>(run);
+    default:
+      return nullptr;
+  }
+}
+
+template <typename T>
+ElementUpdate of_integer(ScalarOp op, int64_t run) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return loop_of<IntAdd<T>, T>(run);
+    case ScalarOp::kMultiply:
+      return loop_of<IntMultiply<T>, T>(run);
+    case ScalarOp::kMaximum:
+      return loop_of<IntMaximum<T>, T>(run);
+    case ScalarOp::kMinimum:
+      return loop_of<IntMinimum<T>, T>(run);
+    case ScalarOp::kAnd:
+      return loop_of<IntAnd<T>, T>(run);
+    case ScalarOp::kOr:
+      return loop_of<IntOr<T>, T>(run);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+ElementUpdate combining_update(ScalarOp op, DType dtype, int64_t run) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return of_float<float>(op, run);
+    case DType::kFloat64:
+      return of_float<double>(op, run);
+    case DType::kBfloat16:
+      return of_bfloat16(op, run);
+    case DType::kInt8:
+      return of_integer<int8_t>(op, run);
+    case DType::kInt16:
+      return of_integer<int16_t>(op, run);
+    case DType::kInt32:
+      return of_integer<int32_t>(op, run);
+    case DType::kInt64:
+      return of_integer<int64_t>(op, run);
+    case DType::kUint8:
+      return of_integer<uint8_t>(op, run);
+    case DType::kUint16:
+      return of_integer<uint16_t>(op, run);
+    case DType::kUint32:
+      return of_integer<uint32_t>(op, run);
+    case DType::kUint64:
+      return of_integer<uint64_t>(op, run);
+    default:
+      return nullptr;
+  }
+}
+
+ElementUpdate replacing_update(int64_t elem_size, int64_t run) {
+  ElementUpdate update = nullptr;
+  visit_element(elem_size, [&](auto word) { update = loop_of<Replace<decltype(word)>, decltype(word)>(run); });
+  return update;
+}
+
+}  // namespace meshd::kernels

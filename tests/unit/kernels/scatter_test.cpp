@@ -1,0 +1,119 @@
+#include "service/kernels/movement/scatter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "tests/unit/kernels/window_problem.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+/// Small numbers, so that many updates change a sum; among floats special ones.
+std::vector<std::byte> random_elements(Dice& dice, DType dtype, int64_t count) {
+  std::vector<std::byte> out = dice.bytes(count * tensor::size_bytes(dtype));
+  const auto put = [&]<typename T>(T) {
+    for (int64_t i = 0; i < count; ++i) {
+      T value = static_cast<T>(dice.upto(2000) - 1000) / 8;
+      if (dice.upto(20) == 0) value = static_cast<T>(-0.0);
+      if (dice.upto(40) == 0) value = std::numeric_limits<T>::infinity();
+      if (dice.upto(60) == 0) value = std::numeric_limits<T>::quiet_NaN();
+      std::memcpy(out.data() + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+    }
+  };
+  if (dtype == DType::kFloat32) put(float{});
+  if (dtype == DType::kFloat64) put(double{});
+  return out;
+}
+
+/// NaNs as one: which payload a sum of two has is open.
+std::vector<std::byte> with_one_nan(std::vector<std::byte> elements, DType dtype) {
+  const auto unify = [&]<typename T>(T) {
+    for (size_t at = 0; at < elements.size(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, elements.data() + at, sizeof(T));
+      if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
+      std::memcpy(elements.data() + at, &value, sizeof(T));
+    }
+  };
+  if (dtype == DType::kFloat32) unify(float{});
+  if (dtype == DType::kFloat64) unify(double{});
+  if (dtype == DType::kBfloat16 || dtype == DType::kFloat16) {
+    const int infinity = dtype == DType::kBfloat16 ? 0x7F80 : 0x7C00;
+    for (size_t at = 0; at < elements.size(); at += 2) {
+      uint16_t code;
+      std::memcpy(&code, elements.data() + at, sizeof(code));
+      if ((code & 0x7FFF) > infinity) code = 0x7FFF;
+      std::memcpy(elements.data() + at, &code, sizeof(code));
+    }
+  }
+  return elements;
+}
+
+/// The element becomes op(element, update); kCopy: the update.
+TileProgram body_of(ScalarOp op, DType dtype) {
+  TileProgram body;
+  body.input_count = 2;
+  const uint16_t element = body.add_register(dtype);
+  const uint16_t update = body.add_register(dtype);
+  body.outputs.push_back(op == ScalarOp::kCopy ? update : body.emit(op, {element, update}, dtype));
+  return body;
+}
+
+std::vector<std::byte> by_definition(const WindowProblem& problem, std::vector<std::byte> array,
+                                     const std::vector<std::byte>& updates, ScalarOp op, DType dtype) {
+  const int64_t size = tensor::size_bytes(dtype);
+  const ScalarKernel kernel = op == ScalarOp::kCopy ? nullptr : find_scalar_kernel(op, dtype, dtype);
+  visit_elements(
+      problem, [](int64_t number, int64_t last) { return number <= last ? number : -1; },
+      [&](int64_t to, int64_t from) {
+        const std::byte* const operands[2] = {array.data() + to * size, updates.data() + from * size};
+        if (kernel == nullptr) {
+          std::memcpy(array.data() + to * size, operands[1], static_cast<size_t>(size));
+        } else {
+          kernel(operands, array.data() + to * size, 1);
+        }
+      });
+  return array;
+}
+
+TEST(scatter, random_shapes_types_and_operations_match_the_definition) {
+  for (unsigned seed = 0; seed < 800; ++seed) {
+    Dice dice(seed);
+    const DType dtype = dice.pick({DType::kFloat32, DType::kFloat32, DType::kFloat64, DType::kBfloat16, DType::kInt8,
+                                   DType::kUint16, DType::kInt32, DType::kInt64, DType::kUint64, DType::kFloat16});
+    const bool is_float =
+        dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kBfloat16 || dtype == DType::kFloat16;
+    const ScalarOp op = dice.pick({ScalarOp::kCopy, ScalarOp::kAdd, ScalarOp::kAdd, ScalarOp::kMultiply,
+                                   ScalarOp::kMaximum, ScalarOp::kMinimum, is_float ? ScalarOp::kAdd : ScalarOp::kOr,
+                                   is_float ? ScalarOp::kSubtract : ScalarOp::kAnd});
+    const WindowProblem problem = random_problem(dice);
+    const std::vector<std::byte> array = random_elements(dice, dtype, problem.array_elements);
+    const std::vector<std::byte> updates = random_elements(dice, dtype, problem.slice_elements);
+    IndexTable merged = problem.table;
+    merged.merge_batch();
+    const Scatter scatter(merged, problem.window, problem.slice_strides, problem.array_strides, problem.array_elements,
+                          body_of(op, dtype));
+    std::vector<std::byte> got(array.size());
+    std::vector<std::byte> workspace(static_cast<size_t>(scatter.workspace_bytes()));
+    const std::byte* const sources[1] = {array.data()};
+    const std::byte* const from[1] = {updates.data()};
+    std::byte* const results[1] = {got.data()};
+    scatter.run({.sources = sources,
+                 .results = results,
+                 .indices = problem.indices.data(),
+                 .updates = from,
+                 .workspace = workspace.data(),
+                 .end = scatter.work_count()});
+    ASSERT_EQ(with_one_nan(by_definition(problem, array, updates, op, dtype), dtype), with_one_nan(got, dtype))
+        << "seed " << seed << " " << name(op) << " of " << tensor::name(dtype);
+  }
+}
+
+}  // namespace
+}  // namespace meshd::kernels
