@@ -65,6 +65,9 @@ class Monoid {
   Monoid(TileProgram body, std::vector<tensor::DType> elements);
 
   [[nodiscard]] size_t value_count() const { return elements_.size(); }
+  [[nodiscard]] tensor::DType element(size_t value) const { return elements_[value]; }
+  /// The op of a fold's own loops, of one value; kCopy where a program runs.
+  [[nodiscard]] ScalarOp single_op() const { return fold_ ? as_single_binary(body_) : ScalarOp::kCopy; }
   [[nodiscard]] int64_t element_bytes(size_t value) const { return tensor::size_bytes(elements_[value]); }
   [[nodiscard]] int64_t result_bytes(size_t value) const { return tensor::size_bytes(results_[value]); }
   [[nodiscard]] int64_t sum_bytes(size_t value) const { return tensor::size_bytes(sums_[value]); }

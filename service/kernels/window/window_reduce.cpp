@@ -37,6 +37,13 @@ WindowReduce::WindowReduce(std::shared_ptr<const Monoid> monoid, const std::vect
                             dim.base_dilation == 1 && dim.window >= dim.size && windows_[0] == dim.size && dim.size > 1;
   is_backwards_ = dim.pad_low == 0;
   is_scan_ = steps_by_one && (is_backwards_ || dim.pad_low == dim.window - 1);
+  if (!is_scan_) short_ = ShortWindows::make(monoid_->single_op(), monoid_->element(0), dims_, lead_, inner_);
+  if (short_) {
+    work_count_ = short_->work_count();
+    scratch_bytes_ = short_->scratch_bytes();
+    for (const WindowDim& each : dims_) combine_count_ += static_cast<double>(result_lanes_ * each.window);
+    return;
+  }
   choose_blocks();
   work_count_ = core::ceil_div(lead_, block_.lead) * core::ceil_div(windows_[0], window_block_) *
                 core::ceil_div(inner_, block_.inner);
@@ -81,6 +88,16 @@ void WindowReduce::choose_blocks() {
 }
 
 void WindowReduce::run(const WindowReduceCall& call) const {
+  if (short_) {
+    short_->run({.input = call.inputs[0],
+                 .init = call.init[0],
+                 .result = call.results[0],
+                 .begin = call.begin,
+                 .end = call.end,
+                 .scratch = call.scratch,
+                 .checkpoint = call.checkpoint});
+    return;
+  }
   Monoid::Worker worker(*monoid_, call.checkpoint);
   const int64_t window_blocks = core::ceil_div(windows_[0], window_block_);
   const int64_t inners = core::ceil_div(inner_, block_.inner);

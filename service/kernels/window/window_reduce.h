@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "service/core/checkpoint.h"
 #include "service/kernels/fold/monoid.h"
+#include "service/kernels/window/short_windows.h"
 #include "service/kernels/window/window.h"
 
 namespace meshd::kernels {
@@ -56,7 +58,8 @@ class WindowReduce {
   std::vector<int64_t> rows_;    ///< sizes of these in the arrays
   std::vector<int64_t> windows_;
   int64_t result_lanes_ = 0;
-  bool is_scan_ = false;  ///< every window begins with the array, or ends with it: sums from one end
+  std::optional<ShortWindows> short_;  ///< takes the place of all that follows
+  bool is_scan_ = false;               ///< every window begins with the array, or ends with it: sums from one end
   bool is_backwards_ = false;
   WindowLanes block_;  ///< of a work item
   int64_t window_block_ = 1;
