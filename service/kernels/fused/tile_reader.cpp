@@ -271,7 +271,8 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
   const std::byte* const memory = input.is_iota ? nullptr : state.memory + place * element_bytes;
   const int64_t first_value = input.is_iota ? state.first_value + place : 0;
   const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
-                         state.filled_phase == phase && state.filled_count >= filled;
+                         state.filled_phase == phase && state.filled_count >= filled &&
+                         (phase == kOneElement || state.gathered_count >= count);
   if (!is_filled) {
     const int64_t distinct = phase == kOneElement ? 1 : count;
     gather(input, state, start, distinct);
@@ -281,6 +282,7 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     state.filled_value = first_value;
     state.filled_phase = phase;
     state.filled_count = filled;
+    state.gathered_count = count;
   }
   if (is_ragged && phase != kOneElement) state.filled_count = count;
 }

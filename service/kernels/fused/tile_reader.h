@@ -79,7 +79,8 @@ class TileReader {
     const std::byte* filled_memory = nullptr;
     int64_t filled_value = 0;
     int64_t filled_phase = 0;
-    int64_t filled_count = 0;
+    int64_t filled_count = 0;    ///< lanes, with those behind the tile
+    int64_t gathered_count = 0;  ///< so many of them are the input's, where it has not one element
     ScalarKernel from_int64 = nullptr;
   };
 

@@ -284,6 +284,38 @@ TEST(FusedLoop, random_integer_reductions_are_exact) {
   }
 }
 
+// The last tile of a group is short, and is computed on more lanes than it has; the next group's first tile begins at
+// the same place of the repeated row.
+TEST(FusedLoop, a_repeated_row_has_its_values_in_every_tile_of_groups_of_several_tiles) {
+  constexpr int64_t kGroups = 4;
+  for (const int64_t row : {17, 33, 48, 63, 100}) {
+    for (const int64_t rows : {21, 43, 64, 85, 107}) {
+      for (const FusedInput::Kind kind : {FusedInput::Kind::kTensor, FusedInput::Kind::kIota}) {
+        FusedLoop loop;
+        loop.dims = {kGroups, rows, row};
+        loop.program.input_count = 2;
+        for (int i = 0; i < 2; ++i) loop.program.add_register(DType::kFloat32);
+        loop.program.outputs = {loop.program.emit(ScalarOp::kMultiply, {0, 1}, DType::kFloat32)};
+        loop.inputs.resize(2);
+        loop.inputs[0].strides = {rows * row, row, 1};
+        loop.inputs[1].kind = kind;
+        loop.inputs[1].operand = 1;
+        loop.inputs[1].iota_dim = 2;
+        loop.inputs[1].strides = {0, 0, 1};
+        loop.reduce = FusedReduce{
+            .dims = {1, 2}, .reducer = binary_reducer(ScalarOp::kAdd, DType::kFloat32), .init_operands = {2}};
+        std::vector<float> counted(static_cast<size_t>(row));
+        std::iota(counted.begin(), counted.end(), 0.0F);
+        const std::vector<float> ones(static_cast<size_t>(kGroups * rows * row), 1.0F);
+        const std::vector<Bytes> operands = {bytes_of(ones), bytes_of(counted), bytes_of(std::vector<float>{0.0F})};
+        const std::vector<Bytes> got = run_kernel(FusedKernel(loop), operands, {}, Dims(3, 0));
+        const auto sum = static_cast<float>(rows * row * (row - 1) / 2);
+        EXPECT_EQ(values_of<float>(got[0]), std::vector<float>(kGroups, sum)) << describe(loop);
+      }
+    }
+  }
+}
+
 TEST(FusedLoop, random_argmax_reductions_are_exact) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     LoopMaker maker(seed);

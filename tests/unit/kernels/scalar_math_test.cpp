@@ -301,6 +301,11 @@ TEST(ScalarMath, special_functions_keep_to_xla_at_the_edges) {
     }
   };
   check(scalar_op("erf_inv"), {0.0, -0.0, -kInfinity, kNan, kNan, kNan, kNan, kInfinity, kNan});
+  for (const float x : {0.0F, -0.0F, 1.0F, -1.0F, 2.0F, -1e-40F}) {
+    const float got = run_op<float>(scalar_op("erf_inv"), DType::kFloat32, std::vector<float>{x})[0];
+    const double expected = run_op<double>(scalar_op("erf_inv"), DType::kFloat64, std::vector<double>{x})[0];
+    EXPECT_LE((ulps_apart<float, double>(got, expected)), 1) << x << ": " << got;
+  }
   check(ScalarOp::kDigamma, {kNan, kNan, kNan, kNan, kNan, kInfinity, kNan});
   check(ScalarOp::kLgamma, {kInfinity, kInfinity, kInfinity, kInfinity, kNan, kInfinity, kInfinity, 0.0, 0.0});
   check(scalar_op("bessel_i1e"), {0.0, -0.0});

@@ -166,7 +166,7 @@ template <bool kFma>
                        -0x1.d62754p-9F, 0x1.882144p-10F, -0x1.415d96p-14F, -0x1.4e34aep-12F, 0x1.0e751ep-13F);
   const bool is_near = w < 5;
   const float inner = multiply_add<kFma>(x, is_near ? 0x1.013c1p+0F : 0x1.6a9efcp+1F, x * (is_near ? near : far));
-  return w == kInfinity ? x * kInfinity : inner;
+  return std::copysign(w == kInfinity ? kInfinity : inner, x);  // of -0 the sum is +0
 }
 
 }  // namespace meshd::kernels
