@@ -53,7 +53,8 @@ enum class Loops : uint8_t { kIntegers, kPacked, kSgemm, kOpenBlas, kPrimitive }
 Loops f32_loops(const GemmSpec& spec) {
   constexpr int64_t kShort = 64;
   constexpr double kSmallFlops = 2e7;  // few enough to be cut by columns for two cores
-  if (spec.m == 1 || spec.n == 1) return Loops::kOpenBlas;
+  // A block of one column of a wider c is not a vector: BLAS would write its elements next to each other.
+  if (spec.m == 1 || (spec.n == 1 && spec.c_row_stride() == 1)) return Loops::kOpenBlas;
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   const bool is_large = std::min(spec.m, spec.k) >= kShort && flops >= kSmallFlops;
   return cpu_level() == CpuLevel::kV4 && is_large ? Loops::kSgemm : Loops::kPacked;

@@ -224,6 +224,17 @@ TEST(dot_general, blocks_of_columns_reach_results_of_every_width) {
   }
 }
 
+TEST(dot_general, a_last_block_of_one_column_lands_in_its_column) {
+  constexpr int64_t kRows = 32, kTerms = 64, kColumns = 16 * 544 + 1;  // 16 blocks, and a column that is left
+  std::vector<float> values;
+  for (int64_t i = 0; i < kTerms * kColumns; ++i) values.push_back(static_cast<float>(i % kColumns));
+  const Array ones = f32({kRows, kTerms}, std::vector<float>(static_cast<size_t>(kRows * kTerms), 1));
+  const std::vector<float> got =
+      dot_general({{}, {}, {1}, {0}}).run({ones, f32({kTerms, kColumns}, values)})[0].values<float>();
+  for (int64_t i = 0; i < kRows * kColumns; ++i)
+    ASSERT_EQ(got[static_cast<size_t>(i)], static_cast<float>(kTerms * (i % kColumns))) << i;
+}
+
 TEST(dot_general, integer_sums_wrap_around) {
   const Instance dot = dot_general({{}, {}, {0}, {0}});
   const Array lhs = i32({3}, {INT32_MAX, INT32_MAX, 7});
