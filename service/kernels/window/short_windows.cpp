@@ -16,8 +16,8 @@ constexpr int64_t kWorkItemBytes = 128 << 10;  // that a work item reads, about
 bool is_short(const WindowDim& dim) {
   const int64_t windows = dim.output_size();
   const int64_t last = (windows - 1) * dim.stride - dim.pad_low;
-  return dim.window <= kMostShortWindow && dim.window_dilation == 1 && dim.base_dilation == 1 && windows > 0 &&
-         dim.pad_low >= 0 && dim.pad_low < dim.window && last < dim.size;
+  return dim.size > 0 && dim.window <= kMostShortWindow && dim.window_dilation == 1 && dim.base_dilation == 1 &&
+         windows > 0 && dim.pad_low >= 0 && dim.pad_low < dim.window && last < dim.size;
 }
 
 }  // namespace

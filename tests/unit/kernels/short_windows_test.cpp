@@ -158,6 +158,8 @@ TEST(short_windows, what_is_long_or_may_be_empty_has_none) {
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .pad_low = 3}, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .pad_high = 3}, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .pad_low = -1}, 1));
+  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 0, .window = 3, .pad_low = 2, .pad_high = 2}, 16));
+  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 0, .window = 3, .pad_low = 9, .pad_high = 9}, 1));
 }
 
 }  // namespace
