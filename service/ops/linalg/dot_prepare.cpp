@@ -150,9 +150,9 @@ Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loo
   if (fits && type.dtype() == in) return side;
 
   side.is_packed = true;
-  const bool is_dense =
-      fits && (side.layout.column_stride == 1 ? side.layout.row_stride == columns.count() || rows.count() == 1
-                                              : side.layout.column_stride == rows.count());
+  const bool is_dense = fits && (side.layout.column_stride == 1
+                                     ? side.layout.row_stride == columns.count() || rows.count() == 1
+                                     : side.layout.row_stride == 1 && side.layout.column_stride == rows.count());
   if (!is_dense) {
     // Dense with the loop inside that steps least in memory, so that packing reads along.
     const bool transposed =

@@ -158,6 +158,8 @@ TEST(dot_general, random_dimension_numbers_of_every_type_match_the_definition) {
                                                    {DType::kInt16, DType::kInt16, DType::kInt16},
                                                    {DType::kInt32, DType::kInt32, DType::kInt32},
                                                    {DType::kInt4, DType::kInt4, DType::kInt32},
+                                                   {DType::kInt32, DType::kInt32, DType::kInt64},
+                                                   {DType::kInt8, DType::kInt64, DType::kInt64},
                                                    {DType::kInt64, DType::kInt64, DType::kInt64},
                                                    {DType::kUint64, DType::kUint64, DType::kUint64},
                                                    {DType::kBool, DType::kBool, DType::kBool},
@@ -233,6 +235,19 @@ TEST(dot_general, a_last_block_of_one_column_lands_in_its_column) {
       dot_general({{}, {}, {1}, {0}}).run({ones, f32({kTerms, kColumns}, values)})[0].values<float>();
   for (int64_t i = 0; i < kRows * kColumns; ++i)
     ASSERT_EQ(got[static_cast<size_t>(i)], static_cast<float>(kTerms * (i % kColumns))) << i;
+}
+
+// As many rows as the terms are apart in memory: the operand is no transposed matrix for that.
+TEST(dot_general, a_batch_dimension_behind_the_rows_is_gathered_before_it_is_widened) {
+  std::mt19937 random(8);
+  const Numbers numbers{{2}, {0}, {1}, {1}};
+  for (const int64_t rows : {2, 5, 64}) {
+    for (const DType dtype : {DType::kInt8, DType::kInt32, DType::kFloat16}) {
+      const Array lhs = small_integers({rows, 50, rows}, dtype, random);
+      const Array rhs = small_integers({rows, 50, 1}, dtype, random);
+      expect_dot(numbers, lhs, rhs, dtype == DType::kFloat16 ? DType::kFloat64 : DType::kInt64);
+    }
+  }
 }
 
 TEST(dot_general, integer_sums_wrap_around) {
