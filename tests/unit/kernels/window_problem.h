@@ -150,7 +150,7 @@ void visit_elements(const WindowProblem& problem, Start&& start, Visit&& visit) 
       const int64_t number = read_index(problem.indices.data() + at * tensor::size_bytes(table.dtype), table.dtype);
       const int64_t from = start(number, table.components[c].last_start);
       is_inside = is_inside && from >= 0;
-      array_at += from * table.components[c].stride;
+      if (is_inside) array_at += from * table.components[c].stride;
     }
     tensor::Dims place(problem.window.size(), 0);
     do {
