@@ -37,11 +37,13 @@ template <class T>
 struct IntNegate {
   static T apply(T a) { return static_cast<T>(WrapType<T>(0) - WrapType<T>(a)); }
 };
-/// The quotient of integers of at most 32 bits: that of doubles, towards zero, which is exact. `b` is not zero, and the
-/// quotient is one of T.
+/// a / b towards zero. `b` is not zero, and the quotient is one of T. Of at most 32 bits it is that of doubles, which
+/// is exact and has vector instructions.
 template <class T>
-[[gnu::always_inline]] inline T short_quotient(T a, T b) {
-  if constexpr (std::is_same_v<T, uint32_t>) {
+[[gnu::always_inline]] inline T quotient_of(T a, T b) {
+  if constexpr (sizeof(T) > 4) {
+    return static_cast<T>(a / b);
+  } else if constexpr (std::is_same_v<T, uint32_t>) {
     // There are no vector conversions of unsigned integers without AVX-512: those of signed ones, 2^31 lower.
     constexpr double kOffset = 0x1p31;
     const auto to_double = [](uint32_t x) {
@@ -53,37 +55,27 @@ template <class T>
     return static_cast<T>(static_cast<int32_t>(static_cast<double>(a) / static_cast<double>(b)));
   }
 }
+template <class T>
+[[gnu::always_inline]] inline bool is_minus_one(T b) {
+  return std::is_signed_v<T> && b == static_cast<T>(-1);
+}
 /// x / 0 is all ones, the smallest value / -1 is itself.
 template <class T>
 struct IntDivide {
   static T apply(T a, T b) {
-    if constexpr (sizeof(T) <= 4) {
-      const bool is_zero = b == 0;
-      const bool is_minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);
-      const T divisor = is_zero || is_minus_one ? T{1} : b;
-      const T quotient = short_quotient(a, divisor);
-      const T whole = is_minus_one ? IntNegate<T>::apply(quotient) : quotient;
-      return is_zero ? static_cast<T>(~T{0}) : whole;
-    }
-    if (b == 0) return static_cast<T>(~T{0});
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return IntNegate<T>::apply(a);
-    return static_cast<T>(a / b);
+    const T divisor = b == 0 || is_minus_one(b) ? T{1} : b;
+    const T quotient = quotient_of(a, divisor);
+    const T whole = is_minus_one(b) ? IntNegate<T>::apply(quotient) : quotient;
+    return b == 0 ? static_cast<T>(~T{0}) : whole;
   }
 };
 /// x % 0 is x; the sign is the dividend's.
 template <class T>
 struct IntRemainder {
   static T apply(T a, T b) {
-    if constexpr (sizeof(T) <= 4) {
-      const bool is_alone = b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1));
-      const T divisor = is_alone ? T{1} : b;
-      const T product = IntMultiply<T>::apply(short_quotient(a, divisor), divisor);
-      const T rest = IntSubtract<T>::apply(a, product);
-      return b == 0 ? a : rest;  // of -1 as of 1: none
-    }
-    if (b == 0) return a;
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T{0};
-    return static_cast<T>(a % b);
+    const T divisor = b == 0 || is_minus_one(b) ? T{1} : b;
+    const T rest = IntSubtract<T>::apply(a, IntMultiply<T>::apply(quotient_of(a, divisor), divisor));
+    return b == 0 ? a : rest;
   }
 };
 /// Wraps; a negative exponent gives 0 but for bases 1 and -1.
