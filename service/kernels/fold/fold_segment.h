@@ -1,6 +1,7 @@
 // Folds of segments of one lane: values that follow each other in memory become one. Private to this folder.
 //
-// 1. Fewer than kShortSegment values are folded from left to right, several segments side by side in vectors.
+// 1. Fewer than kShortSegment values, and a few more where the greatest or least float is looked for, are folded from
+//    left to right, several segments side by side in vectors.
 // 2. More floats that are added in double are added in 16 lanes, fours of them as floats before they are widened.
 // 3. The greatest and the least of more floats are found by one comparison a value, where no NaN and no zero decides.
 // 4. All others are folded in 64 lanes, and in a tree at the end; from left to right where they are fewer.
@@ -35,10 +36,19 @@ template <class Op, class Acc, class Value>
 inline constexpr bool kChoosesFloats = std::is_floating_point_v<Acc>&& std::is_same_v<Acc, Value> &&
                                        (std::is_same_v<Op, Maximum<Acc>> || std::is_same_v<Op, Minimum<Acc>>);
 
-/// Segments of at least so many values are folded one by one.
+/// The fewest values for which a segment of its own has a loop.
 inline constexpr int64_t kShortSegment = 16;
-/// Shorter ones are folded so many at once.
+/// Segments that are folded side by side.
 inline constexpr int kBeside = 8;
+
+/// `best` becomes the greater (less) of both, lane by lane where V is a vector; of equal ones, and NaN, either.
+template <class Op, class T, class V>
+[[gnu::always_inline]] inline void choose(V& best, const V& value) {
+  if constexpr (std::is_same_v<Op, Maximum<T>>)
+    best = best > value ? best : value;
+  else
+    best = best < value ? best : value;
+}
 
 /// The greatest (least) of `count` >= kShortSegment floats into `chosen`; false where one is NaN or it is a zero, whose
 /// sign or payload the order decides. One comparison for each value in place of three.
@@ -63,10 +73,7 @@ template <class Op, class T>
       std::memcpy(&bits, at + v * kWidth, sizeof(bits));
       bits &= kMagnitude;
       magnitude[v] = magnitude[v] > bits ? magnitude[v] : bits;
-      if constexpr (std::is_same_v<Op, Maximum<T>>)
-        best[v] = best[v] > values ? best[v] : values;
-      else
-        best[v] = best[v] < values ? best[v] : values;
+      choose<Op, T>(best[v], values);
     }
   };
   int64_t i = 0;
@@ -78,10 +85,7 @@ template <class Op, class T>
   Masks most = magnitude[0];
 #pragma GCC unroll 4
   for (int v = 1; v < kVectors; ++v) {
-    if constexpr (std::is_same_v<Op, Maximum<T>>)
-      one = one > best[v] ? one : best[v];
-    else
-      one = one < best[v] ? one : best[v];
+    choose<Op, T>(one, best[v]);
     most = most > magnitude[v] ? most : magnitude[v];
   }
   std::array<T, kWidth> left;
@@ -92,11 +96,7 @@ template <class Op, class T>
   for (size_t half = kWidth / 2; half > 0; half /= 2) {
 #pragma GCC unroll 4
     for (size_t lane = 0; lane < half; ++lane) {
-      const T other = left[lane + half];
-      if constexpr (std::is_same_v<Op, Maximum<T>>)
-        left[lane] = left[lane] > other ? left[lane] : other;
-      else
-        left[lane] = left[lane] < other ? left[lane] : other;
+      choose<Op, T>(left[lane], left[lane + half]);
       bits[lane] = std::max(bits[lane], bits[lane + half]);
     }
   }
@@ -201,7 +201,7 @@ template <class Op, class Acc, class Value>
   return lanes[0];
 }
 
-/// The greatest (least) floats of kBeside segments of fewer than kShortSegment values; false as of choose_fast.
+/// The greatest (least) floats of kBeside short segments; false as of choose_fast.
 template <class Op, class T>
 [[gnu::always_inline]] inline bool choose_beside(const T* from, int64_t count, T* to) {
   using Bits = std::make_signed_t<FloatBits<T>>;
@@ -218,12 +218,8 @@ template <class Op, class T>
     std::memcpy(&bits, &values, sizeof(bits));
     bits &= kMagnitude;
     magnitude = magnitude > bits ? magnitude : bits;
-    if (i == 0)
-      best = values;
-    else if constexpr (std::is_same_v<Op, Maximum<T>>)
-      best = best > values ? best : values;
-    else
-      best = best < values ? best : values;
+    if (i == 0) best = values;
+    choose<Op, T>(best, values);
   }
   std::memcpy(to, &best, sizeof(best));
   Bits most = 0;
@@ -236,7 +232,7 @@ template <class Op, class T>
   return most <= std::bit_cast<Bits>(std::numeric_limits<T>::infinity()) && !has_zero;
 }
 
-/// Some segments of fewer than kShortSegment values, from left to right, side by side.
+/// Some short segments, from left to right, side by side.
 template <class Op, class Acc, class Value, int kGroups>
 [[gnu::always_inline]] inline void fold_beside(const Value* from, int64_t count, Acc* to) {
   if constexpr (kChoosesFloats<Op, Acc, Value> && kGroups == kBeside) {
