@@ -2,10 +2,10 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
+#include "service/kernels/elementwise/functors/bfloat16_functors.h"
 #include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/elementwise/functors/integer_functors.h"
 #include "service/kernels/movement/tuple_offsets.h"
-#include "service/tensor/half.h"
 
 namespace meshd::kernels {
 namespace {
@@ -15,14 +15,6 @@ using tensor::DType;
 template <typename Word>
 struct Replace {
   static Word apply(const Word& /*element*/, const Word& update) { return update; }
-};
-
-/// An op of float on bfloat16 operands, its result rounded once.
-template <typename Op>
-struct OfBfloat16 {
-  static uint16_t apply(uint16_t element, uint16_t update) {
-    return tensor::float_to_bfloat16(Op::apply(tensor::bfloat16_to_float(element), tensor::bfloat16_to_float(update)));
-  }
 };
 
 template <typename Op, typename T>
@@ -76,13 +68,13 @@ ElementUpdate loop_of(int64_t run) {
 ElementUpdate of_bfloat16(ScalarOp op, int64_t run) {
   switch (op) {
     case ScalarOp::kAdd:
-      return loop_of<OfBfloat16<Add<float>>, uint16_t>(run);
+      return loop_of<InBfloat16<Add<float>>, uint16_t>(run);
     case ScalarOp::kMultiply:
-      return loop_of<OfBfloat16<Multiply<float>>, uint16_t>(run);
+      return loop_of<InBfloat16<Multiply<float>>, uint16_t>(run);
     case ScalarOp::kMaximum:
-      return loop_of<OfBfloat16<Maximum<float>>, uint16_t>(run);
+      return loop_of<InBfloat16<Maximum<float>>, uint16_t>(run);
     case ScalarOp::kMinimum:
-      return loop_of<OfBfloat16<Minimum<float>>, uint16_t>(run);
+      return loop_of<InBfloat16<Minimum<float>>, uint16_t>(run);
     default:
       return nullptr;
   }

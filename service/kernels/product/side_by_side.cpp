@@ -99,8 +99,7 @@ SideBySide side_by_side(DType dtype) {
 }
 
 int64_t vector_lanes(DType dtype) {
-  const int64_t floats = cpu_level() == CpuLevel::kV4 ? 16 : cpu_level() == CpuLevel::kV3 ? 8 : 4;
-  return floats * static_cast<int64_t>(sizeof(float)) / tensor::size_bytes(dtype);
+  return tile_kernels<float>().lanes * static_cast<int64_t>(sizeof(float)) / tensor::size_bytes(dtype);
 }
 
 }  // namespace meshd::kernels

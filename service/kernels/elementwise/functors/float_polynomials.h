@@ -1,12 +1,12 @@
-// Exponentials and logarithms as polynomials, for loops that the compiler vectorises: no branches, no tables. With FMA
-// (levels kV3 and kV4) a product and a sum are one rounding, else two. Those that generated code computes itself are
-// float_recipes.h's. Largest errors in units in the last place, over 2 million floats:
+// Exponentials, logarithms, erf and its inverse as polynomials, for loops that the compiler vectorises: no branches, no
+// tables. With FMA (levels kV3 and kV4) a product and a sum are one rounding, else two. Those that generated code
+// computes itself are float_recipes.h's. Largest errors in units in the last place, over 2 million floats:
 //   log_of       0.77
 //   power_of     0.501
 //   erf_of       0.501
 //   erf_inv_of   2.4, 1.7 with FMA
 // power_of and erf_of compute in double, as far as a float needs it. Polynomials are minimax ones of the relative error
-// (Remez), their coefficients rounded to the type.
+// (Remez; Lawson for erf_inv_of), their coefficients rounded to the type.
 #pragma once
 
 #include <bit>

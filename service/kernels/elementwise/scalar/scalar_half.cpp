@@ -1,19 +1,12 @@
 // 16-bit floats: the ops that are worth loops of their own because they need no more than a conversion around one
 // instruction.
+#include "service/kernels/elementwise/functors/bfloat16_functors.h"
 #include "service/kernels/elementwise/scalar/scalar_table.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {
 namespace {
 
-/// An op of float on bfloat16 operands, its result rounded once.
-template <class Op>
-struct InBfloat16 {
-  template <class... A>
-  static uint16_t apply(A... a) {
-    return tensor::float_to_bfloat16(Op::apply(tensor::bfloat16_to_float(a)...));
-  }
-};
 template <class Op>
 struct CompareBfloat16 {
   static uint8_t apply(uint16_t a, uint16_t b) {
