@@ -1,5 +1,6 @@
-// Lines: element k of the windows of a row of tuples, for one element of a window after another. The offsets of the
-// row's tuples are made once for all its lines. Sizes and strides in elements but where bytes are said.
+// Gathers and scatters line by line: index tuples along one batch dim are a row, and a line is the same element (or the
+// same short run of elements) of the windows of all tuples of a row. The offsets of the row's tuples are made once for
+// all its lines. Sizes and strides in elements but where bytes are said.
 //
 // Example: columns of a matrix (rows x columns) at n indices, a result of (rows x n): a window is a column, and line k
 // is n elements of row k. Window by window, each element would come from a row of its own.
