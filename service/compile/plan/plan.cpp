@@ -11,6 +11,7 @@
 #include "service/compile/plan/products.h"
 #include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/short_dims.h"
+#include "service/compile/plan/simplify.h"
 #include "service/compile/plan/small_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -343,8 +344,10 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
-  const std::optional<partition::LocalProgram> products = rewrite_products(program, options);
-  const partition::LocalProgram& rewritten = products ? *products : program;
+  const std::optional<partition::LocalProgram> simpler = simplify(program, options);
+  const partition::LocalProgram& simplified = simpler ? *simpler : program;
+  const std::optional<partition::LocalProgram> products = rewrite_products(simplified, options);
+  const partition::LocalProgram& rewritten = products ? *products : simplified;
   const std::optional<partition::LocalProgram> split = split_short_dims(rewritten, options);
   return PlanMaker(split ? *split : rewritten, options).run();
 }

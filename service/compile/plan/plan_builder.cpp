@@ -189,6 +189,13 @@ LocalView::LocalView(const partition::LocalProgram& program, const LocalOp& op)
       results(program.local_types(op.results)),
       view{operands, results, &op.attributes, op.regions, program.function.get(), &op.location} {}
 
+bool is_pure(const partition::LocalProgram& program, const LocalOp& op) {
+  if (op.kind == LocalKind::kConstant) return true;
+  if (op.kind != LocalKind::kOp || op.def == nullptr || !op.blocks.empty()) return false;
+  const LocalView local(program, op);
+  return !op.def->is_random && !op.def->result_is_operand && !ops::has_effect(*op.def, local.view);
+}
+
 LocalId PlanBuilder::add_like(LocalId like, const std::string& name) {
   BuilderValue made = value(like);
   made.alias_of = -1;

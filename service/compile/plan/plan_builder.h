@@ -197,4 +197,7 @@ struct LocalView {
   LocalView& operator=(const LocalView&) = delete;
 };
 
+/// Whether an op gives the same for the same operands and does nothing else: it may be moved, or left out.
+bool is_pure(const partition::LocalProgram& program, const LocalOp& op);
+
 }  // namespace meshd::compile

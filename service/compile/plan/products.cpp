@@ -145,7 +145,7 @@ class ProductRewriter {
     std::map<LocalId, size_t> makers;  // ops that could be moved, by result
     for (size_t i = 0; i < body.ops.size(); ++i) {
       const LocalOp& op = body.ops[i];
-      const bool may_move = is_pure(op) && std::none_of(op.operands.begin(), op.operands.end(),
+      const bool may_move = is_pure(program_, op) && std::none_of(op.operands.begin(), op.operands.end(),
                                                         [&](LocalId id) { return changing.contains(id); });
       for (const LocalId id : op.results) {
         if (may_move) {
@@ -193,13 +193,6 @@ class ProductRewriter {
   [[nodiscard]] bool same_type(LocalId a, LocalId b) const {
     return program_.type(a).local == program_.type(b).local && program_.type(a).layout == program_.type(b).layout &&
            program_.type(a).varies == program_.type(b).varies;
-  }
-
-  bool is_pure(const LocalOp& op) const {
-    if (op.kind == LocalKind::kConstant) return true;
-    if (op.kind != LocalKind::kOp || op.def == nullptr || !op.blocks.empty()) return false;
-    const LocalView local(program_, op);
-    return !op.def->is_random && !op.def->result_is_operand && !ops::has_effect(*op.def, local.view);
   }
 
   bool is_worth_keeping(const LocalOp& op) const {

@@ -1,0 +1,93 @@
+// Two forms. Where each operand is one element all over, so is the result, of whatever shape and sharding: one lane is
+// computed. Else all elements are, of arrays that every device has whole.
+//
+// Example, the degrees of freedom of jnp.var of 256 elements: n = 256 - convert(0); p = compare GT n, 0. Out: n = 256,
+// p = true, and no step.
+#include "service/compile/plan/constant_folding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "service/compile/plan/plan_builder.h"
+#include "service/kernels/tile/tile_program.h"
+#include "service/ops/kernel_interface.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::compile {
+namespace {
+
+using ir::DenseAttr;
+using partition::ShardedType;
+
+bool is_element(const DenseAttr& value) { return value.splat || tensor::element_count(value.type.dims) == 1; }
+
+bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
+
+std::vector<std::byte> compute(const ops::ScalarMath& math, const LocalView& local,
+                               const std::vector<const DenseAttr*>& operands, int64_t count) {
+  kernels::TileProgram program;
+  std::vector<uint16_t> registers(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (is_element(*operands[i])) continue;
+    registers[i] = program.add_register(operands[i]->type.dtype);
+    ++program.input_count;
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (is_element(*operands[i])) registers[i] = program.constant(operands[i]->type.dtype, operands[i]->bytes->data());
+  }
+  const uint16_t result = ops::emit_scalar(math, local.view, program, registers);
+  program.outputs = {result};
+  kernels::TileScratch scratch(program, count);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!is_element(*operands[i]))
+      std::memcpy(scratch.reg(registers[i]), operands[i]->bytes->data(), operands[i]->bytes->size());
+  }
+  kernels::run_tile(program, scratch, count);
+  const std::byte* const from = scratch.reg(result);
+  return {from, from + count * tensor::size_bytes(program.registers[result])};
+}
+
+}  // namespace
+
+const DenseAttr* ConstantFolder::find(LocalId id) const {
+  const auto found = values_.find(id);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op) const {
+  if (op.operands.empty() || op.results.size() != 1 || !is_pure(program_, op)) return std::nullopt;
+  std::vector<const DenseAttr*> operands;
+  for (const LocalId id : op.operands) {
+    operands.push_back(find(id));
+    if (operands.back() == nullptr) return std::nullopt;
+  }
+  const ShardedType& type = program_.type(op.results[0]);
+  const int64_t size = tensor::element_count(type.local.dims);
+  if (size == 0) return std::nullopt;
+  const LocalView local(program_, op);
+  const auto whole = [&](std::vector<std::byte> bytes, bool is_splat) {
+    return DenseAttr{.type = type.logical(),
+                     .splat = is_splat,
+                     .bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
+  };
+  const bool is_small = size <= kMostFolded && is_whole(type);
+  if (op.def->fuse.read != nullptr && operands.size() == 1) {
+    if (is_element(*operands[0])) return whole(*operands[0]->bytes, true);
+    const bool same_bytes = op.def->fuse.read(local.view).same_bytes;
+    return same_bytes && is_small && is_whole(program_.type(op.operands[0]))
+               ? std::optional(whole(*operands[0]->bytes, false))
+               : std::nullopt;
+  }
+  const ops::Body body = ops::body_of(*op.def, local.view);
+  const auto* const math = std::get_if<ops::ScalarMath>(&body);
+  if (math == nullptr) return std::nullopt;
+  if (std::all_of(operands.begin(), operands.end(), [](const DenseAttr* value) { return is_element(*value); }))
+    return whole(compute(*math, local, operands, 1), true);
+  for (const DenseAttr* value : operands) {
+    if (!is_small || (!is_element(*value) && value->type.dims != type.local.dims)) return std::nullopt;
+  }
+  return whole(compute(*math, local, operands, size), false);
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,274 @@
+// One walk over the ops, in the order in which they run; then the changes are made on a copy of the program.
+//
+// 1. Constant folding: an op of constants becomes a constant (constant_folding.h).
+// 2. What is one of its operands: a select by a constant, and a copy.
+// 3. Common subexpressions, by value numbering: values have one number where the same op, with the same attributes and
+//    types, was applied to operands of the same numbers, in this block or in one around it. The later op is dropped.
+//    But a large result of a pointwise op is cheap to compute in each loop that reads it, and would be stored if two
+//    loops read one value; so it keeps its op, and so does what only reads it by an indexing map. They have the number
+//    all the same: what is computed of them, a sum or a product, is shared.
+//
+// An optimization_barrier says that values are to be computed again (jax.checkpoint, to spare memory). Partition leaves
+// nothing of it, so programs that have one keep their subexpressions.
+//
+// Example: layer norm in JAX's words, m = sum(x) / n; d = x - m; m' = sum(x) / n; d' = x - m'; v = sum(d' * d') / k;
+// y = d / sqrt(where(k > 0, v, nan) + e), and k = n - 0 is computed. Out: k is a constant and the select is v; m' is m;
+// d' stays, in the loop that sums its squares. Two sums instead of three, and no step for scalars.
+#include "service/compile/plan/simplify.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "service/compile/plan/constant_folding.h"
+#include "service/compile/plan/plan_builder.h"
+#include "service/core/error.h"
+#include "service/ir/walk.h"
+#include "service/kernels/tile/tile_program.h"
+#include "service/ops/kernel_interface.h"
+#include "service/ops/op_def.h"
+#include "service/partition/dead_ops.h"
+#include "service/program/print.h"
+
+namespace meshd::compile {
+namespace {
+
+using ir::DenseAttr;
+using partition::LocalBlock;
+using partition::LocalKind;
+using partition::LocalProgram;
+using partition::ShardedType;
+
+constexpr int64_t kSharedBytes = 64 * 1024;  // a pointwise result that is stored sooner than computed twice
+constexpr size_t kMostCompared = 1024;       // bytes of a constant that is compared with others
+constexpr std::string_view kConstantName = "stablehlo.constant";
+
+bool has_barrier(const LocalProgram& program) {
+  bool found = false;
+  if (program.function == nullptr) return false;
+  ir::walk(program.function->body, [&](const ir::Op& op) {
+    found = found || ops::role_of(ops::op(op.code).body) == ops::Structural::kOptimizationBarrier;
+  });
+  return found;
+}
+
+bool has_uncompared(const ir::AttributeList& attributes) {
+  return std::any_of(attributes.begin(), attributes.end(), [](const ir::NamedAttribute& entry) {
+    const auto* const dense = entry.value.as<DenseAttr>();
+    return dense != nullptr && dense->bytes->size() > kMostCompared;
+  });
+}
+
+void append_bytes(std::string& key, const std::byte* bytes, size_t size) {
+  key.append(reinterpret_cast<const char*>(bytes), size);
+}
+
+void append_program(std::string& key, const kernels::TileProgram& program) {
+  key += fmt::format("({}", program.input_count);
+  for (const tensor::DType dtype : program.registers) key += fmt::format(",{}", static_cast<int>(dtype));
+  for (const kernels::TileConstant& constant : program.constants) {
+    key += fmt::format(";{}=", constant.reg);
+    append_bytes(key, constant.element.data(), constant.element.size());
+  }
+  for (const kernels::TileInstruction& instruction : program.instructions) {
+    const bool rounds = instruction.kernel == nullptr;
+    key += fmt::format(";{}:{}.{}", static_cast<int>(instruction.op), instruction.exponent_bits,
+                       instruction.mantissa_bits);
+    const int count = rounds ? 1 : kernels::operand_count(instruction.op);
+    for (int k = 0; k < count; ++k) key += fmt::format(",{}", instruction.operands[static_cast<size_t>(k)]);
+    key += fmt::format(">{}", instruction.result);
+  }
+  for (const uint16_t output : program.outputs) key += fmt::format("|{}", output);
+  key += ')';
+}
+
+class Simplifier {
+ public:
+  explicit Simplifier(const LocalProgram& program)
+      : program_(program),
+        folder_(program),
+        shares_(!has_barrier(program)),
+        names_(program.values.size()),
+        numbers_(program.values.size()) {
+    std::iota(names_.begin(), names_.end(), 0);
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+  }
+
+  std::optional<LocalProgram> run() {
+    look_at(program_.body);
+    if (!has_changed_) return std::nullopt;
+    LocalProgram out = program_;
+    change(out.body);
+    for (partition::LocalParameter& result : out.results) result.value = name(result.value);
+    partition::drop_dead_ops(out);
+    return out;
+  }
+
+ private:
+  LocalId& name(LocalId id) { return names_[static_cast<size_t>(id)]; }
+  LocalId& number(LocalId id) { return numbers_[static_cast<size_t>(id)]; }
+
+  // ---- what changes
+
+  void look_at(const LocalBlock& block) {
+    std::vector<std::string> found;
+    for (const LocalOp& op : block.ops) {
+      for (const LocalBlock& inner : op.blocks) look_at(inner);
+      if (op.kind == LocalKind::kConstant) {
+        if (const auto* const dense = ir::find(op.attributes, "value")->as<DenseAttr>()) {
+          if (dense->bytes->size() <= kMostCompared) folder_.note(op.results[0], *dense);
+        }
+      } else if (op.results.size() == 1 && is_operand(op)) {
+        continue;
+      }
+      const LocalOp* const constant = folded(op);
+      if (shares_) share(constant != nullptr ? *constant : op, found);
+    }
+    for (const std::string& key : found) first_.erase(key);
+  }
+
+  // Step 1: the constant that takes the op's place, or null.
+  const LocalOp* folded(const LocalOp& op) {
+    if (op.kind != LocalKind::kOp || op.def == nullptr) return nullptr;
+    std::optional<DenseAttr> value = folder_.fold(renamed(op));
+    if (!value) return nullptr;
+    folder_.note(op.results[0], *value);
+    LocalOp made;
+    made.kind = LocalKind::kConstant;
+    made.name = kConstantName;
+    made.results = op.results;
+    made.location = op.location;
+    ir::set(made.attributes, "value", ir::Attribute{*std::move(value)});
+    has_changed_ = true;
+    return &folded_.emplace(op.results[0], std::move(made)).first->second;
+  }
+
+  // Step 2.
+  bool is_operand(const LocalOp& op) {
+    if (op.kind != LocalKind::kOp || op.def == nullptr) return false;
+    const auto* const math = std::get_if<ops::ScalarMath>(&op.def->body);
+    if (math == nullptr || math->emit != nullptr) return false;
+    const LocalView local(program_, op);
+    const kernels::ScalarOp scalar = math->op_of != nullptr ? math->op_of(local.view) : math->op;
+    size_t operand = 0;
+    if (scalar == kernels::ScalarOp::kSelect) {
+      const DenseAttr* const chosen = folder_.find(name(op.operands[0]));
+      if (chosen == nullptr || chosen->bytes->size() != 1) return false;
+      operand = chosen->bytes->front() != std::byte{0} ? 1 : 2;
+    } else if (scalar != kernels::ScalarOp::kCopy) {
+      return false;
+    }
+    if (!same_type(op.operands[operand], op.results[0])) return false;
+    name(op.results[0]) = name(op.operands[operand]);
+    number(op.results[0]) = number(op.operands[operand]);
+    has_changed_ = true;
+    return true;
+  }
+
+  [[nodiscard]] bool same_type(LocalId a, LocalId b) const {
+    const ShardedType& one = program_.type(a);
+    const ShardedType& other = program_.type(b);
+    return one.local == other.local && one.logical_dims == other.logical_dims && one.layout == other.layout &&
+           one.varies == other.varies;
+  }
+
+  LocalOp renamed(const LocalOp& op) {
+    LocalOp out = op;
+    for (LocalId& id : out.operands) id = name(id);
+    return out;
+  }
+
+  // Step 3. `found`: keys that the block adds.
+  void share(const LocalOp& op, std::vector<std::string>& found) {
+    const std::optional<std::string> key = key_of(op);
+    if (!key) return;
+    const auto [first, is_new] = first_.try_emplace(*key, &op);
+    if (is_new) {
+      found.push_back(*key);
+      return;
+    }
+    const LocalOp& earlier = *first->second;
+    for (size_t i = 0; i < op.results.size(); ++i) number(op.results[i]) = number(earlier.results[i]);
+    if (!is_worth_sharing(op, earlier)) return;
+    for (size_t i = 0; i < op.results.size(); ++i) name(op.results[i]) = name(earlier.results[i]);
+    has_changed_ = true;
+  }
+
+  bool is_worth_sharing(const LocalOp& op, const LocalOp& earlier) {
+    if (op.kind != LocalKind::kOp && op.kind != LocalKind::kMask) return true;
+    if (tensor::byte_count(program_.type(op.results[0]).local) <= kSharedBytes) return true;
+    if (op.kind == LocalKind::kMask) return false;
+    if (op.def->fuse.read != nullptr) return name(op.operands[0]) == name(earlier.operands[0]);
+    const LocalView local(program_, op);
+    return !std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+  }
+
+  // What makes two ops the same; nothing for ops that are not compared.
+  std::optional<std::string> key_of(const LocalOp& op) {
+    switch (op.kind) {
+      case LocalKind::kOp:
+        if (!is_pure(program_, op)) return std::nullopt;
+        break;
+      case LocalKind::kConstant:
+      case LocalKind::kMask:
+      case LocalKind::kReshard:
+      case LocalKind::kReduceShards:
+        break;
+      default:
+        return std::nullopt;
+    }
+    if (has_uncompared(op.attributes)) return std::nullopt;
+    std::string key = fmt::format("{} {} {} {}", static_cast<int>(op.kind), op.name, op.reduced, op.reads_neighbours);
+    for (const LocalId id : op.operands) key += fmt::format(",{}", number(id));
+    key += program::print(op.attributes);
+    for (const LocalId id : op.results) append_type(key, program_.type(id));
+    try {
+      for (const ir::Region& region : op.regions)
+        append_program(key, ops::compile_scalar_region(*program_.function, region));
+    } catch (const core::Error&) {  // no region of scalars: its step says what it is
+      return std::nullopt;
+    }
+    return key;
+  }
+
+  static void append_type(std::string& key, const ShardedType& type) {
+    key += fmt::format(":{}[{}][{}]{}.{}", static_cast<int>(type.local.dtype), fmt::join(type.local.dims, ","),
+                       fmt::join(type.logical_dims, ","), type.layout.view, type.varies);
+    for (const std::vector<int>& sub_axes : type.layout.dims) key += fmt::format("({})", fmt::join(sub_axes, ","));
+  }
+
+  // ---- the changed program
+
+  void change(LocalBlock& block) {
+    for (LocalId& id : block.results) id = name(id);
+    for (LocalOp& op : block.ops) {
+      for (LocalBlock& inner : op.blocks) change(inner);
+      for (LocalId& id : op.operands) id = name(id);
+      const auto constant = op.results.empty() ? folded_.end() : folded_.find(op.results[0]);
+      if (constant != folded_.end()) op = constant->second;
+    }
+  }
+
+  const LocalProgram& program_;
+  ConstantFolder folder_;
+  const bool shares_;
+  std::vector<LocalId> names_;    // of each value: the value that takes its place
+  std::vector<LocalId> numbers_;  // of each value: the first that is the same
+  std::unordered_map<std::string, const LocalOp*> first_;
+  std::map<LocalId, LocalOp> folded_;  // by result
+  bool has_changed_ = false;
+};
+
+}  // namespace
+
+std::optional<LocalProgram> simplify(const LocalProgram& program, const PlanSettings& settings) {
+  if (!settings.simplify) return std::nullopt;
+  return Simplifier(program).run();
+}
+
+}  // namespace meshd::compile
