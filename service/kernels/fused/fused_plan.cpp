@@ -5,6 +5,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
@@ -23,6 +24,7 @@ constexpr int64_t kRoundingTile = 1024;
 /// Of inputs that code reads as one element for a row; tiles of shorter rows have several rows.
 constexpr int64_t kElementBytes = 4;
 constexpr int64_t kLeastTileOfRow = 512;
+constexpr int64_t kMostTileOfRow = 4096;
 /// Fewer lanes than these are folded within tiles.
 constexpr int64_t kTileLanes = kBlockLanes;
 
@@ -131,10 +133,9 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size) {
 
 namespace {
 
-/// A tile of one row: code reads what has one value for the row as one element.
-void set_rows(const FusedLoop& loop, FusedPlan& plan) {
-  const int64_t row = plan.region.dims.empty() ? 1 : plan.region.dims.back();
-  const bool is_one_row = plan.region.dims.size() < 2;
+/// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
+/// several rows of whole blocks, row by row.
+void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   const std::vector<uint16_t>& outputs = loop.program.outputs;
   for (const RegionInput& input : plan.region.inputs) {
     if (std::find(outputs.begin(), outputs.end(), input.reg) != outputs.end()) continue;  // it is copied
@@ -142,9 +143,31 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
     if (is_constant && !input.is_iota && tensor::size_bytes(input.dtype) == kElementBytes)
       plan.elements.push_back(input.reg);
   }
-  if (!is_one_row && !plan.elements.empty() && row >= kLeastTileOfRow) plan.tile = std::min(plan.tile, row);
+  if (plan.elements.empty() || plan.region.dims.size() != 2) return;
+  const int64_t row = plan.region.dims.back();
+  if (row % kBlockLanes == 0 && 2 * row <= plan.tile) plan.row_lanes = row;
+}
+
+void set_rows(const FusedLoop& loop, FusedPlan& plan) {
+  const int64_t row = plan.region.dims.empty() ? 1 : plan.region.dims.back();
+  const bool is_one_row = plan.region.dims.size() < 2;
+  set_elements(loop, plan);
+  if (plan.row_lanes > 0) return;
+  if (!is_one_row && !plan.elements.empty() && row >= kLeastTileOfRow) {
+    // Code has its values in vector registers: its tiles may be longer than those of the interpreter.
+    const bool is_code = plan.code != nullptr && cpu_level() != CpuLevel::kBase && row <= kMostTileOfRow;
+    plan.tile = is_code ? row : std::min(plan.tile, row);
+  }
   plan.by_rows = !is_one_row && row >= plan.tile;
   if (!is_one_row && !plan.by_rows) plan.elements.clear();
+}
+
+/// The same for a reduction of rows.
+void set_rows_of_reduction(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
+  if (reduce.items <= 1 || plan.region.dims.size() > 2 || plan.region.dims.back() != reduce.items) return;
+  set_elements(loop, plan);
+  const bool is_in_row = plan.region.dims.size() < 2 || groups_of_tile(plan.tile, reduce.items) <= 1;
+  if (plan.row_lanes == 0 && !is_in_row) plan.elements.clear();
 }
 
 }  // namespace
@@ -164,7 +187,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     plan.tile = fit_tile(plan.tile, plan.region);
     set_rows(loop, plan);
     plan.work_item_elements = kFusedItemElements;
-    plan.work_count = (plan.region.size + kFusedItemElements - 1) / kFusedItemElements;
+    if (plan.row_lanes > 0) plan.work_item_elements -= kFusedItemElements % plan.row_lanes;
+    plan.work_count = core::ceil_div(plan.region.size, plan.work_item_elements);
     int64_t output_bytes = 0;
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
@@ -184,6 +208,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   // What rounds at each step keeps its runs short.
   if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
   cut_into_work_items(reduce, plan.tile);
+  set_rows_of_reduction(loop, reduce, plan);
   if (!reduce.fold) {
     reduce.reducer_layout.emplace(loop.reduce->reducer);
     if (loop.code_after) reduce.reducer_code = std::make_shared<const LazyTileCode>(*loop.code_after);
@@ -209,11 +234,15 @@ const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t la
       loop.program, {.prefetches = plan.prefetches, .streams = code_streams(plan), .elements = plan.elements}, lanes);
 }
 
+std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan) {
+  return code != nullptr && code->reads_elements() ? plan.elements : std::span<const uint16_t>();
+}
+
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {
-  const auto bytes_of = [](const TileProgram& program, bool streams) {
-    return gains_by_code(program, streams) ? code_bytes(program, streams) : 0;
+  const auto bytes_of = [](const TileProgram& program, bool streams, bool has_elements = false) {
+    return gains_by_code(program, streams || has_elements) ? code_bytes(program, streams) : 0;
   };
-  int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, code_streams(plan)) : 0;
+  int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, code_streams(plan), !plan.elements.empty()) : 0;
   if (plan.reduce && plan.reduce->reducer_code != nullptr) bytes += bytes_of(loop.reduce->reducer, false);
   return bytes;
 }

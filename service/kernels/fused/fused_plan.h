@@ -45,8 +45,9 @@ struct FusedPlan {
   bool streams = false;            ///< outputs leave past the caches
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
-  std::vector<uint16_t> elements;  ///< inputs of four bytes that have one value on all lanes of every tile
-  bool prefetches = false;         ///< inputs are not in the cache: prefetch those of the next tile
+  std::vector<uint16_t> elements;  ///< inputs of four bytes that have one value on all lanes of a row of the region
+  int64_t row_lanes = 0;  ///< tiles have several rows of so many lanes, whole blocks; 0: no tile with elements has two
+  bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;
 };
@@ -58,6 +59,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop);
 
 /// Code of the loop's program for a run over `lanes` lanes; null: it is interpreted.
 const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes);
+/// The plan's elements where that code reads them as such; none where it is null or reads all lanes.
+std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan);
 /// Memory that it takes at most.
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan);
 

@@ -88,27 +88,37 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   const TileProgram& program = loop_.program;
   const int64_t begin = at;
   if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
-  const std::span<const uint16_t> elements =
-      code_ != nullptr && code_->reads_elements() ? plan_.elements : std::span<const uint16_t>();
+  const std::span<const uint16_t> elements = elements_of(code_, plan_);
+  const bool by_row = !elements.empty() && plan_.row_lanes > 0;
   while (at < end) {
     int64_t count = std::min(plan_.tile, end - at);
     if (plan_.by_rows) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
     const int64_t lanes = lanes_of(at, count, end);
     reader_.read(at, count, lanes, elements);
+    RowsOfTile rows;
+    if (by_row)
+      rows = {
+          .lanes = plan_.row_lanes, .count = lanes / plan_.row_lanes, .elements = reader_.row_elements(at, elements)};
     soon_.clear();
     for (const SoonRead& read : soon)
       soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
     if (soon.empty() && can_stream_by_code(at, count)) {
       for (size_t k = 0; k < ways_.size(); ++k)
         scratch_.bind(program.outputs[k], call_.results[k] + at * element_bytes(k));
-      code_->run_streaming(scratch_.pointers(), 0, count);
+      rows.streams = true;
+      if (by_row)
+        run_tile_rows(*code_, scratch_, rows, {});
+      else
+        code_->run_streaming(scratch_.pointers(), 0, count);
       for (const uint16_t reg : program.outputs) scratch_.bind(reg, scratch_.home(reg));
       at += count;
       continue;
     }
     bind_outputs(at);
-    if (!soon.empty()) {
+    if (by_row) {
+      run_tile_rows(*code_, scratch_, rows, soon_);
+    } else if (!soon.empty()) {
       run_tile(program, code_, scratch_, lanes, soon_);
     } else if (code_ == nullptr && plan_.prefetches && !plan_.by_rows) {
       run_tile(program, nullptr, scratch_, lanes, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));

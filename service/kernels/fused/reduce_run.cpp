@@ -104,12 +104,19 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   core::pass(call_.checkpoint);
   // What the lanes behind the tile become is not folded.
   const int64_t lanes = lanes_of_tile(start, count, end);
-  reader_.read(start, count, lanes);
+  if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
+  const std::span<const uint16_t> elements = elements_of(code_, plan_);
+  reader_.read(start, count, lanes, elements);
   soon_of_tile_.clear();
   for (const SoonRead& read : soon_)
     soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
-  if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
-  run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);
+  if (!elements.empty() && plan_.row_lanes > 0) {
+    const RowsOfTile rows{
+        .lanes = plan_.row_lanes, .count = lanes / plan_.row_lanes, .elements = reader_.row_elements(start, elements)};
+    run_tile_rows(*code_, scratch_, rows, soon_of_tile_);
+  } else {
+    run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);
+  }
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
   return rows_;
 }

@@ -200,7 +200,12 @@ void Region::collapse(std::vector<bool>& labels) {
 }
 
 TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::memory_resource* memory)
-    : region_(region), scratch_(scratch), states_(region.inputs.size(), memory), ranges_(memory), counted_(memory) {
+    : region_(region),
+      scratch_(scratch),
+      states_(region.inputs.size(), memory),
+      ranges_(memory),
+      row_elements_(memory),
+      counted_(memory) {
   for (size_t i = 0; i < states_.size(); ++i) {
     const RegionInput& input = region.inputs[i];
     State& state = states_[i];
@@ -226,6 +231,16 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
+std::span<const RowElement> TileReader::row_elements(int64_t start, std::span<const uint16_t> elements) {
+  row_elements_.clear();
+  for (const uint16_t reg : elements) {
+    const RegionInput& input = region_.inputs[reg];
+    const int64_t stride = input.strides[0] * tensor::size_bytes(input.dtype);
+    row_elements_.push_back({reg, states_[reg].memory + start / region_.dims[1] * stride, stride});
+  }
+  return row_elements_;
+}
+
 void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes,
                             std::span<const uint16_t> elements) {
   const auto [start, count, filled] = lanes;
@@ -248,9 +263,10 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     return;
   }
   scratch_.bind(input.reg, state.home);
+  const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+  if (is_element && !in_row && !is_ragged) return;
   if (stride == 0 && in_row && !input.is_iota) {
-    if (is_ragged || std::find(elements.begin(), elements.end(), input.reg) == elements.end())
-      return read_element(input, state, start, filled);
+    if (is_ragged || !is_element) return read_element(input, state, start, filled);
     return scratch_.bind(input.reg,
                          const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
   }

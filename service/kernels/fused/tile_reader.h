@@ -12,6 +12,7 @@
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/tile/tile_program.h"
+#include "service/kernels/tile/tile_rows.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::kernels {
@@ -63,8 +64,13 @@ class TileReader {
 
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
   /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
-  /// registers for which one lane will do where `lanes` are whole blocks and the tile has one value for all.
+  /// registers for which one lane will do where `lanes` are whole blocks and the tile has one value for all; where it
+  /// has several rows that have one each, they are left to row_elements().
   void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {});
+
+  /// Of a region of two dims: where the registers `elements`, which have one value for a row, find those of the rows
+  /// from lane `start` on, which begins one. Valid until the next call.
+  std::span<const RowElement> row_elements(int64_t start, std::span<const uint16_t> elements);
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
@@ -98,6 +104,7 @@ class TileReader {
   TileScratch& scratch_;
   std::pmr::vector<State> states_;
   std::pmr::vector<MemoryRange> ranges_;
+  std::pmr::vector<RowElement> row_elements_;
   std::pmr::vector<int64_t> counted_;  ///< lanes of an iota before conversion
 };
 

@@ -68,13 +68,13 @@ const TileCode* LazyTileCode::get(const TileProgram& program, const TileCode::Op
   if (state != State::kCounting) return nullptr;
   if (lanes_.fetch_add(lanes, std::memory_order_relaxed) + lanes < after_) return nullptr;
   if (!state_.compare_exchange_strong(state, State::kMaking, std::memory_order_acq_rel)) return nullptr;
-  if (options.repeats_while || gains_by_code(program, options.streams))
+  if (options.repeats_while || gains_by_code(program, options.streams || !options.elements.empty()))
     code_ = TileCode::make(program, cpu_level(), options);
   state_.store(code_ == nullptr ? State::kNone : State::kReady, std::memory_order_release);
   return code_.get();
 }
 
-bool gains_by_code(const TileProgram& program, bool streams) {
+bool gains_by_code(const TileProgram& program, bool spares_pass) {
   if (!can_be_code(program, cpu_level())) return false;
   int own = 0;
   int functions = 0;
@@ -90,7 +90,7 @@ bool gains_by_code(const TileProgram& program, bool streams) {
       ++own;
   }
   if (own < kernels * kStepsOfKernelCall) return false;
-  return streams ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
+  return spares_pass ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
 }
 
 int64_t code_bytes(const TileProgram& program, bool streams) {

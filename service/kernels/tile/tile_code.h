@@ -83,8 +83,8 @@ class LazyTileCode {
 };
 
 /// Whether generated code gains anything: instructions that it computes itself outweigh calls of functions and kernels.
-/// Streaming programs gain with one instruction.
-bool gains_by_code(const TileProgram& program, bool streams);
+/// Code that spares a pass over memory, because it streams or reads elements, gains with one instruction.
+bool gains_by_code(const TileProgram& program, bool spares_pass);
 
 /// Bytes of memory for the code of a program, estimated from above.
 int64_t code_bytes(const TileProgram& program, bool streams);

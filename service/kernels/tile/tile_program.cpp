@@ -11,6 +11,7 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/reduce_precision.h"
+#include "service/kernels/tile/prefetch.h"
 #include "service/kernels/tile/tile_code.h"
 
 namespace meshd::kernels {
@@ -149,11 +150,18 @@ void pad_lanes(std::byte* lanes, int64_t element_bytes, int64_t count, int64_t p
   repeat_element(end - element_bytes, element_bytes, end, padded - count);
 }
 
-void run_instruction(const TileProgram& program, const TileInstruction& instruction, TileScratch& scratch,
-                     int64_t count) {
-  const std::array<const std::byte*, 3> operands = {
-      scratch.reg(instruction.operands[0]), scratch.reg(instruction.operands[1]), scratch.reg(instruction.operands[2])};
-  std::byte* const result = scratch.reg(instruction.result);
+/// Lanes [begin, begin + count) of one instruction, from registers at `registers` to them.
+void run_instruction(const TileProgram& program, const TileInstruction& instruction, std::byte* const* registers,
+                     int64_t begin, int64_t count) {
+  // Operands that the operation does not have may be a register without memory.
+  const auto at = [&](uint16_t reg) {
+    return begin == 0 || registers[reg] == nullptr
+               ? registers[reg]
+               : registers[reg] + begin * tensor::size_bytes(program.registers[reg]);
+  };
+  const std::array<const std::byte*, 3> operands = {at(instruction.operands[0]), at(instruction.operands[1]),
+                                                    at(instruction.operands[2])};
+  std::byte* const result = at(instruction.result);
   if (instruction.kernel != nullptr) {
     instruction.kernel(operands.data(), result, count);
   } else {
@@ -162,55 +170,50 @@ void run_instruction(const TileProgram& program, const TileInstruction& instruct
   }
 }
 
-/// Inputs of a tile that ends within a block of lanes go to the registers' own memory, where there is room for the
-/// block.
-void pad_inputs(const TileProgram& program, TileScratch& scratch, int64_t count, int64_t padded) {
-  for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+int64_t whole_blocks(int64_t count) { return (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
+
+/// The last lanes of a tile that ends within a block: they are computed in the registers' own memory, where there is
+/// room for the block. `run(begin, padded)` computes lanes [begin, padded) there.
+template <class Run>
+void run_last_block(const TileProgram& program, TileScratch& scratch, int64_t count, const Run& run) {
+  const int64_t begin = count - count % kBlockLanes;
+  const int64_t padded = whole_blocks(count);
+  const auto copy_lanes = [&](uint16_t reg, const std::byte* from, std::byte* to) {
     const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
+    std::memcpy(to + begin * element_bytes, from + begin * element_bytes,
+                static_cast<size_t>((count - begin) * element_bytes));
+  };
+  for (uint16_t reg = 0; reg < program.input_count; ++reg) {
     std::byte* const home = scratch.home(reg);
-    if (scratch.reg(reg) != home) std::memcpy(home, scratch.reg(reg), static_cast<size_t>(count * element_bytes));
-    scratch.bind(reg, home);
-    pad_lanes(home, element_bytes, count, padded);
+    if (scratch.reg(reg) != home) copy_lanes(reg, scratch.reg(reg), home);
+    pad_lanes(home, tensor::size_bytes(program.registers[reg]), count, padded);
+  }
+  run(begin, padded);
+  for (const uint16_t reg : program.outputs) {
+    const bool is_input = reg < program.input_count;
+    if (!is_input && scratch.reg(reg) != scratch.home(reg)) copy_lanes(reg, scratch.home(reg), scratch.reg(reg));
   }
 }
 
-int64_t whole_blocks(int64_t count) { return (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
-
-/// A tile that ends within a block of lanes: everything happens in the registers' own memory.
+/// A tile that ends within a block of lanes.
 void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
-  const int64_t padded = whole_blocks(count);
-  pad_inputs(program, scratch, count, padded);
-  for (const TileInstruction& instruction : program.instructions) {
-    std::byte* const bound = scratch.reg(instruction.result);
-    std::byte* const home = scratch.home(instruction.result);
-    scratch.bind(instruction.result, home);
-    const int64_t element_bytes = tensor::size_bytes(program.registers[instruction.result]);
-    run_instruction(program, instruction, scratch, instruction.is_lane_by_lane ? count : padded);
-    if (instruction.is_lane_by_lane) pad_lanes(home, element_bytes, count, padded);
-    if (bound == home) continue;
-    // An output of the caller's: it gets its lanes, and later instructions read the register.
-    std::memcpy(bound, home, static_cast<size_t>(count * element_bytes));
-  }
+  if (count > kBlockLanes) run_tile(program, scratch, count - count % kBlockLanes);
+  run_last_block(program, scratch, count, [&](int64_t begin, int64_t padded) {
+    for (const TileInstruction& instruction : program.instructions) {
+      const int64_t end = instruction.is_lane_by_lane ? count : padded;
+      run_instruction(program, instruction, scratch.homes(), begin, end - begin);
+      if (end < padded)
+        pad_lanes(scratch.home(instruction.result), tensor::size_bytes(program.registers[instruction.result]), count,
+                  padded);
+    }
+  });
 }
 
 /// The same by code.
 void run_ragged_code(const TileProgram& program, const TileCode& code, TileScratch& scratch, int64_t count) {
-  const int64_t padded = whole_blocks(count);
-  pad_inputs(program, scratch, count, padded);
-  code.run(scratch.homes(), 0, padded);
-  for (const uint16_t reg : program.outputs) {
-    if (scratch.reg(reg) == scratch.home(reg)) continue;
-    std::memcpy(scratch.reg(reg), scratch.home(reg),
-                static_cast<size_t>(count * tensor::size_bytes(program.registers[reg])));
-  }
-}
-
-/// One of `parts` parts of the range's lines. Inlined by force: GCC takes a function that only prefetches for one
-/// without effects, and leaves calls of it out.
-[[gnu::always_inline]] inline void prefetch_part(const MemoryRange& range, int64_t part, int64_t parts) {
-  const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
-  for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line)
-    __builtin_prefetch(range.begin + line * kLineBytes);
+  if (count > kBlockLanes) code.run(scratch.pointers(), 0, count - count % kBlockLanes);
+  run_last_block(program, scratch, count,
+                 [&](int64_t begin, int64_t padded) { code.run(scratch.homes(), begin, padded); });
 }
 
 }  // namespace
@@ -252,7 +255,7 @@ void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scr
   }
   for (int64_t part = 0; part < parts; ++part) {
     for (const MemoryRange& range : soon) prefetch_part(range, part, parts);
-    run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch, count);
+    run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch.pointers(), 0, count);
   }
 }
 
@@ -265,7 +268,7 @@ void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scr
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
   if (count % kBlockLanes != 0) return run_ragged_tile(program, scratch, count);
   for (const TileInstruction& instruction : program.instructions) {
-    run_instruction(program, instruction, scratch, count);
+    run_instruction(program, instruction, scratch.pointers(), 0, count);
   }
 }
 

@@ -169,7 +169,8 @@ TEST(RowFusion, bits_are_those_of_the_loops_one_after_the_other) {
   const auto any = [&](int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random()) % (most - least + 1);
   };
-  const std::vector<tensor::Dims> shapes = {{64, 1024}, {1000, 10}, {17, 1023}, {9, 4099}, {3, 70000}, {2500, 2}};
+  const std::vector<tensor::Dims> shapes = {{64, 1024}, {1000, 10}, {17, 1023}, {9, 4099}, {3, 70000},
+                                            {2500, 2},  {1000, 64}, {37, 256},  {130, 192}};
   std::vector<std::pair<tensor::Dims, int64_t>> sizes;
   for (const tensor::Dims& shape : shapes) sizes.push_back({{shape[0]}, shape[1]});
   sizes.push_back({{3, 1, 41}, 130});

@@ -193,10 +193,11 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
   }
 }
 
-// Code reads them where they are, as one element; operands are no longer than they have to be.
+// Code reads them where they are, as one element; operands are no longer than they have to be. Tiles are parts of rows,
+// rows, or several rows.
 TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
-  for (const int64_t row : {1, 63, 512, 1000, 1024, 3001, 9000}) {
-    for (const int64_t rows : {1, 5}) {
+  for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000}) {
+    for (const int64_t rows : {1, 5, 131}) {
       LoopMaker maker(static_cast<uint32_t>(row));
       FusedLoop loop;
       loop.dims = {rows, row};
@@ -217,10 +218,17 @@ TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
       const uint16_t larger = loop.program.emit(ScalarOp::kCompareGt, {number, scaled}, DType::kBool);
       loop.program.outputs = {loop.program.emit(ScalarOp::kSelect, {larger, scaled, 1}, DType::kFloat32)};
       if (row == 1000) loop.program.outputs.push_back(1);
+      FusedLoop folded = loop;
+      folded.program.outputs.resize(1);
+      folded.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kMaximum, DType::kFloat32), {2}};
       const std::vector<Bytes> operands = maker.operands();
-      const auto expected = run_naively(loop, operands, {0, 0});
-      EXPECT_EQ(run_kernel(FusedKernel(loop), operands, {}, {0, 0}), expected) << describe(loop);
-      EXPECT_EQ(run_kernel(code_at_once(loop), operands, {}, {0, 0}), expected) << "code " << describe(loop);
+      for (const FusedLoop& each : {loop, folded}) {
+        const auto expected = run_naively(each, operands, {0, 0});
+        EXPECT_EQ(run_kernel(FusedKernel(each), operands, {}, {0, 0}), expected) << describe(each);
+        const FusedKernel code = code_at_once(each);
+        EXPECT_EQ(run_kernel(code, operands, random_cuts(maker, code.work_count()), {0, 0}), expected)
+            << "code " << describe(each);
+      }
     }
   }
 }
