@@ -1,6 +1,6 @@
 // Loops of small steps, executed as one step.
 //
-// 1. load: each shard's values come into its block of registers.
+// 1. load: each shard's values come into its block of registers, or piece by piece into several.
 // 2. A chunk of iterations, of about 20 us; then counters, cancel, and whether the time slice is over.
 // 3. store: when the loop is over, yields, or its budgets allow no further iteration. What is left then is executed
 //    step by step, so that the step which exceeds the budget is named.
@@ -73,11 +73,18 @@ RunImpl::Next RunImpl::run_small_while() {
   const auto values = static_cast<size_t>(small.value_count);
   std::vector<std::byte*> memory(small.pointers.size());
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = pointers_[static_cast<size_t>(small.pointers[i])];
-  const auto block = [&](int64_t shard) { return scratch_ + shard * loop.block_bytes(); };
+  const auto block = [&](int64_t shard, int64_t piece) {
+    return scratch_ + (shard * loop.pieces() + piece) * loop.block_bytes();
+  };
   const auto values_of = [&](int64_t shard) { return memory.data() + static_cast<size_t>(shard) * values; };
-  for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.load(block(shard), values_of(shard));
+  const auto for_each_block = [&](const auto& use) {
+    for (int64_t shard = 0; shard < small.shard_count; ++shard) {
+      for (int64_t piece = 0; piece < loop.pieces(); ++piece) use(shard, piece);
+    }
+  };
+  for_each_block([&](int64_t shard, int64_t piece) { loop.load(block(shard, piece), piece, values_of(shard)); });
   const auto store = [&] {
-    for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.store(block(shard), values_of(shard));
+    for_each_block([&](int64_t shard, int64_t piece) { loop.store(block(shard, piece), piece, values_of(shard)); });
   };
   const int64_t chunk = std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastNs)));
   while (true) {
@@ -85,11 +92,11 @@ RunImpl::Next RunImpl::run_small_while() {
     const int64_t most = std::min(chunk, affordable_iterations(small));
     int64_t iterations = 0;
     bool is_over = true;
-    for (int64_t shard = 0; shard < small.shard_count; ++shard) {
-      const kernels::SmallWhile::Outcome outcome = loop.run(block(shard), most);
+    for_each_block([&](int64_t shard, int64_t piece) {
+      const kernels::SmallWhile::Outcome outcome = loop.run(block(shard, piece), most);
       iterations = std::max(iterations, outcome.iterations);
       is_over = is_over && outcome.is_over;
-    }
+    });
     note_small_while(step, iterations, is_over);
     if (is_over) {
       store();

@@ -288,7 +288,8 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 8> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
+inline constexpr std::array<PlanPass, 9> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
+                                                         {"fusion", &PlanSettings::fuse},
                                                          {"row_fusion", &PlanSettings::fuse_rows},
                                                          {"sum_fusion", &PlanSettings::fuse_sums},
                                                          {"small_whiles", &PlanSettings::small_whiles},

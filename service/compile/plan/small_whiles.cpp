@@ -178,7 +178,7 @@ class Finder {
 
 }  // namespace
 
-int64_t SmallWhileStep::block_bytes() const { return loop->block_bytes() * shard_count; }
+int64_t SmallWhileStep::block_bytes() const { return loop->block_bytes() * loop->pieces() * shard_count; }
 
 int64_t find_small_whiles(Plan& plan) {
   int64_t most = 0;

@@ -20,10 +20,21 @@ void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes) {
 }
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
+  if (loop.reduce || plan.region.size > kBlockLanes) return std::nullopt;
+  return make_over(loop, plan.region, plan.region.size);
+}
+
+std::optional<SmallLoop> SmallLoop::make_piece(const FusedLoop& loop) {
+  if (loop.reduce) return std::nullopt;
+  const FusedPlan plan = make_fused_plan(loop);
+  return make_over(loop, plan.region, std::min(plan.region.size, kBlockLanes));
+}
+
+std::optional<SmallLoop> SmallLoop::make_over(const FusedLoop& loop, const Region& region, int64_t lanes) {
   const TileProgram& program = loop.program;
-  if (loop.reduce || plan.region.size == 0 || plan.region.size > kBlockLanes) return std::nullopt;
+  if (lanes == 0) return std::nullopt;
   SmallLoop small;
-  small.lanes_ = plan.region.size;
+  small.lanes_ = lanes;
   std::vector<size_t> homes(program.registers.size(), 0);
   const auto place = [&](uint16_t reg) {
     homes[reg] = small.bytes_;
@@ -36,7 +47,7 @@ std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan&
                    small.constants_.data() + homes[constant.reg], kBlockLanes);
   }
   for (size_t i = 0; i < loop.inputs.size(); ++i) {
-    const RegionInput& walk = plan.region.inputs[i];
+    const RegionInput& walk = region.inputs[i];
     const bool is_one = walk.walk_strides.empty() || (walk.walk_strides.size() == 1 && walk.walk_strides[0] == 0);
     if (walk.is_iota || !(walk.is_dense || is_one)) return std::nullopt;
     place(static_cast<uint16_t>(i));

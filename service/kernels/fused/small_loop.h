@@ -1,5 +1,5 @@
 // A fused loop over no more lanes than one block: scalars and short vectors, as in bodies of loops. Its schedule is
-// prepared and it does not allocate; bits are those of the tiles.
+// prepared and it does not allocate; bits are those of the tiles. Of a longer loop, one block of its lanes.
 #pragma once
 
 #include <array>
@@ -20,6 +20,8 @@ class SmallLoop {
  public:
   /// Nothing where the loop is larger, reduces, counts, or reads other than lane for lane or one element.
   static std::optional<SmallLoop> make(const FusedLoop& loop, const FusedPlan& plan);
+  /// The same for a block of lanes of a loop of any size, for SmallWhile.
+  static std::optional<SmallLoop> make_piece(const FusedLoop& loop);
 
   void run(const FusedCall& call) const;
 
@@ -51,6 +53,8 @@ class SmallLoop {
   [[nodiscard]] const std::vector<std::byte>& constants() const { return constants_; }
 
  private:
+  static std::optional<SmallLoop> make_over(const FusedLoop& loop, const Region& region, int64_t lanes);
+
   int64_t lanes_ = 0;
   size_t bytes_ = 0;  ///< of a block's registers
   std::vector<Input> inputs_;

@@ -36,14 +36,55 @@ bool SmallWhile::has_elements(int value, int64_t element_bytes) const {
   return values_[static_cast<size_t>(value)].element_bytes == element_bytes;
 }
 
+SmallWhile::Value::Part SmallWhile::Value::part(int64_t piece) const {
+  if (lanes() <= kBlockLanes) return {0, lanes()};
+  const int64_t first = piece * kBlockLanes;
+  return {first, std::min(kBlockLanes, lanes() - first)};
+}
+
+// How many pieces there are, and the loops of one. False where lanes need each other.
+bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
+  int64_t most = 1;
+  for (size_t i = 0; i < loop.value_bytes.size(); ++i)
+    most = std::max(most, loop.value_bytes[i] / loop.element_bytes[i]);
+  pieces_ = core::ceil_div(most, kBlockLanes);
+  const auto lanes_of = [&](int value) {
+    const auto i = static_cast<size_t>(value);
+    return loop.value_bytes[i] / loop.element_bytes[i];
+  };
+  if (most > kMostWhileLanes) return false;
+  for (size_t i = 0; i < loop.value_bytes.size() && pieces_ > 1; ++i) {
+    const int64_t lanes = lanes_of(static_cast<int>(i));
+    if (lanes != 1 && lanes != most) return false;
+  }
+  for (const auto* steps : {&loop.condition, &loop.body}) {
+    for (const SmallWhileLoop::Step& step : *steps) {
+      if (step.kernel == nullptr) continue;
+      if (step.kernel->small() != nullptr) {
+        loops.try_emplace(step.kernel.get(), *step.kernel->small());
+        continue;
+      }
+      std::optional<SmallLoop> piece = SmallLoop::make_piece(step.kernel->loop());
+      if (!piece || pieces_ == 1) return false;
+      for (const SmallLoop::Input& input : piece->inputs()) {
+        const bool is_long = lanes_of(step.operands[static_cast<size_t>(input.operand)]) > 1;
+        if (is_long != (input.lanes > 1) || (is_long && input.byte_offset != 0)) return false;
+      }
+      loops.try_emplace(step.kernel.get(), *std::move(piece));
+    }
+  }
+  return true;
+}
+
 // False where a step reads or writes a value other than it is.
-bool SmallWhile::add_values(const SmallWhileLoop& loop) {
+bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
   for (size_t i = 0; i < loop.value_bytes.size(); ++i) {
     Value value{.home = 0,
                 .bytes = loop.value_bytes[i],
                 .element_bytes = loop.element_bytes[i],
                 .is_stored = loop.is_stored[i] != 0};
-    if (value.bytes <= 0 || value.bytes % value.element_bytes != 0 || value.lanes() > kBlockLanes) return false;
+    if (value.bytes <= 0 || value.bytes % value.element_bytes != 0 || (value.lanes() > kBlockLanes && pieces_ == 1))
+      return false;
     value.home = place(register_bytes(value.element_bytes));
     values_.push_back(value);
   }
@@ -58,15 +99,15 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop) {
         if (!are_alike(step.operands[0], step.results[0])) return false;
         continue;
       }
-      const SmallLoop* small = step.kernel->small();
-      if (small == nullptr) return false;
-      for (const SmallLoop::Input& input : small->inputs()) {
+      const SmallLoop& small = loops.at(step.kernel.get());
+      for (const SmallLoop::Input& input : small.inputs()) {
         if (!has_elements(step.operands[static_cast<size_t>(input.operand)], input.element_bytes)) return false;
       }
       for (size_t k = 0; k < step.results.size(); ++k) {
-        const SmallLoop::Output& output = small->outputs()[k];
-        if (!has_elements(step.results[k], output.element_bytes) ||
-            values_[static_cast<size_t>(step.results[k])].bytes != static_cast<int64_t>(output.bytes)) {
+        const SmallLoop::Output& output = small.outputs()[k];
+        const Value& value = values_[static_cast<size_t>(step.results[k])];
+        if (value.element_bytes != output.element_bytes ||
+            value.part(0).count * value.element_bytes != static_cast<int64_t>(output.bytes)) {
           return false;
         }
       }
@@ -79,14 +120,14 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop) {
 
 // Registers that hold a value's elements lane for lane are the value's home; a result is computed there where nothing
 // that comes later in the step reads what the value held before.
-void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to) {
+void SmallWhile::add_step(const SmallWhileLoop::Step& step, const Loops& loops, std::vector<Instruction>& to) {
   if (step.kernel == nullptr) {
     const Value& from = values_[static_cast<size_t>(step.operands[0])];
     const size_t home = values_[static_cast<size_t>(step.results[0])].home;
     to.push_back({nullptr, {from.home}, home, kBlockLanes, from.element_bytes});
     return;
   }
-  const SmallLoop& small = *step.kernel->small();
+  const SmallLoop& small = loops.at(step.kernel.get());
   const size_t base = place(small.bytes());
   if (!small.constants().empty()) constants_.emplace_back(base, small.constants());
   std::vector<std::pair<size_t, size_t>> homes;  // a register of the step, the value's home that stands for it
@@ -95,7 +136,7 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruct
     // One that is a result as it is stays apart: the step may exchange two values.
     const bool is_result = std::any_of(small.outputs().begin(), small.outputs().end(),
                                        [&](const SmallLoop::Output& output) { return output.home == input.home; });
-    if (!is_result && input.byte_offset == 0 && input.lanes == value.lanes()) {
+    if (!is_result && input.byte_offset == 0 && input.lanes == value.part(0).count) {
       homes.emplace_back(input.home, value.home);
       continue;
     }
@@ -152,9 +193,10 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruct
 
 std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   SmallWhile made;
-  if (!made.add_values(loop)) return std::nullopt;
-  for (const SmallWhileLoop::Step& step : loop.condition) made.add_step(step, made.condition_);
-  for (const SmallWhileLoop::Step& step : loop.body) made.add_step(step, made.body_);
+  Loops loops;
+  if (!made.cut(loop, loops) || !made.add_values(loop, loops)) return std::nullopt;
+  for (const SmallWhileLoop::Step& step : loop.condition) made.add_step(step, loops, made.condition_);
+  for (const SmallWhileLoop::Step& step : loop.body) made.add_step(step, loops, made.body_);
   if (made.bytes_ > kMostRegisterBytes) return std::nullopt;
   made.predicate_ = made.values_[static_cast<size_t>(loop.predicate)].home;
   made.exchanges_ = loop.exchanges;
@@ -162,27 +204,32 @@ std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   std::vector<int64_t> lanes;
   for (const Value& value : made.values_) {
     homes.push_back(value.home);
-    lanes.push_back(value.lanes());
+    lanes.push_back(value.part(0).count);
   }
-  made.code_ = WhileCode::make(loop, homes, lanes);
+  made.code_ = WhileCode::make(loop, loops, homes, lanes);
   return made;
 }
 
 int64_t SmallWhile::code_bytes() const { return code_ == nullptr ? 0 : code_->bytes(); }
 
-void SmallWhile::load(std::byte* block, const std::byte* const* values) const {
+void SmallWhile::load(std::byte* block, int64_t piece, const std::byte* const* values) const {
   for (const auto& [place, registers] : constants_) std::memcpy(block + place, registers.data(), registers.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
-    std::memcpy(block + value.home, values[i], static_cast<size_t>(value.bytes));
-    pad_block(block + value.home, value.element_bytes, value.lanes());
+    const auto [first, count] = value.part(piece);
+    std::memcpy(block + value.home, values[i] + first * value.element_bytes,
+                static_cast<size_t>(count * value.element_bytes));
+    pad_block(block + value.home, value.element_bytes, count);
   }
 }
 
-void SmallWhile::store(const std::byte* block, std::byte* const* values) const {
+void SmallWhile::store(const std::byte* block, int64_t piece, std::byte* const* values) const {
   for (size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
-    if (value.is_stored) std::memcpy(values[i], block + value.home, static_cast<size_t>(value.bytes));
+    if (!value.is_stored) continue;
+    const auto [first, count] = value.part(piece);
+    std::memcpy(values[i] + first * value.element_bytes, block + value.home,
+                static_cast<size_t>(count * value.element_bytes));
   }
 }
 
@@ -213,9 +260,7 @@ void SmallWhile::execute(const std::vector<Bound>& instructions) {
 
 SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
   std::vector<Bound> condition;
-  std::vector<Bound> body;
   bind(condition_, block, condition);
-  bind(body_, block, body);
   const TileCode* const code = code_ == nullptr || most < 1 ? nullptr : code_->get(most);
   if (code != nullptr) {
     execute(condition);
@@ -223,6 +268,8 @@ SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
     const int64_t iterations = code_->run(*code, block, most);
     return {iterations, block[predicate_] == std::byte{0}};
   }
+  std::vector<Bound> body;
+  bind(body_, block, body);
   for (int64_t i = 0; i < most; ++i) {
     execute(condition);
     if (block[predicate_] == std::byte{0}) return {i, true};

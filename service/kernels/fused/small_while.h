@@ -15,11 +15,16 @@
 //
 // Bits are those of the steps one by one: the same kernels on the same padded lanes. Loops that take many iterations go
 // on as machine code (while_code.h).
+//
+// Values of more lanes than a block are cut into pieces of a block, where no lane ever needs another: all values have
+// one lane or so many, and steps read them lane for lane. Each piece has a block of its own, with values of one lane in
+// each, and goes through its iterations by itself: so its values stay in the cache, or in registers.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,6 +35,7 @@
 namespace meshd::kernels {
 
 class FusedKernel;
+class SmallLoop;
 class WhileCode;
 
 /// A loop as it is given to SmallWhile::make. Values are numbered.
@@ -48,17 +54,22 @@ struct SmallWhileLoop {
   std::vector<std::pair<int, int>> exchanges;
 };
 
-/// Immutable; any thread. The block is the caller's: one of each shard.
+/// Values of so many lanes are cut into pieces at most: longer ones are worth threads.
+inline constexpr int64_t kMostWhileLanes = 4096;
+
+/// Immutable; any thread. The blocks are the caller's: one of each piece of each shard.
 class SmallWhile {
  public:
-  /// Nothing where a step is no small loop, a value is read as elements of another width or has more than one block of
-  /// lanes, or all registers together take more than 64 KiB.
+  /// Nothing where a step is no small loop, a value is read as elements of another width, values have more than one
+  /// block of lanes and cannot be cut into pieces, or all registers together take more than 64 KiB.
   static std::optional<SmallWhile> make(const SmallWhileLoop& loop);
 
   /// A multiple of 64; blocks are aligned to 64.
   [[nodiscard]] int64_t block_bytes() const { return static_cast<int64_t>(bytes_); }
+  /// How many blocks a shard has.
+  [[nodiscard]] int64_t pieces() const { return pieces_; }
 
-  void load(std::byte* block, const std::byte* const* values) const;
+  void load(std::byte* block, int64_t piece, const std::byte* const* values) const;
 
   /// Whether it goes on as machine code when it takes many iterations.
   [[nodiscard]] bool can_be_code() const { return code_ != nullptr; }
@@ -69,10 +80,10 @@ class SmallWhile {
     int64_t iterations = 0;
     bool is_over = false;  ///< the predicate was false
   };
-  /// At most `most` iterations.
+  /// At most `most` iterations of one piece. All pieces of a shard take as many.
   Outcome run(std::byte* block, int64_t most) const;
 
-  void store(const std::byte* block, std::byte* const* values) const;
+  void store(const std::byte* block, int64_t piece, std::byte* const* values) const;
 
  private:
   struct Value {
@@ -81,7 +92,14 @@ class SmallWhile {
     int64_t element_bytes = 1;
     bool is_stored = false;
     [[nodiscard]] int64_t lanes() const { return bytes / element_bytes; }
+    /// Lanes [first, first + count) of it are in the block of a piece.
+    struct Part {
+      int64_t first = 0;
+      int64_t count = 0;
+    };
+    [[nodiscard]] Part part(int64_t piece) const;
   };
+  using Loops = std::map<const FusedKernel*, SmallLoop>;  // of pieces; those of one block have their own
   // Without a kernel: `lanes` elements are copied from operand 0, the rest of the block repeats the last.
   struct Instruction {
     ScalarKernel kernel = nullptr;
@@ -92,14 +110,16 @@ class SmallWhile {
   };
   struct Bound;  // an instruction with addresses
 
-  bool add_values(const SmallWhileLoop& loop);
+  bool cut(const SmallWhileLoop& loop, Loops& loops);
+  bool add_values(const SmallWhileLoop& loop, const Loops& loops);
   [[nodiscard]] bool has_elements(int value, int64_t element_bytes) const;
-  void add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to);
+  void add_step(const SmallWhileLoop::Step& step, const Loops& loops, std::vector<Instruction>& to);
   size_t place(size_t bytes);
   static void bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to);
   static void execute(const std::vector<Bound>& instructions);
 
   size_t bytes_ = 0;
+  int64_t pieces_ = 1;
   size_t predicate_ = 0;
   std::vector<Value> values_;
   std::vector<Instruction> condition_;

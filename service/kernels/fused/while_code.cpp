@@ -45,9 +45,8 @@ class IterationBuilder {
     return true;
   }
 
-  bool add_step(const SmallWhileLoop::Step& step) {
+  bool add_step(const SmallWhileLoop::Step& step, const SmallLoop& small) {
     const FusedLoop& fused = step.kernel->loop();
-    const SmallLoop& small = *step.kernel->small();
     std::vector<uint16_t> made(fused.program.registers.size(), 0);
     for (size_t i = 0; i < fused.inputs.size(); ++i) {
       const int value = step.operands[static_cast<size_t>(fused.inputs[i].operand)];
@@ -105,8 +104,9 @@ class IterationBuilder {
 
 }  // namespace
 
-std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop, std::span<const size_t> homes,
-                                                 std::span<const int64_t> lanes) {
+std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
+                                                 const std::map<const FusedKernel*, SmallLoop>& loops,
+                                                 std::span<const size_t> homes, std::span<const int64_t> lanes) {
   if (loop.body.empty() || cpu_level() == CpuLevel::kBase) return nullptr;
   const auto is_off = [](const SmallWhileLoop::Step& step) {
     return step.kernel == nullptr || !step.kernel->loop().code_after;
@@ -116,7 +116,7 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop, std
   if (!iteration.add_inputs()) return nullptr;
   for (const auto* steps : {&loop.body, &loop.condition}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      if (!iteration.add_step(step)) return nullptr;
+      if (!iteration.add_step(step, loops.at(step.kernel.get()))) return nullptr;
     }
   }
   if (!iteration.finish(homes)) return nullptr;

@@ -23,9 +23,10 @@ namespace meshd::kernels {
 class WhileCode {
  public:
   /// Nothing where an instruction is no step of generated code, values are read other than lane for lane, or one takes
-  /// over another's memory. `homes` and `lanes`: by value.
-  static std::shared_ptr<const WhileCode> make(const SmallWhileLoop& loop, std::span<const size_t> homes,
-                                               std::span<const int64_t> lanes);
+  /// over another's memory. `loops`: of the steps' kernels. `homes`, and `lanes` in a block: by value.
+  static std::shared_ptr<const WhileCode> make(const SmallWhileLoop& loop,
+                                               const std::map<const FusedKernel*, SmallLoop>& loops,
+                                               std::span<const size_t> homes, std::span<const int64_t> lanes);
 
   /// Memory that the code takes at most.
   [[nodiscard]] int64_t bytes() const { return code_bytes(program_, false); }

@@ -133,7 +133,7 @@ TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);
     const size_t devices = any_of<size_t>(random, {1, 1, 4});
-    const size_t lanes = any_of<size_t>(random, {1, 3, 16, 17, 63, 64});
+    const size_t lanes = any_of<size_t>(random, {1, 3, 16, 17, 63, 64, 65, 200, 1000, 4096});
     const bool is_sharded = devices > 1 && below(random, 2) == 0;
     const size_t vectors = 1 + below(random, 3);
     LocalBuilder b({static_cast<int64_t>(devices)});
@@ -222,6 +222,30 @@ TEST(EngineSmallWhile, budgets_end_it_at_the_same_step) {
   };
   for (const int64_t steps : {1, 2, 3, 4, 5, 399, 400, 401, 402, 403, 404, 405, 100'000}) compare(steps, 0);
   for (const double operations : {1.0, 1e3, 1e4, 2e4, 3e4, 1e9}) compare(0, operations);
+}
+
+// Values of several blocks of lanes: a loop of these where each lane needs others is executed step by step.
+TEST(EngineSmallWhile, lanes_of_several_blocks_do_not_need_each_other) {
+  const auto plan = [](const std::string& type, const std::string& op, ir::AttributeList attributes) {
+    LocalBuilder b({1});
+    const LocalId x = b.argument(type);
+    const LocalId limit = b.splat<int32_t>("i32", 3);
+    const auto out = b.loop(
+        {b.splat<int32_t>("i32", 0), x}, [&](const auto& v) { return b.compare("LT", v[0], limit); },
+        [&](const auto& v) {
+          const LocalId other = b.like(v[1]);
+          b.op(op, {v[1]}, {other}, attributes);
+          return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
+                                      b.point("stablehlo.subtract", {v[1], other})};
+        });
+    b.result(out[1]);
+    return plan_with(b, Loops::kCode);
+  };
+  EXPECT_EQ(small_whiles_in(*plan("1000xf32", "stablehlo.sine", {})), 1);
+  EXPECT_EQ(small_whiles_in(*plan("10x100xf32", "stablehlo.sine", {})), 1);
+  EXPECT_EQ(small_whiles_in(*plan("5000xf32", "stablehlo.sine", {})), 0) << "worth threads";
+  const ir::AttributeList reversed = {{"dimensions", attribute(ir::IntArrayAttr{{0}, "i64"})}};
+  EXPECT_EQ(small_whiles_in(*plan("1000xf32", "stablehlo.reverse", reversed)), 0);
 }
 
 TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
