@@ -126,11 +126,12 @@ void RunImpl::post_source(const compile::Step& step, const MessageKey& key, cons
   const std::byte* bytes = pointers_[pointer];
   std::shared_ptr<const void> keep;
   tensor::BufferRef packed;
-  if (!source.extent.empty()) {
+  if (source.block >= 0) {
+    const compile::CollectiveBlock& block = collective.blocks[static_cast<size_t>(source.block)];
     packed = engine_.buffers->allocate(source.bytes);
-    const tensor::Dims zeros(source.extent.size(), 0);
-    kernels::copy_block(packed->data(), source.extent, zeros, bytes,
-                        collective.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
+    const tensor::Dims zeros(block.extent.size(), 0);
+    kernels::copy_block(packed->data(), block.extent, zeros, bytes,
+                        collective.source_dims[static_cast<size_t>(source.operand)], block.start, block.extent,
                         collective.element_bytes);
     bytes = packed->data();
     keep = packed;

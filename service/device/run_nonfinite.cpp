@@ -75,7 +75,7 @@ void RunImpl::look_at_messages(const compile::Step& step) {
     const tensor::DType dtype = value.type.local.dtype;
     if (!tensor::is_float(dtype) && !tensor::is_complex(dtype)) continue;
     kernels::Nonfinite found;
-    if (source.extent.empty()) {
+    if (source.block < 0) {
       const sharding::MeshView& view = plan().views[static_cast<size_t>(value.type.layout.view)];
       found = find_in_block(value.type.local, value.type.shard_dims(view, source.shard), buffer->data());
     } else {

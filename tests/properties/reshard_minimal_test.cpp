@@ -117,8 +117,9 @@ TEST(ReshardProperties, copies_are_one_block_for_each_pair_of_shards_that_meet) 
       for (const auto& sources : collective.sources) {
         std::set<std::pair<int32_t, tensor::Dims>> seen;
         for (const CollectiveSource& source : sources) {
-          EXPECT_TRUE(seen.emplace(source.shard, source.start).second) << one.program;
-          for (const int64_t rows : source.extent) EXPECT_GT(rows, 0) << one.program;
+          const CollectiveBlock& block = collective.blocks.at(static_cast<size_t>(source.block));
+          EXPECT_TRUE(seen.emplace(source.shard, block.start).second) << one.program;
+          for (const int64_t rows : block.extent) EXPECT_GT(rows, 0) << one.program;
         }
         copies += static_cast<int64_t>(sources.size());
       }

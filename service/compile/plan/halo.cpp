@@ -141,29 +141,27 @@ class HaloMaker {
     const tensor::Dims strides = tensor::row_major_strides(source.local.dims);
     for_each_block(runs, [&](const std::vector<size_t>& at) {
       BlockPiece piece;
-      tensor::Dims start, held;
+      CollectiveBlock held;
       tensor::Dims from_coords = coords;
       for (size_t d = 0; d < at.size(); ++d) {
         const auto& [part, rows] = runs[d][at[d]];
         place(piece, d, rows);
         piece.from_strides.push_back(strides[d] * rows.from_step);
         piece.from_offset += strides[d] * rows.from;
-        start.push_back(rows.first());
-        held.push_back(rows.last() - rows.first() + 1);
+        held.start.push_back(rows.first());
+        held.extent.push_back(rows.last() - rows.first() + 1);
         sharding::set_part(view, source.sub_axes(d), part, from_coords);
       }
-      const tensor::Dims packed = tensor::row_major_strides(held);
+      const tensor::Dims packed = tensor::row_major_strides(held.extent);
       for (size_t d = 0; d < at.size(); ++d) {
         const HaloRows& rows = runs[d][at[d]].rows;
         piece.packed_strides.push_back(packed[d] * rows.from_step);
-        piece.packed_offset += packed[d] * (rows.from - start[d]);
+        piece.packed_offset += packed[d] * (rows.from - held.start[d]);
       }
       CollectiveSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
                                         view.distinct_index(source.varies, from_coords));
-      made.bytes = tensor::element_count(held) * tensor::size_bytes(source.local.dtype);
-      made.start = std::move(start);
-      made.extent = std::move(held);
-      copies_.add(std::move(piece), std::move(made));
+      made.bytes = tensor::element_count(held.extent) * tensor::size_bytes(source.local.dtype);
+      copies_.add(piece, made, &held);
     });
   }
 
@@ -175,8 +173,8 @@ class HaloMaker {
       for (size_t d = 0; d < at.size(); ++d) place(piece, d, runs[d][at[d]].rows);
       piece.from_strides = piece.packed_strides = tensor::Dims(at.size(), 0);
       const bool has_shards = scalar.layout.view == type(op_.results[0]).layout.view;
-      copies_.add(std::move(piece), source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
-                                              has_shards ? view.distinct_index(scalar.varies, coords) : 0));
+      copies_.add(piece, source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
+                                   has_shards ? view.distinct_index(scalar.varies, coords) : 0));
     });
   }
 

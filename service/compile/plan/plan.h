@@ -104,21 +104,27 @@ struct CollectiveCall {
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
-/// One source of a collective. `extent` empty: all of the shard; else the block of it that is read, which a message
-/// contains.
+/// A part of a shard, in elements.
+struct CollectiveBlock {
+  tensor::Dims start;
+  tensor::Dims extent;
+  friend auto operator<=>(const CollectiveBlock&, const CollectiveBlock&) = default;
+};
+
+/// One source of a collective. An exchange of N devices has N * N of them, so they own no memory.
 struct CollectiveSource {
   int32_t operand = 0;
   int32_t slot_shard = 0;  ///< shard of the operand's slot
   int32_t device = 0;      ///< the first flat device that holds it, for error messages
   int32_t table = 0;       ///< which devices hold it
   int32_t shard = 0;       ///< of that table
-  tensor::Dims start;
-  tensor::Dims extent;
-  int64_t bytes = 0;  ///< of the message
+  int32_t block = -1;      ///< of Collective::blocks, that is read and that a message contains; -1: all of the shard
+  int64_t bytes = 0;       ///< of the message
 };
 
 struct Collective {
   std::vector<std::vector<CollectiveSource>> sources;  ///< by shard of the step
+  std::vector<CollectiveBlock> blocks;                 ///< that sources read, each once
   std::vector<int64_t> work_items;                     ///< by shard of the step
   std::vector<tensor::Dims> source_dims;               ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
@@ -164,7 +170,7 @@ struct SmallWhileStep {
   };
   Cost condition;
   Cost iteration;                             ///< counts as a step more
-  [[nodiscard]] int64_t block_bytes() const;  ///< of all shards
+  [[nodiscard]] int64_t block_bytes() const;  ///< of all pieces of all shards
 };
 
 enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
@@ -256,6 +262,8 @@ struct PlanSettings {
   PlanSettings(int thread_count) : threads(thread_count) {}  // NOLINT(google-explicit-constructor): most have no more
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
+  /// False: what is computed twice is computed twice, and ops of constants are steps.
+  bool simplify = true;
   /// False: every op is a step of its own. Fourier transforms of reals that a conversion made complex may have other
   /// last bits then, and sums of many f32: fours of them are added as floats, and which four they are depends on what
   /// is read in one go.

@@ -40,13 +40,13 @@ struct Side {
 
 struct Copy {
   int64_t from_shard = 0;
-  tensor::Dims from_start;
+  CollectiveBlock from;
   tensor::Dims to_start;
-  tensor::Dims extent;
 };
 
-// Steps 1 to 3 for one shard of the target.
-std::vector<Copy> copies_into(const Side& from, const Side& to, int64_t to_shard) {
+// Steps 1 to 3 for one shard of the target: visit(copy) for each copy, which is the visitor's until it returns.
+template <class Visit>
+void for_each_copy_into(const Side& from, const Side& to, int64_t to_shard, const Visit& visit) {
   const tensor::Dims& from_dims = from.type.local.dims;
   const tensor::Dims& to_dims = to.type.local.dims;
   const size_t rank = to_dims.size();
@@ -67,30 +67,29 @@ std::vector<Copy> copies_into(const Side& from, const Side& to, int64_t to_shard
     const sharding::IndexRange rows = to.type.rows(to.view, d, to_coords);
     start[d] = rows.start;
     stop[d] = rows.stop;
-    if (stop[d] <= start[d]) return {};
+    if (stop[d] <= start[d]) return;
     first[d] = start[d] / from_dims[d];
     last[d] = (stop[d] - 1) / from_dims[d];
   }
-  std::vector<Copy> out;
+  Copy copy{.from_shard = 0, .from = {tensor::Dims(rank), tensor::Dims(rank)}, .to_start = tensor::Dims(rank)};
   tensor::Dims part = first;
   while (true) {
-    Copy copy;
     for (size_t d = 0; d < rank; ++d) {
       sharding::set_part(from.view, from.type.sub_axes(d), part[d], coords);
       const int64_t begin = part[d] * from_dims[d];
       const int64_t low = std::max(begin, start[d]);
-      copy.from_start.push_back(low - begin);
-      copy.to_start.push_back(low - start[d]);
-      copy.extent.push_back(std::min(begin + from_dims[d], stop[d]) - low);
+      copy.from.start[d] = low - begin;
+      copy.to_start[d] = low - start[d];
+      copy.from.extent[d] = std::min(begin + from_dims[d], stop[d]) - low;
     }
     copy.from_shard = from.view.distinct_index(from.type.varies, coords);
-    out.push_back(std::move(copy));
+    visit(copy);
     size_t d = rank;
     while (d > 0 && part[d - 1] == last[d - 1]) {
       part[d - 1] = first[d - 1];
       --d;
     }
-    if (d == 0) return out;
+    if (d == 0) return;
     ++part[d - 1];
   }
 }
@@ -117,24 +116,21 @@ Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
   const Side to{target_type, plan.views[static_cast<size_t>(target_type.layout.view)]};
   const int64_t element = tensor::size_bytes(target_type.local.dtype);
   BlockCopies copies({source_type.local.dims}, element);
-  const tensor::Dims to_strides = tensor::row_major_strides(target_type.local.dims);
-  const tensor::Dims from_strides = tensor::row_major_strides(source_type.local.dims);
+  BlockPiece piece;
+  piece.to_strides = tensor::row_major_strides(target_type.local.dims);
+  piece.from_strides = tensor::row_major_strides(source_type.local.dims);
   const bool is_empty = tensor::element_count(target_type.local) == 0;
+  const auto add = [&](const Copy& copy) {
+    piece.extent = copy.from.extent;
+    piece.to_offset = linear(target_type.local.dims, copy.to_start);
+    piece.from_offset = linear(source_type.local.dims, copy.from.start);
+    piece.packed_strides = tensor::row_major_strides(copy.from.extent);
+    CollectiveSource source = source_of(plan, 0, operand, copy.from_shard);
+    source.bytes = tensor::element_count(copy.from.extent) * element;
+    copies.add(piece, source, &copy.from);
+  };
   for (int64_t shard = 0; shard < target_type.distinct_count(to.view); ++shard) {
-    for (Copy& copy : is_empty ? std::vector<Copy>{} : copies_into(from, to, shard)) {
-      BlockPiece piece;
-      piece.to_offset = linear(target_type.local.dims, copy.to_start);
-      piece.to_strides = to_strides;
-      piece.from_offset = linear(source_type.local.dims, copy.from_start);
-      piece.from_strides = from_strides;
-      piece.packed_strides = tensor::row_major_strides(copy.extent);
-      CollectiveSource source = source_of(plan, 0, operand, copy.from_shard);
-      source.bytes = tensor::element_count(copy.extent) * element;
-      source.start = std::move(copy.from_start);
-      source.extent = copy.extent;
-      piece.extent = std::move(copy.extent);
-      copies.add(std::move(piece), std::move(source));
-    }
+    if (!is_empty) for_each_copy_into(from, to, shard, add);
     copies.end_shard();
   }
   return copies.finish();
@@ -168,10 +164,16 @@ bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vecto
   }
   if (same_view || shard_count > kMostEnumerated || tensor::element_count(target.local) == 0) return false;
   for (int64_t shard = 0; shard < shard_count; ++shard) {
-    const std::vector<Copy> copies = copies_into(from, to, shard);
-    if (copies.size() > 1) return false;
-    if (copies.size() == 1 && copies[0].from_start != copies[0].to_start) return false;
-    map.push_back(copies.empty() ? 0 : static_cast<int32_t>(copies[0].from_shard));
+    int64_t copies = 0;
+    bool stays = true;
+    int64_t from_shard = 0;
+    for_each_copy_into(from, to, shard, [&](const Copy& copy) {
+      ++copies;
+      stays = stays && copy.from.start == copy.to_start;
+      from_shard = copy.from_shard;
+    });
+    if (copies > 1 || !stays) return false;
+    map.push_back(static_cast<int32_t>(from_shard));
   }
   return true;
 }
