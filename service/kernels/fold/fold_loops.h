@@ -103,19 +103,33 @@ template <class Op, class Acc, class Value, bool kWhole>
   const auto row = [&](int64_t r) { return reinterpret_cast<const Value*>(values + r * row_bytes) + begin; };
   const int64_t count = kWhole ? kBlockLanes : end - begin;
   to += begin;
-  const auto four = [](const Value* const* from, int64_t j) {
+  const auto four = [](Value a, Value b, Value c, Value d) __attribute__((always_inline)) {
     if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
-      return static_cast<Acc>((from[0][j] + from[1][j]) + (from[2][j] + from[3][j]));
+      return static_cast<Acc>((a + b) + (c + d));
     } else {
-      return Op::apply(Op::apply(static_cast<Acc>(from[0][j]), static_cast<Acc>(from[1][j])),
-                       Op::apply(static_cast<Acc>(from[2][j]), static_cast<Acc>(from[3][j])));
+      return Op::apply(Op::apply(static_cast<Acc>(a), static_cast<Acc>(b)),
+                       Op::apply(static_cast<Acc>(c), static_cast<Acc>(d)));
     }
   };
   if (rows == kFoldRows) {
-    const std::array<const Value*, kFoldRows> from = {row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)};
-    for (int64_t j = 0; j < count; ++j) {
-      const Acc sum = Op::apply(four(from.data(), j), four(from.data() + 4, j));
-      to[j] = starts ? sum : Op::apply(to[j], sum);
+    // Pointers of their own: g++ loads those of an array in every iteration, and the loop stays scalar.
+    const Value* const a = row(0);
+    const Value* const b = row(1);
+    const Value* const c = row(2);
+    const Value* const d = row(3);
+    const Value* const e = row(4);
+    const Value* const f = row(5);
+    const Value* const g = row(6);
+    const Value* const h = row(7);
+    const auto eight = [&](int64_t j) __attribute__((always_inline)) {
+      return Op::apply(four(a[j], b[j], c[j], d[j]), four(e[j], f[j], g[j], h[j]));
+    };
+    if (starts) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < count; ++j) to[j] = eight(j);
+    } else {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < count; ++j) to[j] = Op::apply(to[j], eight(j));
     }
     return;
   }

@@ -116,5 +116,38 @@ TEST(FoldSegments, sums_of_special_floats_are_those_of_one_value_after_another) 
   }
 }
 
+TEST(FoldRows, maximum_and_minimum_are_those_of_one_row_after_another) {
+  std::mt19937 random(7);
+  for (const ScalarOp op : {ScalarOp::kMaximum, ScalarOp::kMinimum}) {
+    const ScalarKernel kernel = find_scalar_kernel(op, tensor::DType::kFloat32, tensor::DType::kFloat32);
+    const std::optional<FoldKernels> fold = find_fold(op, tensor::DType::kFloat32);
+    for (const int64_t lanes : {1, 7, 63, 64, 65, 200}) {
+      const int64_t row = lanes + 3;
+      std::vector<float> best(static_cast<size_t>(lanes), -7.0F);
+      for (int64_t rows = 1; rows <= kFoldRows; ++rows) {
+        for (const bool starts : {true, false}) {
+          const std::vector<float> values = values_with_special_ones(rows * row, random);
+          std::vector<float> expected = best;
+          if (starts) std::copy_n(values.begin(), lanes, expected.begin());
+          for (int64_t r = starts ? 1 : 0; r < rows; ++r) {
+            const std::array<const std::byte*, 2> operands = {
+                reinterpret_cast<const std::byte*>(expected.data()),
+                reinterpret_cast<const std::byte*>(values.data() + r * row)};
+            kernel(operands.data(), reinterpret_cast<std::byte*>(expected.data()), lanes);
+          }
+          fold->rows(reinterpret_cast<const std::byte*>(values.data()), row * static_cast<int64_t>(sizeof(float)), rows,
+                     starts, lanes, reinterpret_cast<std::byte*>(best.data()));
+          for (size_t lane = 0; lane < expected.size(); ++lane) {
+            EXPECT_TRUE(std::isnan(expected[lane])
+                            ? std::isnan(best[lane])
+                            : std::bit_cast<uint32_t>(best[lane]) == std::bit_cast<uint32_t>(expected[lane]))
+                << rows << " rows, lane " << lane << ": " << best[lane] << " for " << expected[lane];
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace meshd::kernels
