@@ -7,12 +7,14 @@
 #include <memory>
 #include <vector>
 
+#include "service/kernels/fold/argument_fold.h"
 #include "service/kernels/fold/fold_kernels.h"
-#include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
 
 class LazyTileCode;
+class TileLayout;
+struct TileProgram;
 
 /// Memory of one array for each of the values that a reducer combines.
 using ValueRows = std::vector<const std::byte*>;
@@ -45,6 +47,10 @@ class Accumulator {
 
 /// For the reducers that have direct loops. Values are elements of the reduced type.
 std::unique_ptr<Accumulator> make_fold_accumulator(const FoldKernels& fold, tensor::DType element, int64_t lanes);
+
+/// For argmax and argmin. Where it is given values, the second row is one index: that of all of them, or of the first
+/// item of each segment, from which items count up.
+std::unique_ptr<Accumulator> make_argument_accumulator(const ArgumentFold& fold, tensor::DType element, int64_t lanes);
 
 /// For any other reducer: works through its tile program, items in their order (it need not be commutative). `code`: of
 /// the program; null: it is interpreted.

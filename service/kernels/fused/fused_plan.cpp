@@ -123,6 +123,31 @@ void cut_into_work_items(ReducePlan& plan, int64_t tile) {
   plan.chunks = (plan.groups + plan.chunk - 1) / plan.chunk;
 }
 
+/// Whether the second of two values that are reduced is an iota that nothing else reads: of one value in a step of
+/// lanes, counting up from item to item.
+bool counts_indices(const FusedLoop& loop, const ReducePlan& plan, const Region& region) {
+  const TileProgram& program = loop.program;
+  if (program.outputs.size() != 2) return false;
+  const uint16_t index = program.outputs[1];
+  if (index >= region.inputs.size() || !region.inputs[index].is_iota || program.outputs[0] == index) return false;
+  for (const TileInstruction& instruction : program.instructions) {
+    const int operands = instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
+    for (size_t k = 0; k < static_cast<size_t>(operands); ++k) {
+      if (instruction.operands[k] == index) return false;
+    }
+  }
+  const tensor::Dims& strides = region.inputs[index].strides;
+  bool counts = plan.items == 1;
+  int64_t inside = 1;  // elements that are further in than the dim
+  for (size_t d = region.dims.size(); d-- > 0;) {
+    const bool is_items = inside == plan.lanes && plan.items > 1 && region.dims[d] == plan.items;
+    if (strides[d] != (is_items ? 1 : 0)) return false;
+    counts = counts || is_items;
+    inside *= region.dims[d];
+  }
+  return counts;
+}
+
 }  // namespace
 
 int64_t groups_of_tile(int64_t tile, int64_t group_size) {
@@ -209,7 +234,12 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
   cut_into_work_items(reduce, plan.tile);
   set_rows_of_reduction(loop, reduce, plan);
-  if (!reduce.fold) {
+  if (counts_indices(loop, reduce, plan.region)) {
+    if (const std::optional<ArgumentOrder> order = as_argument_reducer(loop.reduce->reducer))
+      reduce.argument = find_argument_fold(*order, loop.program.registers[loop.program.outputs[0]]);
+    if (reduce.argument) plan.region.inputs[loop.program.outputs[1]].first_only = true;
+  }
+  if (!reduce.fold && !reduce.argument) {
     reduce.reducer_layout.emplace(loop.reduce->reducer);
     if (loop.code_after) reduce.reducer_code = std::make_shared<const LazyTileCode>(*loop.code_after);
   }

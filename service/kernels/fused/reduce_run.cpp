@@ -62,6 +62,8 @@ void ReduceRun::reduce(tensor::Dims& places, int64_t first, int64_t size, int64_
 std::unique_ptr<Accumulator> ReduceRun::make_accumulator(int64_t lanes) const {
   const TileProgram& program = loop_.program;
   if (reduce_.fold) return make_fold_accumulator(*reduce_.fold, program.registers[program.outputs[0]], lanes);
+  if (reduce_.argument)
+    return make_argument_accumulator(*reduce_.argument, program.registers[program.outputs[0]], lanes);
   return make_reducer_accumulator(loop_.reduce->reducer, *reduce_.reducer_layout, reduce_.reducer_code.get(), lanes);
 }
 
@@ -114,7 +116,7 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
     const RowsOfTile rows{
         .lanes = plan_.row_lanes, .count = lanes / plan_.row_lanes, .elements = reader_.row_elements(start, elements)};
     run_tile_rows(*code_, scratch_, rows, soon_of_tile_);
-  } else {
+  } else if (!loop_.program.instructions.empty()) {
     run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);
   }
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);

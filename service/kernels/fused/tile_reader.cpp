@@ -265,6 +265,11 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
   scratch_.bind(input.reg, state.home);
   const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
   if (is_element && !in_row && !is_ragged) return;
+  if (input.first_only) {
+    const auto first = static_cast<int32_t>(state.first_value + place_of(input.walk_dims, input.walk_strides, start));
+    std::memcpy(state.home, &first, sizeof(first));
+    return;
+  }
   if (stride == 0 && in_row && !input.is_iota) {
     if (is_ragged || !is_element) return read_element(input, state, start, filled);
     return scratch_.bind(input.reg,

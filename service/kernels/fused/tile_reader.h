@@ -27,8 +27,9 @@ struct RegionInput {
   // The same walk in as few dims as this input alone needs; Region::collapse sets them.
   tensor::Dims walk_dims;
   tensor::Dims walk_strides;
-  bool is_dense = false;  ///< lanes are contiguous in memory over the region
-  int64_t period = 1;     ///< lanes after which the input repeats itself
+  bool first_only = false;  ///< an iota of int32 of which only the first lane of a tile is used, and filled
+  bool is_dense = false;    ///< lanes are contiguous in memory over the region
+  int64_t period = 1;       ///< lanes after which the input repeats itself
 };
 
 /// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.
