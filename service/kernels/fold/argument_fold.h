@@ -32,7 +32,7 @@ struct ArgumentFold {
   void (*combine)(const std::byte* values, const int32_t* indices, int64_t count, std::byte* best,
                   int32_t* places) = nullptr;
   /// Values (groups, items, lanes) folded over at least one item, the first of which has index `first`: pairs (groups,
-  /// lanes). At most kBlockLanes lanes.
+  /// lanes).
   void (*segments)(const std::byte* values, int32_t first, int64_t groups, int64_t items, int64_t lanes,
                    std::byte* best, int32_t* places) = nullptr;
 };

@@ -251,6 +251,8 @@ template <bool kGreatest, class T>
   for (; group < groups; ++group, values += items * lanes, best += lanes, places += lanes) {
     if (lanes == 1)
       fold_long<kGreatest>(values, first, items, *best, *places);
+    else if (lanes > kBlockLanes)
+      fold_in_order<kGreatest>(values, first, items, lanes, best, places);
     else
       fold_few<kGreatest>(values, first, items, lanes, best, places);
   }

@@ -47,7 +47,10 @@ class FoldAccumulator final : public Accumulator {
       from = widen(from, groups * items * lanes);
     }
     partial_.resize(static_cast<size_t>(groups * lanes * sum_bytes_));
-    fold_.segments(from, groups, items, lanes, partial_.data());
+    if (lanes <= kBlockLanes)
+      fold_.segments(from, groups, items, lanes, partial_.data());
+    else
+      fold_row_groups(from, groups, items, lanes);
     add_sums(partial_.data(), lane, groups * lanes);
   }
 
@@ -90,6 +93,17 @@ class FoldAccumulator final : public Accumulator {
   }
 
  private:
+  /// Groups of rows into partial_.
+  void fold_row_groups(const std::byte* values, int64_t groups, int64_t items, int64_t lanes) {
+    const int64_t row_bytes = lanes * value_bytes_;
+    for (int64_t group = 0; group < groups; ++group) {
+      for (int64_t item = 0; item < items; item += kFoldRows) {
+        fold_.rows(values + (group * items + item) * row_bytes, row_bytes, std::min(kFoldRows, items - item), item == 0,
+                   lanes, partial_.data() + group * static_cast<int64_t>(bytes_of(lanes)));
+      }
+    }
+  }
+
   struct Level {
     Bytes sums;
     bool is_full = false;

@@ -25,8 +25,8 @@ constexpr int64_t kRoundingTile = 1024;
 constexpr int64_t kElementBytes = 4;
 constexpr int64_t kLeastTileOfRow = 512;
 constexpr int64_t kMostTileOfRow = 4096;
-/// Fewer lanes than these are folded within tiles.
-constexpr int64_t kTileLanes = kBlockLanes;
+/// Fewer lanes than these are folded within tiles: a tile of one row of them costs more than what it computes.
+constexpr int64_t kTileLanes = 512;
 
 /// Strides of an input over the iteration dims; an iota moves by one along its dim.
 tensor::Dims walk_of(const FusedInput& input, size_t rank) {
@@ -64,7 +64,7 @@ int64_t fit_tile(int64_t tile, const Region& region) {
 }
 
 /// Splits the innermost dims off as a region; the rest become outer dims.
-ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
+ReducePlan split_reduction(Region& region, std::vector<bool>& reduced, int64_t tile_lanes) {
   ReducePlan plan;
   region.collapse(reduced);
   size_t begin = region.dims.size();
@@ -75,7 +75,7 @@ ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
     return tensor::element_count(region.dims, begin, end);
   };
   plan.lanes = take_run(false);
-  if (plan.lanes < kTileLanes) {
+  if (plan.lanes < tile_lanes) {
     plan.items = take_run(true);
     plan.groups = take_run(false);
   }
@@ -189,7 +189,8 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
 
 /// The same for a reduction of rows.
 void set_rows_of_reduction(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
-  if (reduce.items <= 1 || plan.region.dims.size() > 2 || plan.region.dims.back() != reduce.items) return;
+  if (reduce.items <= 1 || reduce.lanes != 1 || plan.region.dims.size() > 2) return;
+  if (plan.region.dims.back() != reduce.items) return;
   set_elements(loop, plan);
   const bool is_in_row = plan.region.dims.size() < 2 || groups_of_tile(plan.tile, reduce.items) <= 1;
   if (plan.row_lanes == 0 && !is_in_row) plan.elements.clear();
@@ -226,7 +227,10 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   for (const int dim : loop.reduce->dims) reduced[static_cast<size_t>(dim)] = true;
   int64_t results = 1;
   for (size_t d = 0; d < loop.dims.size(); ++d) results *= reduced[d] ? 1 : loop.dims[d];
-  ReducePlan reduce = split_reduction(plan.region, reduced);
+  // Rows of memory are folded as they are, without tiles, from a block of lanes on.
+  const bool reads_rows = only_reads && loop.inputs.size() == 1;
+  const int64_t rows_of_two = std::max(kBlockLanes, std::min(kTileLanes, plan.tile / 2));
+  ReducePlan reduce = split_reduction(plan.region, reduced, reads_rows ? kBlockLanes : rows_of_two);
   if (loop.program.outputs.size() == 1) {
     reduce.fold = find_fold(as_single_binary(loop.reduce->reducer), loop.program.registers[loop.program.outputs[0]]);
   }

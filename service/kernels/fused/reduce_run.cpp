@@ -138,7 +138,16 @@ void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int6
 void ReduceRun::add_lanes(int64_t first, int64_t size) {
   for (int64_t lane = 0; lane < size; lane += tile_) {
     const int64_t count = std::min(tile_, size - lane);
-    results_->add_values(compute(first + lane, count, first + size), lane, count);
+    // A tile that ends within a block begins earlier, where it can: inputs stay where they are, and nothing is padded.
+    const int64_t missing = core::round_up(count, kBlockLanes) - count;
+    const int64_t again = first + lane >= missing ? missing : 0;
+    compute(first + lane - again, count + again, first + size);
+    for (size_t k = 0; k < rows_.size(); ++k) {
+      const uint16_t reg = loop_.program.outputs[k];
+      const bool is_index = reg < plan_.region.inputs.size() && plan_.region.inputs[reg].first_only;
+      if (!is_index) rows_[k] += again * tensor::size_bytes(loop_.program.registers[reg]);
+    }
+    results_->add_values(rows_, lane, count);
   }
 }
 

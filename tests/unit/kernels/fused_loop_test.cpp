@@ -324,6 +324,36 @@ TEST(FusedLoop, a_repeated_row_has_its_values_in_every_tile_of_groups_of_several
   }
 }
 
+// Rows of few lanes share a tile; of many, the last tile of a row begins within the one before.
+TEST(FusedLoop, sums_of_columns_are_exact_where_floats_are) {
+  for (const int64_t lanes : {63, 64, 65, 100, 255, 256, 300, 511, 512, 513, 520, 1000, 1500, 2113}) {
+    for (const int64_t rows : {1, 2, 9, 30}) {
+      LoopMaker maker(static_cast<uint32_t>(lanes + rows));
+      FusedLoop loop;
+      loop.dims = {2, rows, lanes};
+      loop.program.input_count = 2;
+      for (int i = 0; i < 2; ++i) loop.program.add_register(DType::kFloat32);
+      loop.program.outputs = {loop.program.emit(ScalarOp::kMultiply, {0, 1}, DType::kFloat32)};
+      loop.inputs.resize(2);
+      loop.inputs[0].strides = {rows * lanes, lanes, 1};
+      loop.inputs[1].operand = 1;
+      loop.inputs[1].strides = {0, 0, 1};
+      loop.reduce =
+          FusedReduce{.dims = {1}, .reducer = binary_reducer(ScalarOp::kAdd, DType::kFloat32), .init_operands = {2}};
+      std::vector<float> values(static_cast<size_t>(2 * rows * lanes));
+      for (float& value : values) value = static_cast<float>(maker.number(-100, 100));
+      std::vector<float> factors(static_cast<size_t>(lanes));
+      for (float& factor : factors) factor = static_cast<float>(maker.number(-9, 9));
+      const std::vector<Bytes> operands = {bytes_of(values), bytes_of(factors), bytes_of(std::vector<float>{0.0F})};
+      const auto expected = run_naively(loop, operands, Dims(3, 0));
+      const FusedKernel kernel(loop);
+      EXPECT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), Dims(3, 0)), expected)
+          << describe(loop);
+      EXPECT_EQ(run_kernel(code_at_once(loop), operands, {}, Dims(3, 0)), expected) << "code " << describe(loop);
+    }
+  }
+}
+
 TEST(FusedLoop, random_argmax_reductions_are_exact) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     LoopMaker maker(seed);
