@@ -84,7 +84,7 @@ bool gains_by_code(const TileProgram& program, bool spares_pass) {
       ++kernels;
     else if (step.kind == StepKind::kFunction)
       ++functions;
-    else if (step.kind == StepKind::kRecipe)
+    else if (step.kind == StepKind::kRecipe || step.kind == StepKind::kQuotient || step.kind == StepKind::kRest)
       own += kFewSteps;
     else
       ++own;

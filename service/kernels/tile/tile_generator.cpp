@@ -64,7 +64,6 @@ TileGenerator::TileGenerator(const TileProgram& program, CpuLevel level, const T
                              std::byte* memory, size_t bytes)
     : Xbyak::CodeGenerator(bytes, memory),
       own_registers_(static_cast<int>(program.registers.size())),
-      given_instructions_(program.instructions.size()),
       expanded_(expand_recipes(program, level)),
       program_(expanded_.program),
       options_(options),
@@ -122,8 +121,8 @@ void TileGenerator::order_steps(const std::vector<TileStep>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) place(i);
 }
 
-// As many vectors as leave registers for all values that live at once; four where recipes are: their steps wait for
-// each other, and to spill values costs less than to wait.
+// As many vectors as leave registers for all values that live at once; four where functions are: their steps wait
+// for each other, and to spill values costs less than to wait.
 void TileGenerator::choose_width() {
   const int registers = (is_wide_ ? kWideRegisters : kRegisters) - kTemporaries;
   std::vector<int> change(steps_.size() + 1, 0);  // in the number of values that live, by step
@@ -138,8 +137,7 @@ void TileGenerator::choose_width() {
   int most = 0;
   for (const int more : change) most = std::max(most, alive += more);
   vectors_ = 4;
-  const bool is_deep = instructions_.size() > given_instructions_;
-  while (!is_deep && vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
+  while (!expanded_.is_deep && vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
   while (vectors_ > 1 && vectors_ / 2 * lanes_ >= options_.lanes) vectors_ /= 2;
   groups_ = registers / vectors_;
 }
@@ -935,6 +933,12 @@ void TileGenerator::write_integer(const TileStep& step, const Vector& to, int v)
       const Vector a = operand(0, v, 3);
       return vpmulld(to, a, a);
     }
+    case StepKind::kMultiplyHigh:
+      return write_multiply_high(is_signed, to, v);
+    case StepKind::kSign:
+      if (!is_signed) return vpminud(to, operand(0, v, 3), constant(1));
+      vpminsd(vector(0), operand(0, v, 3), constant(1));
+      return vpmaxsd(to, vector(0), constant(~0U));
     case StepKind::kMaximum:
     case StepKind::kMinimum:
       return extreme(step.kind == StepKind::kMaximum, to, operand(0, v, 3), 1);
@@ -967,6 +971,24 @@ void TileGenerator::write_integer(const TileStep& step, const Vector& to, int v)
     default:
       return;
   }
+}
+
+/// Products of 64 bits are those of every second lane. The second operand is a constant: it has one value.
+void TileGenerator::write_multiply_high(bool is_signed, const Vector& to, int v) {
+  constexpr int kLaneBits = 32;
+  constexpr uint32_t kOddLanes = 0xAAAA;
+  const Vector a = operand(0, v, 3);
+  const auto multiply = [&](const Vector& into, const Vector& lanes) {
+    with_operand(1, v, 2, [&](const auto& b) { is_signed ? vpmuldq(into, lanes, b) : vpmuludq(into, lanes, b); });
+  };
+  vpsrlq(vector(0), a, kLaneBits);
+  multiply(vector(0), vector(0));
+  multiply(vector(1), a);
+  vpsrlq(vector(1), vector(1), kLaneBits);
+  if (!is_wide_) return vpblendd(to, vector(1), vector(0), static_cast<uint8_t>(kOddLanes));
+  mov(eax, kOddLanes);
+  kmovw(k1, eax);
+  vpblendmd(to | k1, vector(1), vector(0));
 }
 
 /// To the nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet.

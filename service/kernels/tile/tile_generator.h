@@ -115,6 +115,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_extreme(bool is_maximum, const Vector& to, const Vector& a, size_t b, int v);
   void write_select(const Vector& to, int v);
   void write_multiply_add(bool is_negated, const Vector& to, int v);
+  void write_multiply_high(bool is_signed, const Vector& to, int v);
   void write_bound(bool is_lower, const Vector& to, int v);
   void write_choose_negative(const Vector& to, int v);
   template <class ByVector, class ByNumber>
@@ -126,8 +127,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
 
   static constexpr int kTemporaries = 4;
 
-  const int own_registers_;          ///< of the program that was given: only these have memory
-  const size_t given_instructions_;  ///< of that program
+  const int own_registers_;  ///< of the program that was given: only these have memory
   const ExpandedProgram expanded_;
   const TileProgram& program_;  ///< with recipes as steps
   const TileCode::Options options_;

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "service/kernels/elementwise/functors/constant_division.h"
 
 namespace meshd::kernels {
 
@@ -29,23 +34,95 @@ StepMachine::Value StepMachine::step(StepKind kind, LaneFamily family, std::init
   return instruction.result;
 }
 
+namespace {
+
+/// The machine of constant_division.h, on lanes of T.
+template <class T>
+class DivisionMachine {
+ public:
+  using Value = uint16_t;
+
+  explicit DivisionMachine(StepMachine& steps) : steps_(&steps) {}
+  Value add(Value a, Value b) { return steps_->add_bits(a, b); }
+  Value subtract(Value a, Value b) { return steps_->subtract_bits(a, b); }
+  Value multiply_high(Value a, T b) {
+    constexpr LaneFamily kFamily = std::is_signed_v<T> ? LaneFamily::kSigned : LaneFamily::kUnsigned;
+    return steps_->multiply_high(kFamily, a, static_cast<uint32_t>(b));
+  }
+  Value shift_right(Value a, int by) {
+    if (by == 0) return a;
+    return std::is_signed_v<T> ? steps_->shift_number_right(a, by) : steps_->shift_bits_right(a, by);
+  }
+
+ private:
+  StepMachine* steps_;
+};
+
+template <class T>
+uint16_t write_quotient(StepMachine& machine, uint16_t dividend, const TileConstant& by) {
+  T divisor = 0;
+  std::memcpy(&divisor, by.element.data(), sizeof divisor);
+  return quotient_by(DivisionMachine<T>(machine), ConstantDivisor<T>(divisor), dividend);
+}
+
+/// Divisions of a program by constants as steps. A quotient and its remainder, which programs often have beside each
+/// other (floor division), share the steps of the quotient.
+class DivisionWriter {
+ public:
+  DivisionWriter(const TileProgram& program, StepMachine& machine) : program_(program), machine_(machine) {}
+
+  /// The last step becomes the one that gives the instruction's result.
+  void write(const TileInstruction& instruction, StepKind kind) {
+    const uint16_t dividend = instruction.operands[0];
+    const uint16_t divisor = instruction.operands[1];
+    const auto [place, is_new] = quotients_.try_emplace({dividend, divisor});
+    if (is_new) place->second = write_new(dividend, divisor);
+    if (kind == StepKind::kRest) {
+      machine_.subtract_bits(dividend, machine_.multiply_bits(place->second, divisor));
+    } else if (is_new) {
+      place->second = instruction.result;
+    } else {
+      machine_.copy(place->second);
+    }
+  }
+
+ private:
+  uint16_t write_new(uint16_t dividend, uint16_t divisor) {
+    const auto by = std::find_if(program_.constants.begin(), program_.constants.end(),
+                                 [&](const TileConstant& constant) { return constant.reg == divisor; });
+    const bool is_signed = program_.registers[dividend] == tensor::DType::kInt32;
+    return is_signed ? write_quotient<int32_t>(machine_, dividend, *by)
+                     : write_quotient<uint32_t>(machine_, dividend, *by);
+  }
+
+  const TileProgram& program_;
+  StepMachine& machine_;
+  std::map<std::pair<uint16_t, uint16_t>, uint16_t> quotients_;  ///< by dividend and divisor
+};
+
+}  // namespace
+
 ExpandedProgram expand_recipes(const TileProgram& program, CpuLevel level) {
   const std::vector<TileStep> steps = tile_steps(program, level);
   ExpandedProgram out;
   out.program = program;
   out.program.instructions.clear();
   StepMachine machine(out);
+  DivisionWriter divisions(program, machine);
   for (size_t i = 0; i < steps.size(); ++i) {
     const TileInstruction& instruction = program.instructions[i];
-    if (steps[i].kind != StepKind::kRecipe) {
+    if (steps[i].kind == StepKind::kQuotient || steps[i].kind == StepKind::kRest) {
+      divisions.write(instruction, steps[i].kind);
+    } else if (steps[i].kind == StepKind::kRecipe) {
+      steps[i].recipe(machine, instruction.operands[0]);
+      out.steps.back().rounds = steps[i].rounds;
+      out.is_deep = true;
+    } else {
       out.program.instructions.push_back(instruction);
       out.steps.push_back(steps[i]);
-      continue;
     }
-    steps[i].recipe(machine, instruction.operands[0]);
-    // The last step's result is the function's.
+    // The last step's result is the instruction's.
     out.program.instructions.back().result = instruction.result;
-    out.steps.back().rounds = steps[i].rounds;
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// Functions that generated code computes by itself: the recipes of float_recipes.h as steps. Private to this folder.
+// Functions that generated code computes by itself: the recipes of float_recipes.h and constant_division.h as steps.
+// Private to this folder.
 #pragma once
 
 #include <bit>
@@ -17,6 +18,7 @@ namespace meshd::kernels {
 struct ExpandedProgram {
   TileProgram program;
   std::vector<TileStep> steps;
+  bool is_deep = false;  ///< has the steps of a function: a long row, each of which waits for the one before
 };
 
 /// Any thread. Example: y = exp(x) * 2 has two instructions and 23 steps.
@@ -31,6 +33,7 @@ class StepMachine {
 
   explicit StepMachine(ExpandedProgram& out) : out_(out) {}
 
+  Value copy(Value x) { return step(StepKind::kMove, LaneFamily::kFloat, {x}); }
   Value constant(float x) { return constant_bits(std::bit_cast<uint32_t>(x)); }
   Value add(Value a, Value b) { return step(StepKind::kAdd, LaneFamily::kFloat, {a, b}); }
   Value subtract(Value a, Value b) { return step(StepKind::kSubtract, LaneFamily::kFloat, {a, b}); }
@@ -53,8 +56,13 @@ class StepMachine {
   }
   Value add_bits(Value a, Value b) { return step(StepKind::kAdd, LaneFamily::kUnsigned, {a, b}); }
   Value subtract_bits(Value a, Value b) { return step(StepKind::kSubtract, LaneFamily::kUnsigned, {a, b}); }
+  Value multiply_bits(Value a, Value b) { return step(StepKind::kMultiply, LaneFamily::kUnsigned, {a, b}); }
+  Value multiply_high(LaneFamily family, Value a, uint32_t b) {
+    return step(StepKind::kMultiplyHigh, family, {a, constant_bits(b)});
+  }
   Value shift_bits_left(Value a, int by) { return shift(StepKind::kShiftLeft, a, by); }
   Value shift_bits_right(Value a, int by) { return shift(StepKind::kShiftRightLogical, a, by); }
+  Value shift_number_right(Value a, int by) { return shift(StepKind::kShiftRightArithmetic, a, by); }
 
  private:
   Value shift(StepKind kind, Value a, int by) {

@@ -35,7 +35,7 @@ constexpr std::array kSteps = {
     OpSteps{.op = "minimum", .floats = StepKind::kMinimum, .integers = StepKind::kMinimum},
     OpSteps{.op = "clamp", .floats = StepKind::kClamp, .integers = StepKind::kClamp},
     OpSteps{.op = "sqrt", .floats = StepKind::kSqrt},
-    OpSteps{.op = "sign", .floats = StepKind::kSign},
+    OpSteps{.op = "sign", .floats = StepKind::kSign, .integers = StepKind::kSign},
     OpSteps{.op = "floor", .floats = StepKind::kFloor},
     OpSteps{.op = "ceil", .floats = StepKind::kCeil},
     OpSteps{.op = "select", .floats = StepKind::kSelect, .integers = StepKind::kSelect, .bools = StepKind::kSelect},
@@ -97,6 +97,15 @@ bool find_order(ScalarKernel kernel, DType dtype, CpuLevel level, TileStep& step
   return true;
 }
 
+/// Whether a register is a constant of 32 bits, not all of them 0.
+bool is_divisor(const TileProgram& program, uint16_t reg) {
+  const auto found = std::find_if(program.constants.begin(), program.constants.end(),
+                                  [&](const TileConstant& constant) { return constant.reg == reg; });
+  uint32_t bits = 0;
+  if (found != program.constants.end()) std::memcpy(&bits, found->element.data(), sizeof bits);
+  return bits != 0;
+}
+
 TileStep step_of(const TileProgram& program, const TileInstruction& instruction, CpuLevel level) {
   TileStep step;
   const ScalarOp op = instruction.op;
@@ -141,6 +150,8 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
     return step;
   }
   step.kind = in == DType::kBool ? steps.bools : steps.integers;
+  if ((op == ScalarOp::kDivide || op == ScalarOp::kRemainder) && is_divisor(program, instruction.operands[1]))
+    step.kind = op == ScalarOp::kDivide ? StepKind::kQuotient : StepKind::kRest;
   if (step.kind == StepKind::kAbs && step.family == LaneFamily::kUnsigned) step.kind = StepKind::kMove;
   return step;
 }

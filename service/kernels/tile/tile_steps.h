@@ -25,6 +25,8 @@ enum class StepKind : uint8_t {
   kKernel,    ///< none: the interpreter's kernel is called on a block of lanes in memory
   kFunction,  ///< a vector function of one or two operands
   kRecipe,    ///< of one operand; becomes a run of the other steps (tile_recipes.h)
+  kQuotient,  ///< of an integer and a constant that is not 0; becomes such a run too
+  kRest,      ///< the remainder of that division, likewise
   kMove,
   kSelect,
   kToFloat,  ///< of an integer
@@ -53,12 +55,13 @@ enum class StepKind : uint8_t {
   kShiftLeft,
   kShiftRightLogical,
   kShiftRightArithmetic,
-  // Of recipes alone, by the names of their machine (float_recipes.h).
+  // Of runs alone, by the names of their machines (float_recipes.h, constant_division.h).
   kMultiplyAdd,
   kNegateMultiplyAdd,
   kAtLeast,
   kAtMost,
   kChooseNegative,
+  kMultiplyHigh,  ///< of an integer and a constant
 };
 
 /// Writes a function of float_recipes.h on the machine of tile_recipes.h; gives the register of the result.

@@ -8,6 +8,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "service/kernels/elementwise/functors/constant_division.h"
+
 namespace meshd::kernels {
 
 /// The unsigned type in which arithmetic on T neither overflows nor promotes to int.
@@ -59,6 +61,34 @@ template <class T>
 [[gnu::always_inline]] inline bool is_minus_one(T b) {
   return std::is_signed_v<T> && b == static_cast<T>(-1);
 }
+/// Quotients by one number that is not 0, for many dividends. Bytes are divided as integers of 16 bits, which have a
+/// product of vectors.
+template <class T>
+class QuotientBy {
+ public:
+  explicit QuotientBy(T divisor) : divisor_(divisor) {}
+  [[gnu::always_inline]] T operator()(T a) const {
+    return static_cast<T>(quotient_by(IntegerMachine<Lane>(), divisor_, Lane{a}));
+  }
+
+ private:
+  using SixteenBits = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+  using Lane = std::conditional_t<sizeof(T) == 1, SixteenBits, T>;
+  ConstantDivisor<Lane> divisor_;
+};
+/// Remainders, likewise.
+template <class T>
+class RemainderBy {
+ public:
+  explicit RemainderBy(T divisor) : divisor_(divisor), quotient_(divisor) {}
+  [[gnu::always_inline]] T operator()(T a) const {
+    return IntSubtract<T>::apply(a, IntMultiply<T>::apply(quotient_(a), divisor_));
+  }
+
+ private:
+  T divisor_;
+  QuotientBy<T> quotient_;
+};
 /// x / 0 is all ones, the smallest value / -1 is itself.
 template <class T>
 struct IntDivide {
@@ -68,6 +98,9 @@ struct IntDivide {
     const T whole = is_minus_one(b) ? IntNegate<T>::apply(quotient) : quotient;
     return b == 0 ? static_cast<T>(~T{0}) : whole;
   }
+  /// The same for many dividends of one divisor.
+  static bool has_one_second(T b) { return b != 0; }
+  static auto with_one_second(T b) { return QuotientBy<T>(b); }
 };
 /// x % 0 is x; the sign is the dividend's.
 template <class T>
@@ -77,6 +110,8 @@ struct IntRemainder {
     const T rest = IntSubtract<T>::apply(a, IntMultiply<T>::apply(quotient_of(a, divisor), divisor));
     return b == 0 ? a : rest;
   }
+  static bool has_one_second(T b) { return b != 0; }
+  static auto with_one_second(T b) { return RemainderBy<T>(b); }
 };
 /// Wraps; a negative exponent gives 0 but for bases 1 and -1.
 template <class T>

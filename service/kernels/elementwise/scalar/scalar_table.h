@@ -13,6 +13,7 @@
 #include "service/kernels/elementwise/functors/integer_functors.h"
 #include "service/kernels/elementwise/functors/special_functions.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/one_second.h"
 #include "service/kernels/elementwise/scalar/scalar_tables.h"
 
 namespace meshd::kernels {
@@ -259,11 +260,23 @@ using ResultOf = std::conditional_t<
                        std::conditional_t<kResult == ScalarResult::kComplex, ComplexPair<Part>, Operand>>>;
 
 template <bool kIsCalled, class F, class Result, class... Operands>
-ScalarKernel loop_of() {
+ScalarKernel plain_loop_of() {
   if constexpr (kIsCalled) {
     return call_kernel<F, Result, Operands...>();
   } else {
     return vector_kernel<F, Result, Operands...>();
+  }
+}
+
+template <bool kIsCalled, class F, class Result, class... Operands>
+ScalarKernel loop_of() {
+  if constexpr (HasOneSecond<F>) {
+    return [](const std::byte* const* operands, std::byte* result, int64_t count) {
+      if (run_one_second<F, Result>(operands, result, count)) return;
+      plain_loop_of<kIsCalled, F, Result, Operands...>()(operands, result, count);
+    };
+  } else {
+    return plain_loop_of<kIsCalled, F, Result, Operands...>();
   }
 }
 
