@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "service/kernels/element_width.h"
+#include "service/kernels/elementwise/lanes/count_lanes.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
@@ -204,15 +205,9 @@ TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::mem
       scratch_(scratch),
       states_(region.inputs.size(), memory),
       ranges_(memory),
-      row_elements_(memory),
-      counted_(memory) {
+      row_elements_(memory) {
   for (size_t i = 0; i < states_.size(); ++i) {
-    const RegionInput& input = region.inputs[i];
-    State& state = states_[i];
-    state.home = scratch.reg(input.reg);
-    if (!input.is_iota) continue;
-    state.from_int64 = find_scalar_kernel(ScalarOp::kConvert, tensor::DType::kInt64, input.dtype);
-    counted_.resize(static_cast<size_t>(scratch.lanes()));
+    states_[i].home = scratch.reg(region.inputs[i].reg);
   }
 }
 
@@ -322,14 +317,16 @@ void TileReader::read_element(const RegionInput& input, State& state, int64_t st
 
 void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {
   if (!input.is_iota) return gather_tensor(input, state, start, count);
-  for_each_row(input.walk_dims, input.walk_strides, start, count,
-               [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
-                 for (int64_t i = 0; i < piece; ++i) {
-                   counted_[static_cast<size_t>(lane + i)] = state.first_value + place + i * stride;
-                 }
-               });
-  const auto* const counted = reinterpret_cast<const std::byte*>(counted_.data());
-  state.from_int64(&counted, state.home, count);
+  // One dim counts; dims outside of it repeat the numbers, those inside each of them.
+  CountedLanes lanes{.first = state.first_value};
+  for (size_t d = input.walk_dims.size(); d-- > 0;) {
+    if (input.walk_strides[d] != 0) {
+      lanes.size = input.walk_dims[d];
+      break;
+    }
+    lanes.repeat *= input.walk_dims[d];
+  }
+  count_lanes(lanes, input.dtype, start, count, state.home);
 }
 
 void TileReader::gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count) {

@@ -88,7 +88,6 @@ class TileReader {
     int64_t filled_phase = 0;
     int64_t filled_count = 0;    ///< lanes, with those behind the tile
     int64_t gathered_count = 0;  ///< so many of them are the input's, where it has not one element
-    ScalarKernel from_int64 = nullptr;
   };
 
   struct Lanes {
@@ -106,7 +105,6 @@ class TileReader {
   std::pmr::vector<State> states_;
   std::pmr::vector<MemoryRange> ranges_;
   std::pmr::vector<RowElement> row_elements_;
-  std::pmr::vector<int64_t> counted_;  ///< lanes of an iota before conversion
 };
 
 }  // namespace meshd::kernels
