@@ -7,6 +7,7 @@
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/count_lanes.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/reverse_lanes.h"
 
 namespace meshd::kernels {
 namespace {
@@ -366,6 +367,7 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
     const std::byte* const from = state.memory + place * element_bytes;
     std::byte* const to = state.home + lane * element_bytes;
     if (stride == 0) return repeat_element(from, element_bytes, to, piece);
+    if (stride == -1 && piece >= kShortRow) return reverse_lanes(from, element_bytes, to, piece);
     with_element(element_bytes, [&](auto sample) { copy_strided<decltype(sample)>(from, stride, to, piece); });
   });
   repeat_lanes(state.home, element_bytes, distinct, count);
