@@ -10,6 +10,8 @@ namespace meshd::kernels {
 namespace {
 
 constexpr uintptr_t kStreamAlignment = 64;
+/// Elements between two checkpoints where code needs no registers; some microseconds.
+constexpr int64_t kLongTile = 16 * 1024;
 
 /// Registers that an instruction writes; inputs and constants have memory that must stay what it is.
 bool is_computed(const TileProgram& program, uint16_t reg) {
@@ -60,9 +62,27 @@ bool PointwiseRun::can_stream_by_code(int64_t at, int64_t count) const {
 
 // What a tile writes behind itself is computed again by the next tile, which no other thread has.
 int64_t PointwiseRun::lanes_of(int64_t at, int64_t count, int64_t end) const {
-  const bool is_direct =
-      std::all_of(ways_.begin(), ways_.end(), [](OutputWay way) { return way == OutputWay::kDirect; });
-  return is_direct ? lanes_of_tile(at, count, end) : count;
+  return is_direct() ? lanes_of_tile(at, count, end) : count;
+}
+
+bool PointwiseRun::is_direct() const {
+  return std::all_of(ways_.begin(), ways_.end(), [](OutputWay way) { return way == OutputWay::kDirect; });
+}
+
+/// Whether code reads all inputs where they are, at any place of the region.
+bool PointwiseRun::reads_in_place(std::span<const uint16_t> elements) const {
+  if (code_ == nullptr || !code_->needs_no_registers() || plan_.region.dims.size() > 1) return false;
+  return std::all_of(plan_.region.inputs.begin(), plan_.region.inputs.end(), [&](const RegionInput& input) {
+    return input.is_dense || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+  });
+}
+
+// Tiles have the size of registers. Where no lane passes through one, whole blocks of lanes go on for longer.
+int64_t PointwiseRun::tile_at(int64_t at, int64_t end, bool in_place) const {
+  const int64_t tile = std::min(plan_.tile, end - at);
+  if (!in_place) return tile;
+  const int64_t longer = std::min(kLongTile, (end - at) / kBlockLanes * kBlockLanes);
+  return longer > tile && (is_direct() || can_stream_by_code(at, longer)) ? longer : tile;
 }
 
 void PointwiseRun::bind_outputs(int64_t at) {
@@ -90,8 +110,9 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
   const bool by_row = !elements.empty() && plan_.row_lanes > 0;
+  const bool in_place = soon.empty() && reads_in_place(elements);
   while (at < end) {
-    int64_t count = std::min(plan_.tile, end - at);
+    int64_t count = tile_at(at, end, in_place);
     if (plan_.by_rows) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
     const int64_t lanes = lanes_of(at, count, end);

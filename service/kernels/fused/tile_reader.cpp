@@ -140,14 +140,14 @@ void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t
   }
 }
 
-/// Where lane `start` is, in elements.
+/// Where lane `start` is, in elements. Of one dim, which most inputs walk through, without a division.
 int64_t place_of(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start) {
   int64_t place = 0;
-  for (size_t d = dims.size(); d-- > 0;) {
+  for (size_t d = dims.size(); d-- > 1;) {
     place += start % dims[d] * strides[d];
     start /= dims[d];
   }
-  return place;
+  return dims.empty() ? 0 : place + start * strides[0];
 }
 
 /// What follows from the region's dims for one input.
@@ -252,8 +252,9 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
   const tensor::Dims& strides = input.walk_strides;
   const int64_t inner = dims.empty() ? 1 : dims.back();
   const int64_t stride = dims.empty() ? 0 : strides.back();
-  const bool in_row = start % inner + count <= inner;
-  if (!input.is_iota && stride == 1 && in_row && (filled == count || start % inner + filled <= inner)) {
+  const int64_t in_inner = dims.size() > 1 ? start % inner : dims.empty() ? 0 : start;
+  const bool in_row = in_inner + count <= inner;
+  if (!input.is_iota && stride == 1 && in_row && (filled == count || in_inner + filled <= inner)) {
     scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
     if (is_ragged) state.filled_count = 0;
     return;

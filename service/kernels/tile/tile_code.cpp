@@ -46,6 +46,7 @@ std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLe
     if (made->memory_ == nullptr) return nullptr;
     made->plain_ = reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()));
     made->reads_elements_ = generator.reads_elements();
+    made->needs_no_registers_ = !generator.calls_kernels();
     if (generator.streaming_begin() != 0) {
       made->streaming_ =
           reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()) + generator.streaming_begin());

@@ -48,6 +48,8 @@ class TileCode {
   [[nodiscard]] bool streams() const { return streaming_ != nullptr; }
   /// Of Options::elements the code reads the first lane alone.
   [[nodiscard]] bool reads_elements() const { return reads_elements_; }
+  /// Only memory of inputs and computed outputs is used, so runs may have more lanes than the other registers.
+  [[nodiscard]] bool needs_no_registers() const { return needs_no_registers_; }
   /// Of memory, in whole pages.
   [[nodiscard]] int64_t bytes() const { return static_cast<int64_t>(memory_->bytes()); }
 
@@ -59,6 +61,7 @@ class TileCode {
   Function plain_ = nullptr;
   Function streaming_ = nullptr;
   bool reads_elements_ = false;
+  bool needs_no_registers_ = false;
 };
 
 /// Code that is made when enough lanes were computed for it to pay; until then, and where there is none, the program is

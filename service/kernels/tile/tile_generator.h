@@ -50,6 +50,8 @@ class TileGenerator : private Xbyak::CodeGenerator {
   [[nodiscard]] size_t streaming_begin() const { return streaming_begin_; }
   /// Of the options' elements the first lane alone. Kernels that are called read whole blocks.
   [[nodiscard]] bool reads_elements() const { return !calls_kernels_ && !options_.elements.empty(); }
+  /// Constants are read from their registers then, elsewhere from behind the code.
+  [[nodiscard]] bool calls_kernels() const { return calls_kernels_; }
 
  private:
   using Vector = Xbyak::Xmm;  // of either width

@@ -196,8 +196,8 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
 // Code reads them where they are, as one element; operands are no longer than they have to be. Tiles are parts of rows,
 // rows, or several rows.
 TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
-  for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000}) {
-    for (const int64_t rows : {1, 5, 131}) {
+  for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000, 40'001}) {
+    for (const int64_t rows : {1, 5, row > 9000 ? 7 : 131}) {
       LoopMaker maker(static_cast<uint32_t>(row));
       FusedLoop loop;
       loop.dims = {rows, row};
