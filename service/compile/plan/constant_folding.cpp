@@ -6,13 +6,11 @@
 #include "service/compile/plan/constant_folding.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "service/compile/plan/plan_builder.h"
-#include "service/kernels/tile/tile_program.h"
-#include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
+#include "service/ops/pointwise/evaluate.h"
 
 namespace meshd::compile {
 namespace {
@@ -23,30 +21,6 @@ using partition::ShardedType;
 bool is_element(const DenseAttr& value) { return value.splat || tensor::element_count(value.type.dims) == 1; }
 
 bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
-
-std::vector<std::byte> compute(const ops::ScalarMath& math, const LocalView& local,
-                               const std::vector<const DenseAttr*>& operands, int64_t count) {
-  kernels::TileProgram program;
-  std::vector<uint16_t> registers(operands.size());
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (is_element(*operands[i])) continue;
-    registers[i] = program.add_register(operands[i]->type.dtype);
-    ++program.input_count;
-  }
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (is_element(*operands[i])) registers[i] = program.constant(operands[i]->type.dtype, operands[i]->bytes->data());
-  }
-  const uint16_t result = ops::emit_scalar(math, local.view, program, registers);
-  program.outputs = {result};
-  kernels::TileScratch scratch(program, count);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (!is_element(*operands[i]))
-      std::memcpy(scratch.reg(registers[i]), operands[i]->bytes->data(), operands[i]->bytes->size());
-  }
-  kernels::run_tile(program, scratch, count);
-  const std::byte* const from = scratch.reg(result);
-  return {from, from + count * tensor::size_bytes(program.registers[result])};
-}
 
 }  // namespace
 
@@ -82,12 +56,14 @@ std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op) const {
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* const math = std::get_if<ops::ScalarMath>(&body);
   if (math == nullptr) return std::nullopt;
+  std::vector<ops::KnownOperand> known;
+  for (const DenseAttr* value : operands) known.push_back({value->type.dtype, is_element(*value), *value->bytes});
   if (std::all_of(operands.begin(), operands.end(), [](const DenseAttr* value) { return is_element(*value); }))
-    return whole(compute(*math, local, operands, 1), true);
+    return whole(ops::evaluate(*math, local.view, known, 1), true);
   for (const DenseAttr* value : operands) {
     if (!is_small || (!is_element(*value) && value->type.dims != type.local.dims)) return std::nullopt;
   }
-  return whole(compute(*math, local, operands, size), false);
+  return whole(ops::evaluate(*math, local.view, known, size), false);
 }
 
 }  // namespace meshd::compile

@@ -27,11 +27,11 @@
 
 #include "service/compile/plan/constant_folding.h"
 #include "service/compile/plan/plan_builder.h"
-#include "service/core/error.h"
 #include "service/ir/walk.h"
-#include "service/kernels/tile/tile_program.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
+#include "service/ops/reduction/region_text.h"
 #include "service/partition/dead_ops.h"
 #include "service/program/print.h"
 
@@ -46,7 +46,6 @@ using partition::ShardedType;
 
 constexpr int64_t kSharedBytes = 64 * 1024;  // a pointwise result that is stored sooner than computed twice
 constexpr size_t kMostCompared = 1024;       // bytes of a constant that is compared with others
-constexpr std::string_view kConstantName = "stablehlo.constant";
 
 bool has_barrier(const LocalProgram& program) {
   bool found = false;
@@ -62,29 +61,6 @@ bool has_uncompared(const ir::AttributeList& attributes) {
     const auto* const dense = entry.value.as<DenseAttr>();
     return dense != nullptr && dense->bytes->size() > kMostCompared;
   });
-}
-
-void append_bytes(std::string& key, const std::byte* bytes, size_t size) {
-  key.append(reinterpret_cast<const char*>(bytes), size);
-}
-
-void append_program(std::string& key, const kernels::TileProgram& program) {
-  key += fmt::format("({}", program.input_count);
-  for (const tensor::DType dtype : program.registers) key += fmt::format(",{}", static_cast<int>(dtype));
-  for (const kernels::TileConstant& constant : program.constants) {
-    key += fmt::format(";{}=", constant.reg);
-    append_bytes(key, constant.element.data(), constant.element.size());
-  }
-  for (const kernels::TileInstruction& instruction : program.instructions) {
-    const bool rounds = instruction.kernel == nullptr;
-    key += fmt::format(";{}:{}.{}", static_cast<int>(instruction.op), instruction.exponent_bits,
-                       instruction.mantissa_bits);
-    const int count = rounds ? 1 : kernels::operand_count(instruction.op);
-    for (int k = 0; k < count; ++k) key += fmt::format(",{}", instruction.operands[static_cast<size_t>(k)]);
-    key += fmt::format(">{}", instruction.result);
-  }
-  for (const uint16_t output : program.outputs) key += fmt::format("|{}", output);
-  key += ')';
 }
 
 class Simplifier {
@@ -140,7 +116,7 @@ class Simplifier {
     folder_.note(op.results[0], *value);
     LocalOp made;
     made.kind = LocalKind::kConstant;
-    made.name = kConstantName;
+    made.name = "constant";
     made.results = op.results;
     made.location = op.location;
     ir::set(made.attributes, "value", ir::Attribute{*std::move(value)});
@@ -223,15 +199,15 @@ class Simplifier {
         return std::nullopt;
     }
     if (has_uncompared(op.attributes)) return std::nullopt;
-    std::string key = fmt::format("{} {} {} {}", static_cast<int>(op.kind), op.name, op.reduced, op.reads_neighbours);
+    const std::string op_name = op.kind == LocalKind::kOp ? op.name : std::string();
+    std::string key = fmt::format("{} {} {} {}", static_cast<int>(op.kind), op_name, op.reduced, op.reads_neighbours);
     for (const LocalId id : op.operands) key += fmt::format(",{}", number(id));
     key += program::print(op.attributes);
     for (const LocalId id : op.results) append_type(key, program_.type(id));
-    try {
-      for (const ir::Region& region : op.regions)
-        append_program(key, ops::compile_scalar_region(*program_.function, region));
-    } catch (const core::Error&) {  // no region of scalars: its step says what it is
-      return std::nullopt;
+    for (const ir::Region& region : op.regions) {
+      const std::optional<std::string> text = ops::region_text(*program_.function, region);
+      if (!text) return std::nullopt;
+      key += *text;
     }
     return key;
   }

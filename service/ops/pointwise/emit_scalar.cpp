@@ -1,13 +1,16 @@
-// How a pointwise row becomes instructions of a tile program, and whether an instance of an op can be run at all.
+// How a pointwise row becomes instructions of a tile program, whether an instance of an op can be run at all, and what
+// it gives for operands that are known (evaluate.h).
 #include <fmt/core.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 
 #include "service/core/error.h"
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/pointwise/evaluate.h"
 
 namespace meshd::ops {
 
@@ -42,6 +45,30 @@ void check_runnable(const OpDef& def, const OpView& view) {
   } else if (std::holds_alternative<Unsupported>(body)) {
     reject(view, "unsupported_op", "'" + std::string(def.name) + "' is not run");
   }
+}
+
+std::vector<std::byte> evaluate(const ScalarMath& math, const OpView& view, std::span<const KnownOperand> operands,
+                                int64_t count) {
+  kernels::TileProgram program;
+  std::vector<uint16_t> registers(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_element) continue;
+    registers[i] = program.add_register(operands[i].dtype);
+    ++program.input_count;
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_element) registers[i] = program.constant(operands[i].dtype, operands[i].bytes.data());
+  }
+  const uint16_t result = emit_scalar(math, view, program, registers);
+  program.outputs = {result};
+  kernels::TileScratch scratch(program, count);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].is_element)
+      std::memcpy(scratch.reg(registers[i]), operands[i].bytes.data(), operands[i].bytes.size());
+  }
+  kernels::run_tile(program, scratch, count);
+  const std::byte* const from = scratch.reg(result);
+  return {from, from + count * tensor::size_bytes(program.registers[result])};
 }
 
 }  // namespace meshd::ops

@@ -1,4 +1,5 @@
-// Reducers, comparators, scatter and map bodies: a region of scalar ops becomes a tile program, one instruction an op.
+// Reducers, comparators, scatter and map bodies: a region of scalar ops becomes a tile program, one instruction an op;
+// or text, to be compared (region_text.h).
 #include <fmt/core.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/region_text.h"
 
 namespace meshd::ops {
 namespace {
@@ -82,10 +84,36 @@ class RegionCompiler {
   std::unordered_map<ir::ValueId, uint16_t> registers_;
 };
 
+std::string text_of(const kernels::TileProgram& program) {
+  std::string text = fmt::format("({}", program.input_count);
+  for (const tensor::DType dtype : program.registers) text += fmt::format(",{}", static_cast<int>(dtype));
+  for (const kernels::TileConstant& constant : program.constants) {
+    text += fmt::format(";{}=", constant.reg);
+    text.append(reinterpret_cast<const char*>(constant.element.data()), constant.element.size());
+  }
+  for (const kernels::TileInstruction& instruction : program.instructions) {
+    text += fmt::format(";{}:{}.{}", static_cast<int>(instruction.op), instruction.exponent_bits,
+                        instruction.mantissa_bits);
+    const int count = instruction.kernel == nullptr ? 1 : kernels::operand_count(instruction.op);
+    for (int k = 0; k < count; ++k) text += fmt::format(",{}", instruction.operands[static_cast<size_t>(k)]);
+    text += fmt::format(">{}", instruction.result);
+  }
+  for (const uint16_t output : program.outputs) text += fmt::format("|{}", output);
+  return text + ')';
+}
+
 }  // namespace
 
 kernels::TileProgram compile_scalar_region(const ir::Function& function, const ir::Region& region) {
   return RegionCompiler(function).run(region);
+}
+
+std::optional<std::string> region_text(const ir::Function& function, const ir::Region& region) {
+  try {
+    return text_of(compile_scalar_region(function, region));
+  } catch (const core::Error&) {  // whoever runs the op says what it is
+    return std::nullopt;
+  }
 }
 
 }  // namespace meshd::ops
