@@ -18,11 +18,19 @@ namespace {
 using ir::DenseAttr;
 using partition::ShardedType;
 
+constexpr size_t kMostKeptBytes = size_t{16} << 20;
+
 bool is_element(const DenseAttr& value) { return value.splat || tensor::element_count(value.type.dims) == 1; }
 
 bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
 
 }  // namespace
+
+void ConstantFolder::note(LocalId id, DenseAttr value) {
+  if (bytes_ + value.bytes->size() > kMostKeptBytes) return;
+  bytes_ += value.bytes->size();
+  values_.insert_or_assign(id, std::move(value));
+}
 
 const DenseAttr* ConstantFolder::find(LocalId id) const {
   const auto found = values_.find(id);

@@ -1,6 +1,7 @@
 // Constant folding (LLVM, XLA): an op whose operands are constants is evaluated when the plan is made.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -13,10 +14,17 @@ class ConstantFolder {
  public:
   explicit ConstantFolder(const partition::LocalProgram& program) : program_(program) {}
 
-  /// Value `id` is this constant.
-  void note(partition::LocalId id, ir::DenseAttr value) { values_.insert_or_assign(id, std::move(value)); }
+  /// Value `id` is this constant. What is beyond some MiB in all is not kept, and not folded further.
+  void note(partition::LocalId id, ir::DenseAttr value);
   /// The constant that a value is; null: it is none that is known.
   [[nodiscard]] const ir::DenseAttr* find(partition::LocalId id) const;
+
+  /// Whether all operands of an op are such constants. `name`: the value that stands for an operand.
+  template <class Name>
+  [[nodiscard]] bool knows_operands(const partition::LocalOp& op, const Name& name) const {
+    return std::all_of(op.operands.begin(), op.operands.end(),
+                       [&](partition::LocalId id) { return find(name(id)) != nullptr; });
+  }
 
   /// What the op gives: its kernel on its operands, so bits are those of a run. Nothing where an operand is no
   /// constant, where the op is neither pointwise nor a broadcast, reshape, transpose or slice, and for arrays that are
@@ -27,6 +35,7 @@ class ConstantFolder {
  private:
   const partition::LocalProgram& program_;
   std::map<partition::LocalId, ir::DenseAttr> values_;
+  size_t bytes_ = 0;
 };
 
 /// Elements of a constant that is computed element by element.

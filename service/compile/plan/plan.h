@@ -262,7 +262,8 @@ struct PlanSettings {
   PlanSettings(int thread_count) : threads(thread_count) {}  // NOLINT(google-explicit-constructor): most have no more
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
-  /// False: what is computed twice is computed twice, and ops of constants are steps.
+  /// False: what is computed twice is computed twice, and ops of constants are steps. Other loops are read in one go
+  /// then, so sums of many f32 may have other last bits (as for `fuse`).
   bool simplify = true;
   /// False: every op is a step of its own. Fourier transforms of reals that a conversion made complex may have other
   /// last bits then, and sums of many f32: fours of them are added as floats, and which four they are depends on what

@@ -111,6 +111,7 @@ class Simplifier {
   // Step 1: the constant that takes the op's place, or null.
   const LocalOp* folded(const LocalOp& op) {
     if (op.kind != LocalKind::kOp || op.def == nullptr) return nullptr;
+    if (!folder_.knows_operands(op, [&](LocalId id) { return name(id); })) return nullptr;
     std::optional<DenseAttr> value = folder_.fold(renamed(op));
     if (!value) return nullptr;
     folder_.note(op.results[0], *value);

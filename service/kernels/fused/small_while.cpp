@@ -42,33 +42,32 @@ SmallWhile::Value::Part SmallWhile::Value::part(int64_t piece) const {
   return {first, std::min(kBlockLanes, lanes() - first)};
 }
 
-// How many pieces there are, and the loops of one. False where lanes need each other.
+// How many pieces there are, and the loops of one. False where lanes need each other: a step that reads one lane of a
+// longer value, be it only for a scalar, finds it in one piece alone.
 bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
-  int64_t most = 1;
-  for (size_t i = 0; i < loop.value_bytes.size(); ++i)
-    most = std::max(most, loop.value_bytes[i] / loop.element_bytes[i]);
-  pieces_ = core::ceil_div(most, kBlockLanes);
   const auto lanes_of = [&](int value) {
     const auto i = static_cast<size_t>(value);
     return loop.value_bytes[i] / loop.element_bytes[i];
   };
+  const auto values = static_cast<int>(loop.value_bytes.size());
+  int64_t most = 1;
+  for (int value = 0; value < values; ++value) most = std::max(most, lanes_of(value));
+  pieces_ = core::ceil_div(most, kBlockLanes);
   if (most > kMostWhileLanes) return false;
-  for (size_t i = 0; i < loop.value_bytes.size() && pieces_ > 1; ++i) {
-    const int64_t lanes = lanes_of(static_cast<int>(i));
-    if (lanes != 1 && lanes != most) return false;
+  for (int value = 0; value < values && pieces_ > 1; ++value) {
+    if (lanes_of(value) != 1 && lanes_of(value) != most) return false;
   }
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
       if (step.kernel == nullptr) continue;
-      if (step.kernel->small() != nullptr) {
-        loops.try_emplace(step.kernel.get(), *step.kernel->small());
-        continue;
-      }
-      std::optional<SmallLoop> piece = SmallLoop::make_piece(step.kernel->loop());
-      if (!piece || pieces_ == 1) return false;
+      const SmallLoop* const small = step.kernel->small();
+      if (small == nullptr && pieces_ == 1) return false;
+      std::optional<SmallLoop> piece = small != nullptr ? *small : SmallLoop::make_piece(step.kernel->loop());
+      if (!piece) return false;
       for (const SmallLoop::Input& input : piece->inputs()) {
         const bool is_long = lanes_of(step.operands[static_cast<size_t>(input.operand)]) > 1;
-        if (is_long != (input.lanes > 1) || (is_long && input.byte_offset != 0)) return false;
+        const bool is_lane_for_lane = is_long == (input.lanes > 1) && input.byte_offset == 0;
+        if (pieces_ > 1 && !is_lane_for_lane) return false;
       }
       loops.try_emplace(step.kernel.get(), *std::move(piece));
     }
@@ -76,7 +75,7 @@ bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   return true;
 }
 
-// False where a step reads or writes a value other than it is.
+// False where a step reads elements of another width than a value has, or writes another value than it is.
 bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
   for (size_t i = 0; i < loop.value_bytes.size(); ++i) {
     Value value{.home = 0,

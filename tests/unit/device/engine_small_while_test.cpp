@@ -248,6 +248,52 @@ TEST(EngineSmallWhile, lanes_of_several_blocks_do_not_need_each_other) {
   EXPECT_EQ(small_whiles_in(*plan("1000xf32", "stablehlo.reverse", reversed)), 0);
 }
 
+// while (x[k] < 9) { s = s + x[k]; x = x + 1 }: one lane of several blocks decides for all of them.
+TEST(EngineSmallWhile, one_lane_of_a_longer_value_is_read_wherever_it_is) {
+  for (const int64_t lanes : {1, 40, 64, 65, 128, 1000, 4096}) {
+    for (const int64_t k : {int64_t{0}, lanes / 2, lanes - 1}) {
+      for (const bool in_condition : {false, true}) {
+        const auto plan = [&](Loops loops) {
+          LocalBuilder b({1});
+          const LocalId x = b.argument(std::to_string(lanes) + "xf32");
+          const LocalId start = b.argument("f32");
+          const LocalId limit = b.splat<float>("f32", 9);
+          const auto lane = [&](LocalId of) {
+            const LocalId one = b.value("1xf32");
+            b.op("stablehlo.slice", {of}, {one},
+                 {{"start_indices", attribute(ir::IntArrayAttr{{k}, "i64"})},
+                  {"limit_indices", attribute(ir::IntArrayAttr{{k + 1}, "i64"})},
+                  {"strides", attribute(ir::IntArrayAttr{{1}, "i64"})}});
+            const LocalId out = b.value("f32");
+            b.op("stablehlo.reshape", {one}, {out});
+            return out;
+          };
+          const auto out = b.loop(
+              {start, x}, [&](const auto& v) { return b.compare("LT", in_condition ? lane(v[1]) : v[0], limit); },
+              [&](const auto& v) {
+                const LocalId ones = b.splat<float>(std::to_string(lanes) + "xf32", 1);
+                return std::vector<LocalId>{b.point("stablehlo.add", {v[0], lane(v[1])}),
+                                            b.point("stablehlo.add", {v[1], ones})};
+              });
+          b.result(out[0]);
+          b.result(out[1]);
+          return plan_with(b, loops);
+        };
+        std::vector<float> values(static_cast<size_t>(lanes));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 7);
+        Bench bench;
+        const auto run = [&](Loops loops) {
+          std::vector<device::RunArgument> arguments = {bench.shards<float>({values}), bench.shards<float>({{0.5F}})};
+          return all_bytes(bench.run(plan(loops), std::move(arguments)));
+        };
+        const auto expected = run(Loops::kSteps);
+        EXPECT_EQ(run(Loops::kInterpreted), expected) << lanes << " lanes, lane " << k;
+        EXPECT_EQ(run(Loops::kCode), expected) << lanes << " lanes, lane " << k;
+      }
+    }
+  }
+}
+
 TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
   const auto plan = counting_plan(Loops::kCode);
   Bench bench({.device_count = 1, .threads = 1});
