@@ -37,13 +37,15 @@ const DenseAttr* ConstantFolder::find(LocalId id) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op) const {
-  if (op.operands.empty() || op.results.size() != 1 || !is_pure(program_, op)) return std::nullopt;
-  std::vector<const DenseAttr*> operands;
-  for (const LocalId id : op.operands) {
-    operands.push_back(find(id));
-    if (operands.back() == nullptr) return std::nullopt;
+std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op, std::span<const LocalId> operands) const {
+  if (operands.empty() || op.results.size() != 1) return std::nullopt;
+  std::vector<const DenseAttr*> values;
+  for (const LocalId id : operands) {
+    const DenseAttr* const value = find(id);
+    if (value == nullptr) return std::nullopt;
+    values.push_back(value);
   }
+  if (!is_pure(program_, op)) return std::nullopt;
   const ShardedType& type = program_.type(op.results[0]);
   const int64_t size = tensor::element_count(type.local.dims);
   if (size == 0) return std::nullopt;
@@ -54,21 +56,21 @@ std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op) const {
                      .bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
   };
   const bool is_small = size <= kMostFolded && is_whole(type);
-  if (op.def->fuse.read != nullptr && operands.size() == 1) {
-    if (is_element(*operands[0])) return whole(*operands[0]->bytes, true);
+  if (op.def->fuse.read != nullptr && values.size() == 1) {
+    if (is_element(*values[0])) return whole(*values[0]->bytes, true);
     const bool same_bytes = op.def->fuse.read(local.view).same_bytes;
-    return same_bytes && is_small && is_whole(program_.type(op.operands[0]))
-               ? std::optional(whole(*operands[0]->bytes, false))
+    return same_bytes && is_small && is_whole(program_.type(operands[0]))
+               ? std::optional(whole(*values[0]->bytes, false))
                : std::nullopt;
   }
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* const math = std::get_if<ops::ScalarMath>(&body);
   if (math == nullptr) return std::nullopt;
   std::vector<ops::KnownOperand> known;
-  for (const DenseAttr* value : operands) known.push_back({value->type.dtype, is_element(*value), *value->bytes});
-  if (std::all_of(operands.begin(), operands.end(), [](const DenseAttr* value) { return is_element(*value); }))
+  for (const DenseAttr* value : values) known.push_back({value->type.dtype, is_element(*value), *value->bytes});
+  if (std::all_of(values.begin(), values.end(), [](const DenseAttr* value) { return is_element(*value); }))
     return whole(ops::evaluate(*math, local.view, known, 1), true);
-  for (const DenseAttr* value : operands) {
+  for (const DenseAttr* value : values) {
     if (!is_small || (!is_element(*value) && value->type.dims != type.local.dims)) return std::nullopt;
   }
   return whole(ops::evaluate(*math, local.view, known, size), false);

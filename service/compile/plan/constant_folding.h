@@ -1,9 +1,9 @@
 // Constant folding (LLVM, XLA): an op whose operands are constants is evaluated when the plan is made.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "service/partition/local_program.h"
 
@@ -19,18 +19,12 @@ class ConstantFolder {
   /// The constant that a value is; null: it is none that is known.
   [[nodiscard]] const ir::DenseAttr* find(partition::LocalId id) const;
 
-  /// Whether all operands of an op are such constants. `name`: the value that stands for an operand.
-  template <class Name>
-  [[nodiscard]] bool knows_operands(const partition::LocalOp& op, const Name& name) const {
-    return std::all_of(op.operands.begin(), op.operands.end(),
-                       [&](partition::LocalId id) { return find(name(id)) != nullptr; });
-  }
-
-  /// What the op gives: its kernel on its operands, so bits are those of a run. Nothing where an operand is no
-  /// constant, where the op is neither pointwise nor a broadcast, reshape, transpose or slice, and for arrays that are
-  /// larger than kMostFolded, or sharded, and not one element all over. Throws unsupported_dtype as the op's step
-  /// would.
-  [[nodiscard]] std::optional<ir::DenseAttr> fold(const partition::LocalOp& op) const;
+  /// What the op gives of `operands`, values of its operands' types: its kernel's result, so bits are those of a run.
+  /// Nothing where one of them is no constant, where the op is neither pointwise nor a broadcast, reshape, transpose or
+  /// slice, and for arrays that are larger than kMostFolded, or sharded, and not one element all over. Throws
+  /// unsupported_dtype as the op's step would.
+  [[nodiscard]] std::optional<ir::DenseAttr> fold(const partition::LocalOp& op,
+                                                  std::span<const partition::LocalId> operands) const;
 
  private:
   const partition::LocalProgram& program_;

@@ -111,8 +111,9 @@ class Simplifier {
   // Step 1: the constant that takes the op's place, or null.
   const LocalOp* folded(const LocalOp& op) {
     if (op.kind != LocalKind::kOp || op.def == nullptr) return nullptr;
-    if (!folder_.knows_operands(op, [&](LocalId id) { return name(id); })) return nullptr;
-    std::optional<DenseAttr> value = folder_.fold(renamed(op));
+    operands_.clear();
+    for (const LocalId id : op.operands) operands_.push_back(name(id));
+    std::optional<DenseAttr> value = folder_.fold(op, operands_);
     if (!value) return nullptr;
     folder_.note(op.results[0], *value);
     LocalOp made;
@@ -152,12 +153,6 @@ class Simplifier {
     const ShardedType& other = program_.type(b);
     return one.local == other.local && one.logical_dims == other.logical_dims && one.layout == other.layout &&
            one.varies == other.varies;
-  }
-
-  LocalOp renamed(const LocalOp& op) {
-    LocalOp out = op;
-    for (LocalId& id : out.operands) id = name(id);
-    return out;
   }
 
   // Step 3. `found`: keys that the block adds.
@@ -234,8 +229,9 @@ class Simplifier {
   const LocalProgram& program_;
   ConstantFolder folder_;
   const bool shares_;
-  std::vector<LocalId> names_;    // of each value: the value that takes its place
-  std::vector<LocalId> numbers_;  // of each value: the first that is the same
+  std::vector<LocalId> names_;     // of each value: the value that takes its place
+  std::vector<LocalId> numbers_;   // of each value: the first that is the same
+  std::vector<LocalId> operands_;  // of the op that is looked at, by their names
   std::unordered_map<std::string, const LocalOp*> first_;
   std::map<LocalId, LocalOp> folded_;  // by result
   bool has_changed_ = false;
