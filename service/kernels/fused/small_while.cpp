@@ -82,8 +82,7 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
                 .bytes = loop.value_bytes[i],
                 .element_bytes = loop.element_bytes[i],
                 .is_stored = loop.is_stored[i] != 0};
-    if (value.bytes <= 0 || value.bytes % value.element_bytes != 0 || (value.lanes() > kBlockLanes && pieces_ == 1))
-      return false;
+    if (value.bytes <= 0 || value.bytes % value.element_bytes != 0) return false;
     value.home = place(register_bytes(value.element_bytes));
     values_.push_back(value);
   }
