@@ -336,7 +336,7 @@ void FusedBuilder::set_in_place(BuilderStep& step, const std::vector<LocalId>& o
   std::map<uint16_t, size_t> last_use;
   for (size_t i = 0; i < loop_.program.instructions.size(); ++i) {
     const kernels::TileInstruction& instruction = loop_.program.instructions[i];
-    const int count = instruction.kernel == nullptr ? 1 : kernels::operand_count(instruction.op);
+    const int count = kernels::used_operands(instruction);
     for (int k = 0; k < count; ++k) last_use[instruction.operands[static_cast<size_t>(k)]] = i;
   }
   for (size_t operand = 0; operand < operands_.size(); ++operand) {

@@ -131,7 +131,7 @@ bool counts_indices(const FusedLoop& loop, const ReducePlan& plan, const Region&
   const uint16_t index = program.outputs[1];
   if (index >= region.inputs.size() || !region.inputs[index].is_iota || program.outputs[0] == index) return false;
   for (const TileInstruction& instruction : program.instructions) {
-    const int operands = instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
+    const int operands = used_operands(instruction);
     for (size_t k = 0; k < static_cast<size_t>(operands); ++k) {
       if (instruction.operands[k] == index) return false;
     }

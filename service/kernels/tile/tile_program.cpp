@@ -27,10 +27,6 @@ core::Error unsupported(std::string_view what, tensor::DType in, tensor::DType o
                                  tensor::name(in), tensor::name(out)));
 }
 
-int used_operands(const TileInstruction& instruction) {
-  return instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
-}
-
 /// Index of the last instruction that reads each register; those that must outlive the program never end.
 std::vector<size_t> last_uses(const TileProgram& program) {
   constexpr size_t kForever = std::numeric_limits<size_t>::max();

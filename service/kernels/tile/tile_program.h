@@ -28,6 +28,11 @@ struct TileInstruction {
   int mantissa_bits = 0;
 };
 
+/// How many of its operands an instruction reads.
+inline int used_operands(const TileInstruction& instruction) {
+  return instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
+}
+
 /// A constant held by a register: one element, repeated over the lanes before the first instruction.
 struct TileConstant {
   uint16_t reg = 0;

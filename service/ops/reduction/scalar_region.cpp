@@ -94,7 +94,7 @@ std::string text_of(const kernels::TileProgram& program) {
   for (const kernels::TileInstruction& instruction : program.instructions) {
     text += fmt::format(";{}:{}.{}", static_cast<int>(instruction.op), instruction.exponent_bits,
                         instruction.mantissa_bits);
-    const int count = instruction.kernel == nullptr ? 1 : kernels::operand_count(instruction.op);
+    const int count = kernels::used_operands(instruction);
     for (int k = 0; k < count; ++k) text += fmt::format(",{}", instruction.operands[static_cast<size_t>(k)]);
     text += fmt::format(">{}", instruction.result);
   }
