@@ -1,4 +1,5 @@
-// Results of plans as bits: arguments of any numbers, special ones among them, runs, and where two results differ.
+// Plans with a pass and without, and their results as bits: arguments of any numbers, special ones among them, runs,
+// and where two results differ.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,29 @@
 #include <string>
 #include <vector>
 
+#include "service/compile/pipeline.h"
+#include "service/compile/stages.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "tests/unit/device/engine_support.h"
 
 namespace meshd::test {
+
+/// A program in StableHLO as each of its devices has it, for as many devices as its meshes have.
+inline partition::LocalProgram local_of(const std::string& text) {
+  const compile::ParsedRef parsed = compile::Compiler(1, 8).parse("stablehlo", text);
+  compile::LowerRequest request;
+  for (const auto& named : parsed->flat->meshes)
+    request.device_count = std::max(request.device_count, named.mesh->position_count());
+  return compile::partition_for(compile::propagate_for(*parsed, request), request);
+}
+
+/// Its plan for two threads, with one of the passes or without.
+inline compile::PlanRef plan_with(const partition::LocalProgram& local, bool compile::PlanSettings::*pass, bool is_on) {
+  compile::PlanOptions options;
+  options.threads = 2;
+  options.*pass = is_on;
+  return compile::make_plan(local, options);
+}
 
 /// Numbers of a dtype, one in 64 of them special.
 inline std::vector<std::byte> numbers(tensor::DType dtype, int64_t bytes, std::mt19937& random) {

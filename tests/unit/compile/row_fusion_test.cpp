@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <random>
 
-#include "service/compile/pipeline.h"
-#include "service/compile/stages.h"
 #include "tests/unit/compile/plan_bits.h"
 
 namespace meshd::test {
@@ -122,13 +120,9 @@ struct Plans {
 };
 
 Plans plans_of(const std::string& text, int threads = 2) {
-  const compile::ParsedRef parsed = compile::Compiler(1, 8).parse("stablehlo", text);
-  compile::LowerRequest request;
-  for (const auto& named : parsed->flat->meshes)
-    request.device_count = std::max(request.device_count, named.mesh->position_count());
+  const partition::LocalProgram local = local_of(text);
   // Fused rows run as code from the first element on, the plain plan is interpreted.
   const auto plan = [&](bool fuse_rows) {
-    const partition::LocalProgram local = compile::partition_for(compile::propagate_for(*parsed, request), request);
     compile::PlanOptions options;
     options.threads = threads;
     options.donate = compile::donated_of(local);

@@ -4,29 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "service/compile/pipeline.h"
-#include "service/compile/stages.h"
 #include "tests/unit/compile/plan_bits.h"
 
 namespace meshd::test {
 namespace {
 
 using compile::PlanRef;
-
-partition::LocalProgram local_of(const std::string& text) {
-  const compile::ParsedRef parsed = compile::Compiler(1, 8).parse("stablehlo", text);
-  compile::LowerRequest request;
-  for (const auto& named : parsed->flat->meshes)
-    request.device_count = std::max(request.device_count, named.mesh->position_count());
-  return compile::partition_for(compile::propagate_for(*parsed, request), request);
-}
-
-PlanRef plan_of(const partition::LocalProgram& local, bool splits) {
-  compile::PlanOptions options;
-  options.threads = 2;
-  options.split_short_dims = splits;
-  return compile::make_plan(local, options);
-}
 
 /// Whole numbers from -8 to 8.
 Bits whole_numbers(const PlanRef& plan) {
@@ -48,8 +31,8 @@ Bits whole_numbers(const PlanRef& plan) {
 PlanRef expect_same_bits(const std::string& text) {
   const partition::LocalProgram local = local_of(text);
   EXPECT_TRUE(compile::split_short_dims(local, {})) << text;
-  const PlanRef split = plan_of(local, true);
-  const PlanRef plain = plan_of(local, false);
+  const PlanRef split = plan_with(local, &compile::PlanSettings::split_short_dims, true);
+  const PlanRef plain = plan_with(local, &compile::PlanSettings::split_short_dims, false);
   Bench bench({.device_count = 8, .threads = 2});
   const Bits arguments = whole_numbers(plain);
   EXPECT_EQ(difference(run(bench, split, arguments), run(bench, plain, arguments)), "") << text << to_text(*split);

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "service/compile/pipeline.h"
-#include "service/compile/stages.h"
 #include "service/partition/local_walk.h"
 #include "tests/unit/compile/plan_bits.h"
 
@@ -13,21 +11,6 @@ namespace meshd::test {
 namespace {
 
 using compile::PlanRef;
-
-partition::LocalProgram local_of(const std::string& text) {
-  const compile::ParsedRef parsed = compile::Compiler(1, 8).parse("stablehlo", text);
-  compile::LowerRequest request;
-  for (const auto& named : parsed->flat->meshes)
-    request.device_count = std::max(request.device_count, named.mesh->position_count());
-  return compile::partition_for(compile::propagate_for(*parsed, request), request);
-}
-
-PlanRef plan_of(const partition::LocalProgram& local, bool simplifies) {
-  compile::PlanOptions options;
-  options.threads = 2;
-  options.simplify = simplifies;
-  return compile::make_plan(local, options);
-}
 
 /// Ops of the program and of the simplified one, nested ones included.
 struct Counts {
@@ -44,8 +27,8 @@ Counts count_ops(const std::string& text, const std::string& name) {
     partition::walk(program.body, [&](const partition::LocalOp& op) { found += op.name == name ? 1 : 0; });
     return found;
   };
-  const PlanRef with = plan_of(local, true);
-  const PlanRef without = plan_of(local, false);
+  const PlanRef with = plan_with(local, &compile::PlanSettings::simplify, true);
+  const PlanRef without = plan_with(local, &compile::PlanSettings::simplify, false);
   Bench bench({.device_count = 8, .threads = 2});
   const Bits arguments = arguments_of(without, 3);
   EXPECT_EQ(difference(run(bench, with, arguments), run(bench, without, arguments)), "") << text << to_text(*with);
