@@ -99,8 +99,8 @@ struct IntDivide {
     return b == 0 ? static_cast<T>(~T{0}) : whole;
   }
   /// The same for many dividends of one divisor.
-  static bool has_one_second(T b) { return b != 0; }
-  static auto with_one_second(T b) { return QuotientBy<T>(b); }
+  static bool has_splat_second(T b) { return b != 0; }
+  static auto with_splat_second(T b) { return QuotientBy<T>(b); }
 };
 /// x % 0 is x; the sign is the dividend's.
 template <class T>
@@ -110,8 +110,8 @@ struct IntRemainder {
     const T rest = IntSubtract<T>::apply(a, IntMultiply<T>::apply(quotient_of(a, divisor), divisor));
     return b == 0 ? a : rest;
   }
-  static bool has_one_second(T b) { return b != 0; }
-  static auto with_one_second(T b) { return RemainderBy<T>(b); }
+  static bool has_splat_second(T b) { return b != 0; }
+  static auto with_splat_second(T b) { return RemainderBy<T>(b); }
 };
 /// Wraps; a negative exponent gives 0 but for bases 1 and -1.
 template <class T>

@@ -13,7 +13,7 @@
 #include "service/kernels/elementwise/functors/integer_functors.h"
 #include "service/kernels/elementwise/functors/special_functions.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
-#include "service/kernels/elementwise/lanes/one_second.h"
+#include "service/kernels/elementwise/lanes/splat_second.h"
 #include "service/kernels/elementwise/scalar/scalar_tables.h"
 
 namespace meshd::kernels {
@@ -270,9 +270,9 @@ ScalarKernel plain_loop_of() {
 
 template <bool kIsCalled, class F, class Result, class... Operands>
 ScalarKernel loop_of() {
-  if constexpr (HasOneSecond<F>) {
+  if constexpr (HasSplatSecond<F>) {
     return [](const std::byte* const* operands, std::byte* result, int64_t count) {
-      if (run_one_second<F, Result>(operands, result, count)) return;
+      if (run_splat_second<F, Result>(operands, result, count)) return;
       plain_loop_of<kIsCalled, F, Result, Operands...>()(operands, result, count);
     };
   } else {
