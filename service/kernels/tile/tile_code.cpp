@@ -85,7 +85,7 @@ bool gains_by_code(const TileProgram& program, bool spares_pass) {
       ++kernels;
     else if (step.kind == StepKind::kFunction)
       ++functions;
-    else if (step.kind == StepKind::kRecipe || step.kind == StepKind::kQuotient || step.kind == StepKind::kRest)
+    else if (step.kind == StepKind::kRecipe || step.kind == StepKind::kQuotient || step.kind == StepKind::kRemainder)
       own += kFewSteps;
     else
       ++own;

@@ -77,7 +77,7 @@ class DivisionWriter {
     const uint16_t divisor = instruction.operands[1];
     const auto [place, is_new] = quotients_.try_emplace({dividend, divisor});
     if (is_new) place->second = write_new(dividend, divisor);
-    if (kind == StepKind::kRest) {
+    if (kind == StepKind::kRemainder) {
       machine_.subtract_bits(dividend, machine_.multiply_bits(place->second, divisor));
     } else if (is_new) {
       place->second = instruction.result;
@@ -111,7 +111,7 @@ ExpandedProgram expand_recipes(const TileProgram& program, CpuLevel level) {
   DivisionWriter divisions(program, machine);
   for (size_t i = 0; i < steps.size(); ++i) {
     const TileInstruction& instruction = program.instructions[i];
-    if (steps[i].kind == StepKind::kQuotient || steps[i].kind == StepKind::kRest) {
+    if (steps[i].kind == StepKind::kQuotient || steps[i].kind == StepKind::kRemainder) {
       divisions.write(instruction, steps[i].kind);
     } else if (steps[i].kind == StepKind::kRecipe) {
       steps[i].recipe(machine, instruction.operands[0]);

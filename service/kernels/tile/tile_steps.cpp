@@ -151,7 +151,7 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
   }
   step.kind = in == DType::kBool ? steps.bools : steps.integers;
   if ((op == ScalarOp::kDivide || op == ScalarOp::kRemainder) && is_divisor(program, instruction.operands[1]))
-    step.kind = op == ScalarOp::kDivide ? StepKind::kQuotient : StepKind::kRest;
+    step.kind = op == ScalarOp::kDivide ? StepKind::kQuotient : StepKind::kRemainder;
   if (step.kind == StepKind::kAbs && step.family == LaneFamily::kUnsigned) step.kind = StepKind::kMove;
   return step;
 }

@@ -22,11 +22,11 @@ LaneForm lane_form(tensor::DType dtype);
 
 /// An instruction of generated code, by the type of its operands.
 enum class StepKind : uint8_t {
-  kKernel,    ///< none: the interpreter's kernel is called on a block of lanes in memory
-  kFunction,  ///< a vector function of one or two operands
-  kRecipe,    ///< of one operand; becomes a run of the other steps (tile_recipes.h)
-  kQuotient,  ///< of an integer and a constant that is not 0; becomes such a run too
-  kRest,      ///< the remainder of that division, likewise
+  kKernel,     ///< none: the interpreter's kernel is called on a block of lanes in memory
+  kFunction,   ///< a vector function of one or two operands
+  kRecipe,     ///< of one operand; becomes a run of the other steps (tile_recipes.h)
+  kQuotient,   ///< of an integer and a constant that is not 0; becomes such a run too
+  kRemainder,  ///< the remainder of that division, likewise
   kMove,
   kSelect,
   kToFloat,  ///< of an integer
