@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "service/kernels/fold/argument_fold.h"
+#include "service/kernels/fold/argmax_fold.h"
 #include "service/kernels/fold/fold_kernels.h"
 
 namespace meshd::kernels {
@@ -35,8 +35,8 @@ class Accumulator {
   /// The same with values (groups, items, lanes) that are first folded over their items, into groups * lanes lanes.
   virtual void add_segments(const ValueRows& values, int64_t groups, int64_t items, int64_t lanes, int64_t lane) = 0;
   /// One step of 1 to kFoldRows rows of the one value, `row_bytes` apart, from lane 0 on. Only where adds_rows().
-  virtual void add_rows(const std::byte* values, int64_t row_bytes, int64_t rows, int64_t count) = 0;
-  [[nodiscard]] virtual bool adds_rows() const = 0;
+  virtual void add_rows(const std::byte* /*values*/, int64_t /*row_bytes*/, int64_t /*rows*/, int64_t /*count*/) {}
+  [[nodiscard]] virtual bool adds_rows() const { return false; }
   /// The same with the lanes of another accumulator of this kind, which is empty afterwards.
   virtual void add_all_of(Accumulator& other, int64_t lane) = 0;
   virtual void end_step() = 0;
@@ -50,7 +50,7 @@ std::unique_ptr<Accumulator> make_fold_accumulator(const FoldKernels& fold, tens
 
 /// For argmax and argmin. Where it is given values, the second row is one index: that of all of them, or of the first
 /// item of each segment, from which items count up.
-std::unique_ptr<Accumulator> make_argument_accumulator(const ArgumentFold& fold, tensor::DType element, int64_t lanes);
+std::unique_ptr<Accumulator> make_argmax_accumulator(const ArgmaxFold& fold, tensor::DType element, int64_t lanes);
 
 /// For any other reducer: works through its tile program, items in their order (it need not be commutative). `code`: of
 /// the program; null: it is interpreted.

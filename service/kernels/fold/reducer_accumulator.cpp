@@ -51,9 +51,6 @@ class ReducerAccumulator final : public Accumulator {
     add_values(rows_of(partial_, 0), lane, groups * lanes);
   }
 
-  void add_rows(const std::byte*, int64_t, int64_t, int64_t) override {}
-  [[nodiscard]] bool adds_rows() const override { return false; }
-
   void add_all_of(Accumulator& other, int64_t lane) override {
     auto& rest = static_cast<ReducerAccumulator&>(other);
     add_values(rows_of(rest.sums_, 0), lane, rest.lanes_);

@@ -239,11 +239,11 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   cut_into_work_items(reduce, plan.tile);
   set_rows_of_reduction(loop, reduce, plan);
   if (counts_indices(loop, reduce, plan.region)) {
-    if (const std::optional<ArgumentOrder> order = as_argument_reducer(loop.reduce->reducer))
-      reduce.argument = find_argument_fold(*order, loop.program.registers[loop.program.outputs[0]]);
-    if (reduce.argument) plan.region.inputs[loop.program.outputs[1]].first_only = true;
+    if (const std::optional<ArgmaxOrder> order = as_argmax_reducer(loop.reduce->reducer))
+      reduce.argmax = find_argmax_fold(*order, loop.program.registers[loop.program.outputs[0]]);
+    if (reduce.argmax) plan.region.inputs[loop.program.outputs[1]].first_only = true;
   }
-  if (!reduce.fold && !reduce.argument) {
+  if (!reduce.fold && !reduce.argmax) {
     reduce.reducer_layout.emplace(loop.reduce->reducer);
     if (loop.code_after) reduce.reducer_code = std::make_shared<const LazyTileCode>(*loop.code_after);
   }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "service/kernels/fold/argument_fold.h"
+#include "service/kernels/fold/argmax_fold.h"
 #include "service/kernels/fold/fold_kernels.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/tile_reader.h"
@@ -32,7 +32,7 @@ struct ReducePlan {
   int64_t chunk = 1;                         ///< results of a work item: so many groups, or lanes when items is 1
   int64_t chunks = 1;                        ///< work items in one region
   std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
-  std::optional<ArgumentFold> argument;      ///< likewise, for pairs of a value and a counted index
+  std::optional<ArgmaxFold> argmax;          ///< likewise, for pairs of a value and a counted index
   std::optional<TileLayout> reducer_layout;  ///< for any other reducer
   std::shared_ptr<const LazyTileCode> reducer_code;  ///< of the same; null: it is interpreted
 };

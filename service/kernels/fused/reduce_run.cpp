@@ -62,8 +62,7 @@ void ReduceRun::reduce(tensor::Dims& places, int64_t first, int64_t size, int64_
 std::unique_ptr<Accumulator> ReduceRun::make_accumulator(int64_t lanes) const {
   const TileProgram& program = loop_.program;
   if (reduce_.fold) return make_fold_accumulator(*reduce_.fold, program.registers[program.outputs[0]], lanes);
-  if (reduce_.argument)
-    return make_argument_accumulator(*reduce_.argument, program.registers[program.outputs[0]], lanes);
+  if (reduce_.argmax) return make_argmax_accumulator(*reduce_.argmax, program.registers[program.outputs[0]], lanes);
   return make_reducer_accumulator(loop_.reduce->reducer, *reduce_.reducer_layout, reduce_.reducer_code.get(), lanes);
 }
 

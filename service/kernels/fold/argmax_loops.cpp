@@ -10,7 +10,7 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
-#include "service/kernels/fold/argument_fold.h"
+#include "service/kernels/fold/argmax_fold.h"
 
 namespace meshd::kernels {
 namespace {
@@ -301,14 +301,14 @@ struct V3 {
 #endif
 
 template <template <bool, class> class Level, bool kGreatest, class T>
-void set_level(ArgumentFold& fold) {
+void set_level(ArgmaxFold& fold) {
   fold.add_lanes = Level<kGreatest, T>::add_lanes;
   fold.combine = Level<kGreatest, T>::combine;
   fold.segments = Level<kGreatest, T>::segments;
 }
 
 template <bool kGreatest, class T>
-void set_loops(ArgumentFold& fold) {
+void set_loops(ArgmaxFold& fold) {
   set_level<Base, kGreatest, T>(fold);
 #if defined(__x86_64__)
   // Vectors of eight are those of AVX2, and the few instructions that AVX-512 would save are no gain.
@@ -317,8 +317,8 @@ void set_loops(ArgumentFold& fold) {
 }
 
 template <class T>
-void set_loops(ArgumentFold& fold, ArgumentOrder order) {
-  if (order == ArgumentOrder::kGreatest)
+void set_loops(ArgmaxFold& fold, ArgmaxOrder order) {
+  if (order == ArgmaxOrder::kGreatest)
     set_loops<true, T>(fold);
   else
     set_loops<false, T>(fold);
@@ -336,10 +336,10 @@ std::optional<tensor::DType> compared_type(tensor::DType element) {
 
 }  // namespace
 
-std::optional<ArgumentFold> find_argument_fold(ArgumentOrder order, tensor::DType element) {
+std::optional<ArgmaxFold> find_argmax_fold(ArgmaxOrder order, tensor::DType element) {
   const std::optional<tensor::DType> value = compared_type(element);
   if (!value) return std::nullopt;
-  ArgumentFold fold;
+  ArgmaxFold fold;
   fold.value = *value;
   if (*value != element) {
     fold.widen = find_scalar_kernel(ScalarOp::kConvert, element, *value);

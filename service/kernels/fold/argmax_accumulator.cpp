@@ -11,9 +11,9 @@ using Bytes = std::vector<std::byte>;
 
 constexpr int64_t kValueBytes = 4;
 
-class ArgumentAccumulator final : public Accumulator {
+class ArgmaxAccumulator final : public Accumulator {
  public:
-  ArgumentAccumulator(const ArgumentFold& fold, tensor::DType element, int64_t lanes)
+  ArgmaxAccumulator(const ArgmaxFold& fold, tensor::DType element, int64_t lanes)
       : fold_(fold), element_bytes_(tensor::size_bytes(element)), sums_(lanes), partial_(lanes) {}
 
   void reset(int64_t lanes) override {
@@ -37,11 +37,8 @@ class ArgumentAccumulator final : public Accumulator {
     if (!is_empty_) combine(partial_, lane, groups * lanes);
   }
 
-  void add_rows(const std::byte*, int64_t, int64_t, int64_t) override {}
-  [[nodiscard]] bool adds_rows() const override { return false; }
-
   void add_all_of(Accumulator& other, int64_t lane) override {
-    auto& rest = static_cast<ArgumentAccumulator&>(other);
+    auto& rest = static_cast<ArgmaxAccumulator&>(other);
     if (is_empty_) {
       std::memcpy(sums_.value(lane), rest.sums_.value(0), static_cast<size_t>(rest.lanes_ * kValueBytes));
       std::copy_n(rest.sums_.place(0), rest.lanes_, sums_.place(lane));
@@ -98,7 +95,7 @@ class ArgumentAccumulator final : public Accumulator {
     fold_.combine(later.value(0), later.place(0), count, sums_.value(lane), sums_.place(lane));
   }
 
-  const ArgumentFold& fold_;
+  const ArgmaxFold& fold_;
   int64_t element_bytes_;
   int64_t lanes_ = 0;
   bool is_empty_ = true;
@@ -109,8 +106,8 @@ class ArgumentAccumulator final : public Accumulator {
 
 }  // namespace
 
-std::unique_ptr<Accumulator> make_argument_accumulator(const ArgumentFold& fold, tensor::DType element, int64_t lanes) {
-  return std::make_unique<ArgumentAccumulator>(fold, element, lanes);
+std::unique_ptr<Accumulator> make_argmax_accumulator(const ArgmaxFold& fold, tensor::DType element, int64_t lanes) {
+  return std::make_unique<ArgmaxAccumulator>(fold, element, lanes);
 }
 
 }  // namespace meshd::kernels

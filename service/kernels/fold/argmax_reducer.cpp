@@ -1,9 +1,9 @@
 // A reducer of comparisons and selects decides by how its values and its indices compare, whatever they are. It is
-// followed through all ways in which they may compare, so its spelling does not matter.
+// evaluated symbolically for each way in which they may compare, so its spelling does not matter.
 #include <array>
 #include <vector>
 
-#include "service/kernels/fold/argument_fold.h"
+#include "service/kernels/fold/argmax_fold.h"
 #include "service/kernels/tile/tile_program.h"
 
 namespace meshd::kernels {
@@ -43,37 +43,38 @@ bool holds(ScalarOp op, int order, bool is_unordered) {
 
 bool is_comparison(ScalarOp op) { return op >= ScalarOp::kCompareEq && op <= ScalarOp::kCompareGe; }
 
-/// A register holds one of the four inputs, or whether something is so.
-struct Holding {
+/// What a register has: one of the four inputs, or a truth value.
+struct SymbolicValue {
   std::optional<int> input;
-  bool is_so = false;
+  bool is_true = false;
 };
 
-/// Follows a reducer; nothing where it computes with values.
-class Follower {
+/// Evaluates a reducer for one comparison, an instruction at a time.
+class SymbolicEvaluator {
  public:
-  Follower(const TileProgram& reducer, const Comparison& comparison)
+  SymbolicEvaluator(const TileProgram& reducer, const Comparison& comparison)
       : comparison_(comparison), registers_(reducer.registers.size()) {
     for (int input = 0; input <= kLaterIndex; ++input) registers_[static_cast<size_t>(input)].input = input;
   }
 
-  bool follow(const TileInstruction& instruction) {
+  /// False where the instruction computes with the inputs.
+  bool evaluate(const TileInstruction& instruction) {
     if (instruction.kernel == nullptr) return false;
-    const Holding& a = registers_[instruction.operands[0]];
-    const Holding& b = registers_[instruction.operands[1]];
-    Holding& result = registers_[instruction.result];
+    const SymbolicValue& a = registers_[instruction.operands[0]];
+    const SymbolicValue& b = registers_[instruction.operands[1]];
+    SymbolicValue& result = registers_[instruction.result];
     if (is_comparison(instruction.op)) {
       if (!a.input || !b.input || *a.input % 2 != *b.input % 2) return false;
-      result.is_so = compare(instruction.op, *a.input, *b.input);
+      result.is_true = compare(instruction.op, *a.input, *b.input);
       return true;
     }
     if (instruction.op == ScalarOp::kSelect) {
       if (a.input) return false;
-      result = a.is_so ? b : registers_[instruction.operands[2]];
+      result = a.is_true ? b : registers_[instruction.operands[2]];
       return true;
     }
     if (a.input || b.input || (instruction.op != ScalarOp::kAnd && instruction.op != ScalarOp::kOr)) return false;
-    result.is_so = instruction.op == ScalarOp::kAnd ? a.is_so && b.is_so : a.is_so || b.is_so;
+    result.is_true = instruction.op == ScalarOp::kAnd ? a.is_true && b.is_true : a.is_true || b.is_true;
     return true;
   }
 
@@ -89,28 +90,28 @@ class Follower {
   }
 
   const Comparison& comparison_;
-  std::vector<Holding> registers_;
+  std::vector<SymbolicValue> registers_;
 };
 
-bool chooses(const TileProgram& reducer, const Comparison& comparison, ArgumentOrder order) {
-  Follower follower(reducer, comparison);
+bool chooses(const TileProgram& reducer, const Comparison& comparison, ArgmaxOrder order) {
+  SymbolicEvaluator evaluator(reducer, comparison);
   for (const TileInstruction& instruction : reducer.instructions) {
-    if (!follower.follow(instruction)) return false;
+    if (!evaluator.evaluate(instruction)) return false;
   }
   const bool is_number = !comparison.is_nan && !comparison.is_later_nan;
-  const int ahead = order == ArgumentOrder::kGreatest ? comparison.values : -comparison.values;
+  const int ahead = order == ArgmaxOrder::kGreatest ? comparison.values : -comparison.values;
   const bool keeps_value = comparison.is_nan || (is_number && ahead > 0);
   const bool is_tie = is_number && ahead == 0;
   const bool keeps_index = keeps_value || (is_tie && comparison.indices < 0);
   const bool is_same_index = is_tie && comparison.indices == 0;
-  const std::optional<int> value = follower.input_in(reducer.outputs[0]);
-  const std::optional<int> index = follower.input_in(reducer.outputs[1]);
+  const std::optional<int> value = evaluator.input_in(reducer.outputs[0]);
+  const std::optional<int> index = evaluator.input_in(reducer.outputs[1]);
   if (!value || !index) return false;
   return *value == (keeps_value ? kValue : kLaterValue) &&
          (*index == (keeps_index ? kIndex : kLaterIndex) || (is_same_index && *index % 2 == kIndex));
 }
 
-bool always_chooses(const TileProgram& reducer, ArgumentOrder order) {
+bool always_chooses(const TileProgram& reducer, ArgmaxOrder order) {
   for (int indices = -1; indices <= 1; ++indices) {
     for (int values = -1; values <= 1; ++values) {
       if (!chooses(reducer, {.values = values, .indices = indices}, order)) return false;
@@ -127,12 +128,12 @@ bool always_chooses(const TileProgram& reducer, ArgumentOrder order) {
 
 }  // namespace
 
-std::optional<ArgumentOrder> as_argument_reducer(const TileProgram& reducer) {
+std::optional<ArgmaxOrder> as_argmax_reducer(const TileProgram& reducer) {
   if (reducer.input_count != 4 || reducer.outputs.size() != 2 || !reducer.constants.empty()) return std::nullopt;
   const std::vector<tensor::DType>& types = reducer.registers;
   if (types[kValue] != types[kLaterValue] || tensor::is_complex(types[kValue])) return std::nullopt;
   if (types[kIndex] != tensor::DType::kInt32 || types[kLaterIndex] != tensor::DType::kInt32) return std::nullopt;
-  for (const ArgumentOrder order : {ArgumentOrder::kGreatest, ArgumentOrder::kLeast}) {
+  for (const ArgmaxOrder order : {ArgmaxOrder::kGreatest, ArgmaxOrder::kLeast}) {
     if (always_chooses(reducer, order)) return order;
   }
   return std::nullopt;

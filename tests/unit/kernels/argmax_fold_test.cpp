@@ -1,5 +1,5 @@
 // Reductions to the place of the greatest or least value against the reducer's program, one element after another.
-#include "service/kernels/fold/argument_fold.h"
+#include "service/kernels/fold/argmax_fold.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using tensor::Dims;
 using tensor::DType;
 
 /// The reducer of jax.numpy.argmax and argmin.
-TileProgram argument_reducer(DType dtype, ScalarOp beats) {
+TileProgram argmax_reducer(DType dtype, ScalarOp beats) {
   TileProgram reducer;
   reducer.input_count = 4;
   for (const DType type : {dtype, DType::kInt32, dtype, DType::kInt32}) reducer.add_register(type);
@@ -65,22 +65,22 @@ TileProgram reducer_without_nan(DType dtype) {
   return reducer;
 }
 
-TEST(ArgumentFold, reducers_are_known_by_what_they_choose) {
+TEST(ArgmaxFold, reducers_are_known_by_what_they_choose) {
   for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kInt32, DType::kBool, DType::kFloat64}) {
-    EXPECT_EQ(as_argument_reducer(argument_reducer(dtype, ScalarOp::kCompareGt)), ArgumentOrder::kGreatest);
-    EXPECT_EQ(as_argument_reducer(argument_reducer(dtype, ScalarOp::kCompareLt)), ArgumentOrder::kLeast);
-    EXPECT_EQ(as_argument_reducer(argument_reducer(dtype, ScalarOp::kCompareGe)), std::nullopt);
-    EXPECT_EQ(as_argument_reducer(argument_reducer(dtype, ScalarOp::kCompareEq)), std::nullopt);
-    EXPECT_EQ(as_argument_reducer(swapped_reducer(dtype)), ArgumentOrder::kGreatest);
+    EXPECT_EQ(as_argmax_reducer(argmax_reducer(dtype, ScalarOp::kCompareGt)), ArgmaxOrder::kGreatest);
+    EXPECT_EQ(as_argmax_reducer(argmax_reducer(dtype, ScalarOp::kCompareLt)), ArgmaxOrder::kLeast);
+    EXPECT_EQ(as_argmax_reducer(argmax_reducer(dtype, ScalarOp::kCompareGe)), std::nullopt);
+    EXPECT_EQ(as_argmax_reducer(argmax_reducer(dtype, ScalarOp::kCompareEq)), std::nullopt);
+    EXPECT_EQ(as_argmax_reducer(swapped_reducer(dtype)), ArgmaxOrder::kGreatest);
   }
-  EXPECT_EQ(as_argument_reducer(reducer_without_nan(DType::kInt32)), ArgumentOrder::kGreatest);
-  EXPECT_EQ(as_argument_reducer(reducer_without_nan(DType::kFloat32)), std::nullopt);
-  TileProgram later_index = argument_reducer(DType::kInt32, ScalarOp::kCompareGt);
+  EXPECT_EQ(as_argmax_reducer(reducer_without_nan(DType::kInt32)), ArgmaxOrder::kGreatest);
+  EXPECT_EQ(as_argmax_reducer(reducer_without_nan(DType::kFloat32)), std::nullopt);
+  TileProgram later_index = argmax_reducer(DType::kInt32, ScalarOp::kCompareGt);
   later_index.outputs[1] = 3;
-  EXPECT_EQ(as_argument_reducer(later_index), std::nullopt);
-  TileProgram computed = argument_reducer(DType::kInt32, ScalarOp::kCompareGt);
+  EXPECT_EQ(as_argmax_reducer(later_index), std::nullopt);
+  TileProgram computed = argmax_reducer(DType::kInt32, ScalarOp::kCompareGt);
   computed.outputs[0] = computed.emit(ScalarOp::kAdd, {computed.outputs[0], 0}, DType::kInt32);
-  EXPECT_EQ(as_argument_reducer(computed), std::nullopt);
+  EXPECT_EQ(as_argmax_reducer(computed), std::nullopt);
 }
 
 /// What a case's values are like.
@@ -161,7 +161,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-TEST(ArgumentFold, results_are_those_of_one_element_after_another) {
+TEST(ArgmaxFold, results_are_those_of_one_element_after_another) {
   std::mt19937 random(5);
   for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16, DType::kInt32, DType::kUint32,
                             DType::kInt8, DType::kBool, DType::kFloat64}) {
@@ -170,7 +170,7 @@ TEST(ArgumentFold, results_are_those_of_one_element_after_another) {
         if (kind == Values::kSpecial && !tensor::is_float(dtype)) continue;
         const ScalarOp beats = random() % 2 == 0 ? ScalarOp::kCompareGt : ScalarOp::kCompareLt;
         const bool computes = random() % 3 == 0 && dtype != DType::kBool;
-        const FusedLoop loop = loop_of(of, dtype, argument_reducer(dtype, beats), computes);
+        const FusedLoop loop = loop_of(of, dtype, argmax_reducer(dtype, beats), computes);
         const std::vector<float> init = random_values(kind, 1, random);
         const std::vector<Bytes> operands = {
             elements(dtype, random_values(kind, tensor::element_count(of.dims), random)), elements(dtype, init),

@@ -15,14 +15,14 @@ namespace meshd::kernels {
 
 struct TileProgram;
 
-enum class ArgumentOrder : uint8_t { kGreatest, kLeast };
+enum class ArgmaxOrder : uint8_t { kGreatest, kLeast };
 
 /// Whether a reducer of (value, int32 index) does exactly that, and for which order.
-std::optional<ArgumentOrder> as_argument_reducer(const TileProgram& reducer);
+std::optional<ArgmaxOrder> as_argmax_reducer(const TileProgram& reducer);
 
 /// The loops for values of one type, which has four bytes. Indices are not read: values that follow each other along
 /// the reduced dim count up from the index of the first.
-struct ArgumentFold {
+struct ArgmaxFold {
   tensor::DType value = tensor::DType::kFloat32;  ///< the type values are compared in (narrow types are widened first)
   ScalarKernel widen = nullptr;                   ///< element type -> value; null when they are the same
   ScalarKernel narrow = nullptr;                  ///< value -> element type; likewise
@@ -38,6 +38,6 @@ struct ArgumentFold {
 };
 
 /// The fold over elements of a type, or nothing when there are no loops for it.
-std::optional<ArgumentFold> find_argument_fold(ArgumentOrder order, tensor::DType element);
+std::optional<ArgmaxFold> find_argmax_fold(ArgmaxOrder order, tensor::DType element);
 
 }  // namespace meshd::kernels
