@@ -2,6 +2,11 @@
 
 #include <unistd.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
+
 #include <cstdlib>
 #include <string_view>
 
@@ -26,6 +31,24 @@ CpuLevel detect_level() {
   return CpuLevel::kBase;
 }
 
+bool detect_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  if (cpu_level() != CpuLevel::kV4 || std::getenv("MESHD_MAX_ISA") != nullptr) return false;
+  constexpr unsigned kTilesAndBf16 = 1U << 24 | 1U << 22;  // CPUID.7.0:EDX
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTilesAndBf16) != kTilesAndBf16) return false;
+  // A process has to ask for registers of 8 KiB a thread (Linux, "Using XSTATE features in user space applications").
+  constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 int64_t detect_l1() {
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
   const long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
@@ -39,6 +62,11 @@ int64_t detect_l1() {
 CpuLevel cpu_level() {
   static const CpuLevel level = detect_level();
   return level;
+}
+
+bool has_amx() {
+  static const bool has = detect_amx();
+  return has;
 }
 
 int64_t l1_data_bytes() {

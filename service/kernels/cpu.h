@@ -9,8 +9,13 @@ namespace meshd::kernels {
 enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 
 /// The best level this processor supports, or that the environment variable MESHD_MAX_ISA allows: "base", "avx2" or
-/// "avx512". It masks the instructions of other machines' processors for tests and benchmarks. Any thread.
+/// "avx512" (all but AMX). It masks the instructions of other machines' processors for tests and benchmarks. Any
+/// thread.
 CpuLevel cpu_level();
+
+/// True when the processor has tiles of AMX for bfloat16, Linux gives them to this process, and MESHD_MAX_ISA names no
+/// instruction level. Any thread.
+bool has_amx();
 
 /// Bytes of a cache line, on every processor that meshd is compiled for.
 inline constexpr int64_t kLineBytes = 64;

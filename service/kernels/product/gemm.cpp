@@ -19,6 +19,7 @@ using tensor::DType;
 
 // What is smaller is over before a library has begun it.
 constexpr double kPrimitiveFlops = 2.0 * 64 * 64 * 64;
+constexpr double kAmxFlops = 2.0 * 32 * 32 * 32;  // likewise, of tiles without a library
 
 bool is_wide_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits == 64; }
 
@@ -28,7 +29,7 @@ bool takes_packed(DType in, DType out) {
   return is_narrow && tensor::is_integer(out) && tensor::row(out).bits == 32;
 }
 
-enum class Loops : uint8_t { kIntegers, kPacked, kSgemm, kOpenBlas, kPrimitive };
+enum class Loops : uint8_t { kIntegers, kPacked, kAmx, kSgemm, kOpenBlas, kPrimitive };
 
 // Which loops multiply f32 matrices, by instruction level and sizes. In GFLOP/s of one core of an AMD Zen 5 (4.1 GHz:
 // AVX-512 at most 265, AVX2 133), the other instructions masked:
@@ -60,13 +61,37 @@ Loops f32_loops(const GemmSpec& spec) {
   return cpu_level() == CpuLevel::kV4 && is_large ? Loops::kSgemm : Loops::kPacked;
 }
 
+// Fewer rows or columns than a tile has, or terms than a step adds, leave most of a tile empty.
+bool takes_amx(const GemmSpec& spec) {
+  const bool is_bf16 = spec.in == DType::kBfloat16 && (spec.out == DType::kBfloat16 || spec.out == DType::kFloat32);
+  return is_bf16 && std::min(spec.m, spec.n) >= kAmxSide && spec.k >= kAmxTerms && has_amx();
+}
+
 Loops choose(const GemmSpec& spec) {
   if (is_wide_integer(spec.in)) return Loops::kIntegers;
   if (spec.in == DType::kFloat32 && spec.out == DType::kFloat32) return f32_loops(spec);
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   const bool is_packed = takes_packed(spec.in, spec.out);
+  if (takes_amx(spec)) return Loops::kAmx;
   if (has_matmul_primitive(spec.in, spec.out) && (flops >= kPrimitiveFlops || !is_packed)) return Loops::kPrimitive;
   return is_packed ? Loops::kPacked : Loops::kOpenBlas;
+}
+
+std::string_view name_of(Loops loops) {
+  switch (loops) {
+    case Loops::kIntegers:
+      return "integers";
+    case Loops::kPacked:
+      return "packed";
+    case Loops::kAmx:
+      return "amx";
+    case Loops::kOpenBlas:
+      return "openblas";
+    case Loops::kSgemm:
+    case Loops::kPrimitive:
+      break;
+  }
+  return "onednn";
 }
 
 GemmPlan plan_of(const GemmSpec& spec) {
@@ -75,6 +100,8 @@ GemmPlan plan_of(const GemmSpec& spec) {
       return plan_loops(spec);
     case Loops::kPacked:
       return plan_packed(spec);
+    case Loops::kAmx:
+      return plan_amx(spec, amx_unit());
     case Loops::kSgemm:
       prepare_thread();
       return plan_sgemm(spec);
@@ -124,26 +151,24 @@ bool gemm_takes(DType in, DType out) {
 }
 
 bool gemm_is_worth_it(DType in, double flops) {
-  const bool is_narrow = in == DType::kBfloat16 || in == DType::kFloat16;
-  return !is_narrow || flops >= kPrimitiveFlops;
+  if (in == DType::kBfloat16) return flops >= (has_amx() ? kAmxFlops : kPrimitiveFlops);
+  return in != DType::kFloat16 || flops >= kPrimitiveFlops;
 }
 
-std::string_view gemm_choice(const GemmSpec& spec) {
-  switch (choose(spec)) {
-    case Loops::kIntegers:
-      return "integers";
-    case Loops::kPacked:
-      return "packed";
-    case Loops::kOpenBlas:
-      return "openblas";
-    case Loops::kSgemm:
-    case Loops::kPrimitive:
-      break;
-  }
-  return "onednn";
+std::string_view gemm_choice(const GemmSpec& spec) { return name_of(choose(spec)); }
+
+bool gemm_takes_blocks(const GemmSpec& spec) {
+  const Loops loops = choose(spec);
+  return loops == Loops::kPacked || loops == Loops::kAmx;
 }
 
-bool gemm_takes_blocks(const GemmSpec& spec) { return choose(spec) == Loops::kPacked; }
+double gemm_flops_per_ns(const GemmSpec& spec) {
+  constexpr double kAmx = 1000;
+  constexpr double kPacked = 100;  // between what AVX2 and AVX-512 have
+  constexpr double kOthers = 30;
+  if (choose(spec) == Loops::kAmx) return kAmx;
+  return takes_packed(spec.in, spec.out) ? kPacked : kOthers;
+}
 
 bool gemm_adds(const GemmSpec& spec) { return choose(spec) == Loops::kPacked && spec.k > 0 && spec.k <= kTileDepth; }
 
@@ -166,7 +191,9 @@ Gemm::Gemm(const GemmSpec& spec) {
   c_row_bytes_ = spec.c_row_stride() * tensor::size_bytes(spec.out);
   is_empty_sum_ = spec.k == 0;
   if (is_empty_sum_ || rows_ * row_bytes_ == 0) return;
-  uses_library_ = choose(spec) != Loops::kPacked && choose(spec) != Loops::kIntegers;
+  const Loops loops = choose(spec);
+  choice_ = name_of(loops);
+  uses_library_ = loops == Loops::kSgemm || loops == Loops::kOpenBlas || loops == Loops::kPrimitive;
   GemmPlan plan = plan_of(spec);
   plan_ = std::move(plan.plan);
   scratch_bytes_ = plan.scratch_bytes;
@@ -181,6 +208,7 @@ void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
     return;
   }
   if (uses_library_) prepare_thread();
+  if (kept != nullptr && kept->by != choice_) *kept = {.of = nullptr, .by = choice_};
   plan_->run(a, b, c, scratch, checkpoint, kept);
 }
 

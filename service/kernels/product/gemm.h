@@ -1,7 +1,7 @@
 // Matrix product (GEMM): row-major c (m x n) = a (m x k) times b (k x n), by what is fastest for the element type:
-// loops of our own for floats of up to 32 bits and for integers, oneDNN for bf16 and int8 where the processor has
-// instructions for them, OpenBLAS for f64, complex numbers and matrix times vector. A product runs on the calling
-// thread alone.
+// loops of our own for floats of up to 32 bits and for integers, for bf16 by AMX, too; oneDNN for bf16 and int8 where
+// the processor has other instructions for them, OpenBLAS for f64, complex numbers and matrix times vector. A product
+// runs on the calling thread alone.
 #pragma once
 
 #include <cstddef>
@@ -49,11 +49,14 @@ bool gemm_takes(tensor::DType in, tensor::DType out);
 /// multiplied as f32 then.
 bool gemm_is_worth_it(tensor::DType in, double flops);
 
-/// What multiplies it: "packed" and "integers" (loops of our own), "onednn", "openblas".
+/// What multiplies it: "packed", "amx" and "integers" (loops of our own), "onednn", "openblas".
 std::string_view gemm_choice(const GemmSpec& spec);
 
 /// True when the bits of an element of c do not depend on the block of c that is computed with it.
 bool gemm_takes_blocks(const GemmSpec& spec);
+
+/// Operations a nanosecond that one core may be expected to do, for estimates.
+double gemm_flops_per_ns(const GemmSpec& spec);
 
 /// True when a product can be added to c while it is made (GemmSpec::adds), with the bits of one that is made apart and
 /// then added.
@@ -97,6 +100,7 @@ class Gemm {
   bool is_empty_sum_ = false;
   bool uses_library_ = false;
   bool keeps_packed_ = false;
+  std::string_view choice_;
 };
 
 }  // namespace meshd::kernels

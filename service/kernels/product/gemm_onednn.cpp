@@ -122,14 +122,14 @@ struct MatmulByDnnl : Gemm::Plan {
 bool has_fast_bf16() {
 #if defined(__x86_64__)
   if (cpu_level() != CpuLevel::kV4 || !__builtin_cpu_supports("avx512bf16")) return false;
-  constexpr unsigned kAmxBf16 = 1U << 22;
+  if (has_amx()) return true;
   constexpr unsigned kAvx512Fp16 = 1U << 23;
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return true;
-  return (edx & kAmxBf16) != 0 || (edx & kAvx512Fp16) == 0;
+  return (edx & kAvx512Fp16) == 0;
 #else
   return false;
 #endif
@@ -165,9 +165,11 @@ GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
 void limit_onednn() {
 #if defined(__x86_64__)
   static const bool is_limited = [] {
-    if (cpu_level() == CpuLevel::kV4) return true;
-    return dnnl::set_max_cpu_isa(cpu_level() == CpuLevel::kV3 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41) ==
-           dnnl::status::success;
+    if (has_amx()) return true;
+    const dnnl::cpu_isa most = cpu_level() == CpuLevel::kV4   ? dnnl::cpu_isa::avx512_core_bf16
+                               : cpu_level() == CpuLevel::kV3 ? dnnl::cpu_isa::avx2
+                                                              : dnnl::cpu_isa::sse41;
+    return dnnl::set_max_cpu_isa(most) == dnnl::status::success;
   }();
   static_cast<void>(is_limited);
 #endif

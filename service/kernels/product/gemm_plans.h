@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "service/kernels/product/amx.h"
 #include "service/kernels/product/gemm.h"
 
 namespace meshd::kernels {
@@ -57,6 +58,9 @@ GemmPlan plan_sgemm(const GemmSpec& spec);
 /// Loops of our own: floats and integers of up to 32 bits into 32 bits, in any layout with one stride of 1. Bits do not
 /// depend on the block of c.
 GemmPlan plan_packed(const GemmSpec& spec);
+/// Loops of our own by tiles of AMX: bfloat16 into f32 or bfloat16, in any layout with one stride of 1. Bits do not
+/// depend on the block of c.
+GemmPlan plan_amx(const GemmSpec& spec, const AmxUnit& unit);
 /// cblas_?gemm and cblas_?gemv.
 GemmPlan plan_openblas(const GemmSpec& spec);
 /// oneDNN's matmul primitive: bf16 and i8.

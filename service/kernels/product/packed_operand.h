@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace meshd::kernels {
 
@@ -9,6 +10,7 @@ namespace meshd::kernels {
 /// this beside the scratch, and starts a new one where an operand may have changed. One thread at a time.
 struct PackedOperand {
   const std::byte* of = nullptr;  ///< where the operand is; null: none is packed
+  std::string_view by;            ///< whose loops have packed it: gemm_choice()
 };
 
 }  // namespace meshd::kernels

@@ -29,8 +29,8 @@ using tensor::DType;
 
 constexpr double kWorkItemFlops = 2e6;      // less is not worth handing to another thread
 constexpr double kWorkItemBytes = 1 << 19;  // of a batch's work item: what is more had better be read by another thread
-constexpr double kF32PerNs = 100;           // operations of one core, between what AVX2 and AVX-512 have
-constexpr double kBlockFlops = 2e6;         // a product is split into blocks of at least this much
+constexpr double kBlockFlops = 2e6;         // a product is split into blocks of at least this much,
+constexpr double kBlockNs = 2e4;            // and that take at least this long
 // And at least so many rows and columns, since each block copies both operands again into the caches: with blocks of
 // 256 rows libraries are as fast as with all at once, of 128 it costs 7 %. Products with fewer blocks than threads take
 // smaller ones, those with many larger ones.
@@ -38,6 +38,7 @@ constexpr int64_t kBlockRows = 256;
 constexpr int64_t kFewBlockRows = 128;
 constexpr int64_t kBlockColumns = 512;
 constexpr int64_t kFewBlockColumns = 128;
+constexpr double kFastPerNs = 500;  // against faster products copies weigh more: twice as many columns
 constexpr int64_t kFewBlocks = 4;
 constexpr int64_t kManyBlocks = 16;
 
@@ -319,9 +320,13 @@ struct Product {
   }
 };
 
-// Blocks of rows, and of columns where the kernel of products takes any block.
-void set_blocks(Product& product, double flops, bool may_cut_columns) {
-  const int64_t most_blocks = std::max<int64_t>(1, static_cast<int64_t>(flops / kBlockFlops));
+// Blocks of rows, and of columns where the kernel of products takes any block. `flops`: 0 where it is not split.
+void set_blocks(Product& product, const GemmSpec& spec, double flops) {
+  const bool may_cut_columns = kernels::gemm_takes_blocks(spec);
+  const double flops_per_ns = kernels::gemm_flops_per_ns(spec);
+  const double least_flops = std::max(kBlockFlops, flops_per_ns * kBlockNs);
+  const int64_t least_columns = flops_per_ns > kFastPerNs ? 2 * kBlockColumns : kBlockColumns;
+  const int64_t most_blocks = std::max<int64_t>(1, static_cast<int64_t>(flops / least_flops));
   const auto parts = [](int64_t size, int64_t least, int64_t most) {
     return std::clamp<int64_t>(size / least, 1, std::max<int64_t>(1, most));
   };
@@ -330,7 +335,7 @@ void set_blocks(Product& product, double flops, bool may_cut_columns) {
   const int64_t row_blocks = parts(product.m, least_rows, most_blocks);
   int64_t column_blocks = 1;
   if (may_cut_columns) {
-    column_blocks = parts(product.n, kBlockColumns, most_blocks / row_blocks);
+    column_blocks = parts(product.n, least_columns, most_blocks / row_blocks);
     if (row_blocks * column_blocks < kFewBlocks)
       column_blocks = parts(product.n, kFewBlockColumns, std::min(most_blocks, kFewBlocks) / row_blocks);
   }
@@ -415,12 +420,12 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
   if (parts > 1) product->add = kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, result.dtype(), result.dtype());
 
   PreparedKernel kernel;
+  const GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
   const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
   kernel.parts = parts;
   const auto all_parts = static_cast<double>(parts);
   kernel.flops = flops_of_one * static_cast<double>(product->batch_count) * all_parts;
-  if (kernels::gemm_takes_blocks(GemmSpec{2, 2, k, types.in, types.out, product->lhs.layout, product->rhs.layout}))
-    kernel.flops_per_ns = kF32PerNs;
+  kernel.flops_per_ns = kernels::gemm_flops_per_ns(spec);
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) * all_parts +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) * all_parts +
                  static_cast<double>(tensor::byte_count(result.tensor));
@@ -429,8 +434,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
 
   // An operand is packed for an entire product, so such products are not split.
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
-  GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
-  set_blocks(*product, may_cut ? flops_of_one : 0, kernels::gemm_takes_blocks(spec));
+  set_blocks(*product, spec, may_cut ? flops_of_one : 0);
   if (may_cut && parts == 1 && product->convert_result == nullptr && product->block_count == 1)
     set_batch(*product, spec);
   if (product->batch) {

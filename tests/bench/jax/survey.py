@@ -31,6 +31,10 @@ def normal(*shape):
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
+def bfloats(*shapes):
+    return [normal(*shape).astype(jnp.bfloat16) for shape in shapes]
+
+
 def uniform(*shape):
     return RANDOM.random(shape).astype(np.float32)
 
@@ -135,6 +139,10 @@ ROWS = {  # name: function, arguments
     "64 products 64x64": (jnp.matmul, normal(64, 64, 64), normal(64, 64, 64)),
     "int32 product 512": (jnp.matmul, whole(-9, 9, 512, 512), whole(-9, 9, 512, 512)),
     "int8 product 512": (integers_multiplied, whole(-9, 9, 512, 512, dtype=np.int8), whole(-9, 9, 512, 512, dtype=np.int8)),
+    "bf16 product 64": (jnp.matmul, *bfloats((64, 64), (64, 64))),
+    "bf16 product 256": (jnp.matmul, *bfloats((256, 256), (256, 256))),
+    "bf16 product 1024": (jnp.matmul, *bfloats((1024, 1024), (1024, 1024))),
+    "bf16 attention": (attention, *bfloats(*3 * [(4, 128, 8, 64)])),
     "distances 256x256x32": (lambda a, b: jnp.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)), normal(256, 32), normal(256, 32)),
     "attention": (attention, normal(4, 128, 8, 64), normal(4, 128, 8, 64), normal(4, 128, 8, 64)),
     "convolution 3x3": (convolved(*NHWC), normal(8, 64, 64, 32), normal(3, 3, 32, 32)),
