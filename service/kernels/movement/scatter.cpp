@@ -20,7 +20,10 @@ constexpr int64_t kMinSplitWindow = 16;
 constexpr int64_t kBucketUpdates = 1 << 14;
 constexpr int64_t kBucketElements = 1 << 18;
 constexpr int64_t kMaxBuckets = 32;
-constexpr int64_t kChunkTuples = 1 << 13;
+// Tuples are sorted in chunks, on all threads.
+constexpr int64_t kMostChunkTuples = 1 << 13;
+constexpr int64_t kLeastChunkTuples = 1 << 10;
+constexpr int64_t kWantedChunks = 16;
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
 // Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
@@ -123,12 +126,14 @@ void Scatter::plan_work_items(const tensor::Dims& window, const tensor::Dims& ar
   const int64_t wanted = std::clamp<int64_t>(most, 2, std::min(kMaxBuckets, rows));
   bucket_elements_ = std::max<int64_t>(2, core::ceil_div(rows, wanted) * row);
   bucket_count_ = core::ceil_div(array_elements_, bucket_elements_);
-  if (bucket_count_ > 1) chunk_count_ = core::ceil_div(tuples, kChunkTuples);
+  if (bucket_count_ < 2) return;
+  chunk_tuples_ = std::clamp(core::ceil_div(tuples, kWantedChunks), kLeastChunkTuples, kMostChunkTuples);
+  chunk_count_ = core::ceil_div(tuples, chunk_tuples_);
 }
 
 // The ends of the buckets, then the entries.
 int64_t Scatter::chunk_bytes() const {
-  const int64_t tuples = std::min(kChunkTuples, table_.count());
+  const int64_t tuples = std::min(chunk_tuples_, table_.count());
   return core::round_up(
       bucket_count_ * static_cast<int64_t>(sizeof(uint32_t)) + tuples * static_cast<int64_t>(sizeof(Entry)),
       kCacheLine);
@@ -231,8 +236,8 @@ void Scatter::run_whole(const ScatterCall& call) const {
 }
 
 void Scatter::sort_chunk(const ScatterCall& call, int64_t chunk) const {
-  const int64_t first = chunk * kChunkTuples;
-  const int64_t count = std::min(kChunkTuples, table_.count() - first);
+  const int64_t first = chunk * chunk_tuples_;
+  const int64_t count = std::min(chunk_tuples_, table_.count() - first);
   auto* const ends = reinterpret_cast<uint32_t*>(call.workspace + chunk * chunk_bytes());
   auto* const entries = reinterpret_cast<Entry*>(ends + bucket_count_);
   IndexRun run;

@@ -86,6 +86,7 @@ class Scatter {
   bool is_empty_ = false;
   std::optional<ScatterLines> lines_;  // where they take the place of windows
   // Zero chunks: one bucket is the whole array, and the tuples are read as it is combined.
+  int64_t chunk_tuples_ = 0;
   int64_t chunk_count_ = 0;
   int64_t bucket_count_ = 1;
   int64_t bucket_elements_ = 0;
