@@ -1,6 +1,7 @@
 #include "service/kernels/fused/reduce_run.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "service/core/checked_math.h"
@@ -11,6 +12,11 @@ namespace {
 
 /// Results a work item keeps at hand, in lanes.
 int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
+
+int64_t staged_row_bytes(const FusedLoop& loop, int64_t lanes) {
+  constexpr int64_t kLine = 64;
+  return core::round_up(lanes * tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]), kLine);
+}
 
 }  // namespace
 
@@ -25,7 +31,10 @@ ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCa
       results_(make_accumulator(work_item_lanes(reduce_))),
       rows_(loop.program.outputs.size()) {
   for (const int operand : loop.reduce->init_operands) init_.push_back(call.operands[operand]);
-  adds_rows_ = reduce_.items == 1 && !reduce_.reduced.empty() && results_->adds_rows() && only_reads();
+  const bool has_rows = reduce_.items == 1 && !reduce_.reduced.empty() && results_->adds_rows();
+  adds_rows_ = has_rows && only_reads();
+  if (has_rows && !adds_rows_ && loop.program.outputs.size() == 1)
+    staged_.resize(static_cast<size_t>(kFoldRows * staged_row_bytes(loop, reduce_.chunk)));
   if (tile_holds_one_group()) return;
   group_ = make_accumulator(reduce_.lanes);
 }
@@ -83,7 +92,10 @@ void ReduceRun::move(tensor::Dims& places, const OuterDim& dim, int64_t steps) {
 void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size) {
   if (depth < reduce_.reduced.size()) {
     const OuterDim& dim = reduce_.reduced[depth];
-    if (adds_rows_ && depth + 1 == reduce_.reduced.size()) return add_rows(places[0], dim, first, size);
+    if (depth + 1 == reduce_.reduced.size()) {
+      if (adds_rows_) return add_rows(places[0], dim, first, size);
+      if (!staged_.empty()) return add_computed_rows(places, dim, first, size);
+    }
     for (int64_t i = 0; i < dim.size; ++i) {
       reduce_outer(places, depth + 1, first, size);
       move(places, dim, 1);
@@ -134,19 +146,44 @@ void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int6
   }
 }
 
+/// The same with rows that are computed first: as many as are added at once, lane for lane.
+void ReduceRun::add_computed_rows(tensor::Dims& places, const OuterDim& dim, int64_t first, int64_t size) {
+  const int64_t bytes = tensor::size_bytes(loop_.program.registers[loop_.program.outputs[0]]);
+  const int64_t row_bytes = staged_row_bytes(loop_, reduce_.chunk);
+  for (int64_t row = 0; row < dim.size; row += kFoldRows) {
+    const int64_t rows = std::min(kFoldRows, dim.size - row);
+    for (int64_t i = 0; i < rows; ++i, move(places, dim, 1)) {
+      set_bases(reader_, loop_, call_, places);
+      for (int64_t lane = 0; lane < size; lane += tile_) {
+        const int64_t count = std::min(tile_, size - lane);
+        std::memcpy(staged_.data() + i * row_bytes + lane * bytes, compute_lanes(first, lane, count, size)[0],
+                    static_cast<size_t>(count * bytes));
+      }
+    }
+    results_->add_rows(staged_.data(), row_bytes, rows, size);
+    results_->end_step();
+  }
+  move(places, dim, -dim.size);
+}
+
+/// Lanes [first + lane, + count) of the region, of which [first, first + size) are this work item's.
+const ValueRows& ReduceRun::compute_lanes(int64_t first, int64_t lane, int64_t count, int64_t size) {
+  // A tile that ends within a block begins earlier, where it can: inputs stay where they are, and nothing is padded.
+  const int64_t missing = core::round_up(count, kBlockLanes) - count;
+  const int64_t again = first + lane >= missing ? missing : 0;
+  compute(first + lane - again, count + again, first + size);
+  for (size_t k = 0; k < rows_.size(); ++k) {
+    const uint16_t reg = loop_.program.outputs[k];
+    const bool is_index = reg < plan_.region.inputs.size() && plan_.region.inputs[reg].first_only;
+    if (!is_index) rows_[k] += again * tensor::size_bytes(loop_.program.registers[reg]);
+  }
+  return rows_;
+}
+
 void ReduceRun::add_lanes(int64_t first, int64_t size) {
   for (int64_t lane = 0; lane < size; lane += tile_) {
     const int64_t count = std::min(tile_, size - lane);
-    // A tile that ends within a block begins earlier, where it can: inputs stay where they are, and nothing is padded.
-    const int64_t missing = core::round_up(count, kBlockLanes) - count;
-    const int64_t again = first + lane >= missing ? missing : 0;
-    compute(first + lane - again, count + again, first + size);
-    for (size_t k = 0; k < rows_.size(); ++k) {
-      const uint16_t reg = loop_.program.outputs[k];
-      const bool is_index = reg < plan_.region.inputs.size() && plan_.region.inputs[reg].first_only;
-      if (!is_index) rows_[k] += again * tensor::size_bytes(loop_.program.registers[reg]);
-    }
-    results_->add_values(rows_, lane, count);
+    results_->add_values(compute_lanes(first, lane, count, size), lane, count);
   }
 }
 

@@ -35,7 +35,9 @@ class ReduceRun {
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
   const ValueRows& compute(int64_t start, int64_t count, int64_t end);
+  const ValueRows& compute_lanes(int64_t first, int64_t lane, int64_t count, int64_t size);
   void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size);
+  void add_computed_rows(tensor::Dims& places, const OuterDim& dim, int64_t first, int64_t size);
   void add_lanes(int64_t first, int64_t size);
   void add_groups(int64_t first, int64_t size);
   void add_long_groups(int64_t first, int64_t size);
@@ -51,6 +53,7 @@ class ReduceRun {
   std::unique_ptr<Accumulator> results_;
   std::unique_ptr<Accumulator> group_;  ///< of one group that takes several tiles
   bool adds_rows_ = false;
+  std::vector<std::byte> staged_;  ///< computed rows that are added at once; empty where rows are read, or added apart
   ValueRows init_;
   ValueRows rows_;
   std::span<const SoonRead> soon_;
