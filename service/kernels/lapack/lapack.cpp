@@ -147,7 +147,9 @@ void Lapack::run(const Memory& memory, int64_t begin, int64_t end, core::Checkpo
       ++phase;
     const int64_t in_phase = work_item - (phase == 0 ? 0 : barriers_[static_cast<size_t>(phase - 1)]);
     const int64_t items = plan_->phases[static_cast<size_t>(phase)];
+    core::UncheckedCall call(flops_ > kUncheckedLapackFlops * static_cast<double>(items) ? checkpoint : nullptr);
     run_item(memory, in_phase / items, phase, in_phase % items);
+    call.end();
   }
 }
 

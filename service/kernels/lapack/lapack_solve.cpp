@@ -1,6 +1,8 @@
 // Triangular and tridiagonal systems.
+#include <algorithm>
 #include <cstring>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/lapack/lapack_blas.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
@@ -9,6 +11,11 @@ namespace {
 
 using namespace lapack;
 
+// Solutions of so many operations in all are computed in work items of so many right sides each.
+constexpr double kSplitTrsmFlops = 3e7;
+constexpr int64_t kTrsmSides = 64;
+
+/// op(A) X = B or X op(A) = B, for triangles A: columns of B are right sides, or its rows.
 template <class T>
 struct Trsm : Lapack::Plan {
   explicit Trsm(const LapackSpec& spec) : m(spec.other_rows), n(spec.other_columns) {
@@ -19,12 +26,29 @@ struct Trsm : Lapack::Plan {
     order = spec.rows;
     operand_bytes = {bytes_of<T>(order * order), bytes_of<T>(m * n)};
     result_bytes = {bytes_of<T>(m * n)};
+    const int64_t sides = side == CblasLeft ? n : m;
+    const double flops = static_cast<double>(m * n) * static_cast<double>(order);
+    if (flops >= kSplitTrsmFlops && sides >= 2 * kTrsmSides) phases = {core::ceil_div(sides, kTrsmSides)};
   }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte*) const override {
-    take_over(results[0], operands[1], operand_bytes[1]);
-    if (m == 0 || n == 0) return;
-    trsm(side, uplo, transpose, diagonal, to_int(m), to_int(n), operand<T>(operands, 0), leading(order),
-         result<T>(results, 0), leading(n));
+    if (m != 0 && n != 0) solve(operands, results, 0, m, 0, n);
+  }
+  void run_item(const std::byte* const* operands, std::byte* const* results, std::byte* /*workspace*/,
+                int64_t /*phase*/, int64_t item) const override {
+    const int64_t first = item * kTrsmSides;
+    if (side == CblasLeft)
+      solve(operands, results, 0, m, first, std::min(kTrsmSides, n - first));
+    else
+      solve(operands, results, first, std::min(kTrsmSides, m - first), 0, n);
+  }
+  /// A block of B becomes one of X.
+  void solve(const std::byte* const* operands, std::byte* const* results, int64_t row, int64_t rows, int64_t column,
+             int64_t columns) const {
+    T* const x = result<T>(results, 0) + row * n + column;
+    const T* const b = operand<T>(operands, 1) + row * n + column;
+    for (int64_t i = 0; x != b && i < rows; ++i) std::copy_n(b + i * n, columns, x + i * n);
+    trsm(side, uplo, transpose, diagonal, to_int(rows), to_int(columns), operand<T>(operands, 0), leading(order), x,
+         leading(n));
   }
   int64_t order, m, n;
   CBLAS_SIDE side;

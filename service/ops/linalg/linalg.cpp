@@ -256,22 +256,25 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   spec.uplo = ir::bool_or(attributes, "lower", false) ? 'L' : 'U';
   spec.diagonal = ir::bool_or(attributes, "unit_diagonal", false) ? 'U' : 'N';
   spec.transpose = transpose == "ADJOINT" ? 'C' : transpose == "TRANSPOSE" ? 'T' : 'N';
-  auto lapack = std::make_shared<const Lapack>(spec);
   const int64_t a_count = spec.rows * spec.rows;
   const int64_t b_count = spec.other_rows * spec.other_columns;
   PreparedKernel kernel;
-  kernel.work_count = spec.batch;
   kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch * b_count) * static_cast<double>(spec.rows);
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
                  2 * static_cast<double>(tensor::byte_count(type.tensor));
   kernel.in_place = {{1, 0}};
   if (!half) {
+    auto lapack = std::make_shared<const Lapack>(spec);
+    kernel.work_count = lapack->work_count();
     kernel.run = [lapack](const KernelCall& call) {
       lapack->run({call.operands, call.results, call.scratch, nullptr}, call.begin, call.end, call.checkpoint);
     };
     return kernel;
   }
+  // A matrix at a time, as each is converted at once.
+  kernel.work_count = std::exchange(spec.batch, 1);
+  auto lapack = std::make_shared<const Lapack>(spec);
   kernel.scratch_bytes = (a_count + b_count) * static_cast<int64_t>(sizeof(float));
   kernel.run = [lapack, a_count, b_count, dtype = type.dtype()](const KernelCall& call) {
     auto* const a = reinterpret_cast<float*>(call.scratch);
@@ -281,7 +284,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
     for (int64_t item = call.begin; item < call.end; ++item) {
       widen(dtype, call.operands[0] + item * a_count * 2, a_count, a);
       widen(dtype, call.operands[1] + item * b_count * 2, b_count, b);
-      lapack->run({operands, results, nullptr, nullptr}, 0, 1, call.checkpoint);
+      lapack->run({operands, results, nullptr, nullptr}, 0, lapack->work_count(), call.checkpoint);
       narrow(dtype, b, b_count, call.results[0] + item * b_count * 2);
     }
   };

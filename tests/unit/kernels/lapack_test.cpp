@@ -612,6 +612,36 @@ TYPED_TEST(LapackTest, gtsv_and_its_perturbed_kin) {
   }
 }
 
+TYPED_TEST(LapackTest, trsm_of_many_right_sides_is_cut_by_them) {
+  using T = TypeParam;
+  constexpr int64_t kOrder = 420, kSides = 200;  // three items of 64 right sides, and one of 8
+  for (const char side : {'L', 'R'}) {
+    Matrix<T> a = this->noise(kOrder, kOrder);
+    for (T& element : a.values) element *= Real<T>(0.02);
+    for (int64_t i = 0; i < kOrder; ++i) {
+      a(i, i) = T{3};
+      for (int64_t j = i + 1; j < kOrder; ++j) a(i, j) = T{0};
+    }
+    const Matrix<T> x = side == 'L' ? this->noise(kOrder, kSides) : this->noise(kSides, kOrder);
+    Matrix<T> b = side == 'L' ? a * x : x * a;
+    const LapackSpec spec = {.routine = LapackRoutine::kTrsm,
+                             .dtype = Kind<T>::kDType,
+                             .batch = 1,
+                             .rows = kOrder,
+                             .columns = kOrder,
+                             .other_rows = b.rows,
+                             .other_columns = b.columns,
+                             .side = side};
+    EXPECT_EQ(kernels::Lapack(spec).work_count(), 4);
+    Matrix<T> found(b.rows, b.columns);
+    this->run(spec, {a.bytes(), b.bytes()}, {found.bytes()});
+    EXPECT_LT(distance(found, x), this->kSmall) << side;
+    Matrix<T> in_place = b;
+    this->run(spec, {a.bytes(), in_place.bytes()}, {in_place.bytes()});
+    EXPECT_EQ(in_place.values, found.values);
+  }
+}
+
 TYPED_TEST(LapackTest, trsm) {
   using T = TypeParam;
   for (const char side : {'L', 'R'}) {
