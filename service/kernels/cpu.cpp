@@ -34,12 +34,12 @@ CpuLevel detect_level() {
 bool detect_amx() {
 #if defined(__x86_64__) && defined(__linux__)
   if (cpu_level() != CpuLevel::kV4 || std::getenv("MESHD_MAX_ISA") != nullptr) return false;
-  constexpr unsigned kTilesAndBf16 = 1U << 24 | 1U << 22;  // CPUID.7.0:EDX
+  constexpr unsigned kTiles = 1U << 24 | 1U << 22 | 1U << 25;  // CPUID.7.0:EDX: tiles, of bf16, of int8
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTilesAndBf16) != kTilesAndBf16) return false;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTiles) != kTiles) return false;
   // A process has to ask for registers of 8 KiB a thread (Linux, "Using XSTATE features in user space applications").
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;

@@ -13,8 +13,8 @@ enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 /// thread.
 CpuLevel cpu_level();
 
-/// True when the processor has tiles of AMX for bfloat16, Linux gives them to this process, and MESHD_MAX_ISA names no
-/// instruction level. Any thread.
+/// True when the processor has tiles of AMX for bfloat16 and int8, Linux gives them to this process, and MESHD_MAX_ISA
+/// names no instruction level. Any thread.
 bool has_amx();
 
 /// Bytes of a cache line, on every processor that meshd is compiled for.

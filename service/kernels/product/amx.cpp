@@ -11,7 +11,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-#define MESHD_AMX_TARGET gnu::target("amx-tile,amx-bf16")
+#define MESHD_AMX_TARGET gnu::target("amx-tile,amx-bf16,amx-int8")
 
 constexpr int64_t kAmxTileBytes = kAmxElements * 4;
 constexpr long kTileRowBytes = kAmxSide * 4;
@@ -41,12 +41,22 @@ constexpr TileConfiguration kAllTiles;
 
 // Tiles 0 to 3 have the sums, 4 and 5 the rows, 6 and 7 the columns: four products of four loads, which take half as
 // long as these. The names of tiles are parts of the instructions.
-template <bool kTwoRows, bool kTwoColumns>
+// The tile of sums, of rows, of columns.
+#define MESHD_AMX_ADD(sums, rows, columns) \
+  do {                                     \
+    if constexpr (kIsInt8) {               \
+      _tile_dpbssd(sums, rows, columns);   \
+    } else {                               \
+      _tile_dpbf16ps(sums, rows, columns); \
+    }                                      \
+  } while (false)
+
+template <bool kIsInt8, bool kTwoRows, bool kTwoColumns>
 [[MESHD_AMX_TARGET]] void multiply_panels(const AmxCall& call) {
   keep_order();
   // Tile (1, 0) is 16 rows below tile (0, 0), and so on.
   if (call.from != nullptr) {
-    const auto* const from = reinterpret_cast<const std::byte*>(call.from);
+    const std::byte* const from = call.from;
     const std::byte* const below = from + kAmxSide * call.from_row_bytes;
     _tile_loadd(0, from, call.from_row_bytes);
     if constexpr (kTwoColumns) _tile_loadd(1, from + kTileRowBytes, call.from_row_bytes);
@@ -67,12 +77,12 @@ template <bool kTwoRows, bool kTwoColumns>
     _tile_loadd(6, b + step * kAmxTileBytes, kTileRowBytes);
     if constexpr (kTwoColumns) _tile_loadd(7, b_second + step * kAmxTileBytes, kTileRowBytes);
     if constexpr (kTwoRows) _tile_loadd(5, a_second + step * call.a_step_bytes, call.a_row_bytes);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kTwoColumns) _tile_dpbf16ps(1, 4, 7);
-    if constexpr (kTwoRows) _tile_dpbf16ps(2, 5, 6);
-    if constexpr (kTwoRows && kTwoColumns) _tile_dpbf16ps(3, 5, 7);
+    MESHD_AMX_ADD(0, 4, 6);
+    if constexpr (kTwoColumns) MESHD_AMX_ADD(1, 4, 7);
+    if constexpr (kTwoRows) MESHD_AMX_ADD(2, 5, 6);
+    if constexpr (kTwoRows && kTwoColumns) MESHD_AMX_ADD(3, 5, 7);
   }
-  auto* const to = reinterpret_cast<std::byte*>(call.to);
+  std::byte* const to = call.to;
   std::byte* const below = to + kAmxSide * call.to_row_bytes;
   _tile_stored(0, to, call.to_row_bytes);
   if constexpr (kTwoColumns) _tile_stored(1, to + kTileRowBytes, call.to_row_bytes);
@@ -81,15 +91,17 @@ template <bool kTwoRows, bool kTwoColumns>
   keep_order();
 }
 
+template <bool kIsInt8>
 void multiply(const AmxCall& call) {
   const bool has_two_rows = call.a[1] != nullptr;
   const bool has_two_columns = call.b[1] != nullptr;
-  if (has_two_rows && has_two_columns) return multiply_panels<true, true>(call);
-  if (has_two_rows) return multiply_panels<true, false>(call);
-  if (has_two_columns) return multiply_panels<false, true>(call);
-  multiply_panels<false, false>(call);
+  if (has_two_rows && has_two_columns) return multiply_panels<kIsInt8, true, true>(call);
+  if (has_two_rows) return multiply_panels<kIsInt8, true, false>(call);
+  if (has_two_columns) return multiply_panels<kIsInt8, false, true>(call);
+  multiply_panels<kIsInt8, false, false>(call);
 }
 
+#undef MESHD_AMX_ADD
 #undef MESHD_AMX_TARGET
 
 // The instruction takes denormals for zero. Processors with AMX have it.
@@ -107,16 +119,18 @@ void multiply(const AmxCall& call) {
   }
 }
 
-constexpr AmxUnit kUnit{begin_tiles, end_tiles, multiply, narrow};
+constexpr AmxUnit kOfBfloat16{begin_tiles, end_tiles, multiply<false>, narrow};
+constexpr AmxUnit kOfInt8{begin_tiles, end_tiles, multiply<true>, nullptr};
 
 #else
 
-constexpr AmxUnit kUnit{};
+constexpr AmxUnit kOfBfloat16{};
+constexpr AmxUnit kOfInt8{};
 
 #endif
 
 }  // namespace
 
-const AmxUnit& amx_unit() { return kUnit; }
+const AmxUnit& amx_unit(tensor::DType in) { return in == tensor::DType::kInt8 ? kOfInt8 : kOfBfloat16; }
 
 }  // namespace meshd::kernels

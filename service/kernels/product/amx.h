@@ -1,32 +1,37 @@
-// Tiles of a product of bfloat16 matrices by AMX: a unit of some processors that keeps eight tiles of 1 KiB in
-// registers of their own and multiplies two of them in one instruction (Intel's manual, TDPBF16PS). Private to
-// product/.
+// Tiles of a product of bfloat16 or int8 matrices by AMX: a unit of some processors that keeps eight tiles of 1 KiB in
+// registers of their own and multiplies two of them in one instruction (Intel's manual, TDPBF16PS and TDPBSSD). Private
+// to product/.
 //
 // Example: with k = 70 terms, 3 steps of 32 terms, 26 of them zeros. A panel of a is 16 rows, 3 * 1 KiB; a panel of b
-// is 16 columns, 3 * 1 KiB; one step of one tile adds the products of 16 pairs of terms to 16 x 16 sums.
+// is 16 columns, 3 * 1 KiB; one step of one tile adds the products of 16 pairs of terms to 16 x 16 sums. Of int8 a step
+// has 64 terms, in groups of four.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "service/tensor/dtype.h"
+
 namespace meshd::kernels {
 
-/// Rows and columns of a tile, and the pairs of terms that a step adds to it.
+/// Rows and columns of a tile, and the groups of terms that a step adds to it: 4 bytes each, two bfloat16 or four int8.
 inline constexpr int64_t kAmxSide = 16;
-inline constexpr int64_t kAmxTerms = 2 * kAmxSide;
 inline constexpr int64_t kAmxElements = kAmxSide * kAmxSide;
+inline constexpr int64_t kAmxGroupBytes = 4;
+inline constexpr int64_t kAmxRowBytes = kAmxSide * kAmxGroupBytes;
 
-/// Sums of one or two panels of rows times one or two panels of columns, of `steps` steps each. A pair is two bfloat16,
-/// the earlier term in the lower half. Denormal operands and sums count as zero. Memory may have any alignment.
+/// Sums of one or two panels of rows times one or two panels of columns, of `steps` steps each, as f32 or int32.
+/// Earlier terms of a group are in its lower bytes. Denormal operands and sums count as zero, int32 wraps around.
+/// Memory may have any alignment.
 struct AmxCall {
   std::array<const std::byte*, 2> a{};  ///< panels of rows; null: there is one
   int64_t a_row_bytes = 0;
   int64_t a_step_bytes = 0;
-  std::array<const uint32_t*, 2> b{};  ///< panels of columns, as (step, pair, column); null: there is one
-  const float* from = nullptr;         ///< sums so far; null: zeros
+  std::array<const uint32_t*, 2> b{};  ///< panels of columns, as (step, group, column); null: there is one
+  const std::byte* from = nullptr;     ///< sums so far; null: zeros
   int64_t from_row_bytes = 0;
-  float* to = nullptr;  ///< all rows and columns of the panels
+  std::byte* to = nullptr;  ///< all rows and columns of the panels
   int64_t to_row_bytes = 0;
   int64_t steps = 0;
 };
@@ -36,11 +41,11 @@ struct AmxUnit {
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
   void (*multiply)(const AmxCall& call) = nullptr;
-  /// Sums, none of which is denormal, as bfloat16, ties to even. Outside of begin() and end(), too.
+  /// Sums of bfloat16, none of which is denormal, narrowed, ties to even. Outside of begin() and end(), too.
   void (*narrow)(const float* sums, int64_t count, std::byte* to) = nullptr;
 };
 
-/// That of this processor, which must have it (has_amx()).
-const AmxUnit& amx_unit();
+/// That of this processor, which must have it (has_amx()), for bfloat16 or int8.
+const AmxUnit& amx_unit(tensor::DType in);
 
 }  // namespace meshd::kernels

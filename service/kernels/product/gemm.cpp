@@ -19,7 +19,8 @@ using tensor::DType;
 
 // What is smaller is over before a library has begun it.
 constexpr double kPrimitiveFlops = 2.0 * 64 * 64 * 64;
-constexpr double kAmxFlops = 2.0 * 32 * 32 * 32;  // likewise, of tiles without a library
+constexpr int64_t kAmxLeastTerms = 32;
+constexpr double kAmxFlops = 2.0 * 32 * 32 * 32;  // likewise, of tiles without a library, where they are full
 
 bool is_wide_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits == 64; }
 
@@ -61,10 +62,10 @@ Loops f32_loops(const GemmSpec& spec) {
   return cpu_level() == CpuLevel::kV4 && is_large ? Loops::kSgemm : Loops::kPacked;
 }
 
-// Fewer rows or columns than a tile has, or terms than a step adds, leave most of a tile empty.
-bool takes_amx(const GemmSpec& spec) {
-  const bool is_bf16 = spec.in == DType::kBfloat16 && (spec.out == DType::kBfloat16 || spec.out == DType::kFloat32);
-  return is_bf16 && std::min(spec.m, spec.n) >= kAmxSide && spec.k >= kAmxTerms && has_amx();
+// Whatever the sizes, so that an element's bits do not depend on its block; gemm_is_worth_it() has the sizes that pay.
+bool takes_amx(DType in, DType out) {
+  const bool is_bf16 = in == DType::kBfloat16 && (out == DType::kBfloat16 || out == DType::kFloat32);
+  return (is_bf16 || (in == DType::kInt8 && out == DType::kInt32)) && has_amx();
 }
 
 Loops choose(const GemmSpec& spec) {
@@ -72,7 +73,7 @@ Loops choose(const GemmSpec& spec) {
   if (spec.in == DType::kFloat32 && spec.out == DType::kFloat32) return f32_loops(spec);
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   const bool is_packed = takes_packed(spec.in, spec.out);
-  if (takes_amx(spec)) return Loops::kAmx;
+  if (takes_amx(spec.in, spec.out)) return Loops::kAmx;
   if (has_matmul_primitive(spec.in, spec.out) && (flops >= kPrimitiveFlops || !is_packed)) return Loops::kPrimitive;
   return is_packed ? Loops::kPacked : Loops::kOpenBlas;
 }
@@ -101,7 +102,7 @@ GemmPlan plan_of(const GemmSpec& spec) {
     case Loops::kPacked:
       return plan_packed(spec);
     case Loops::kAmx:
-      return plan_amx(spec, amx_unit());
+      return plan_amx(spec, amx_unit(spec.in));
     case Loops::kSgemm:
       prepare_thread();
       return plan_sgemm(spec);
@@ -146,13 +147,14 @@ bool is_blas_layout(int64_t rows, int64_t columns, MatrixLayout layout) {
 
 bool gemm_takes(DType in, DType out) {
   if (in == out && (in == DType::kFloat64 || tensor::is_complex(in) || is_wide_integer(in))) return true;
-  if (takes_packed(in, out)) return true;
-  return has_matmul_primitive(in, out);
+  return takes_packed(in, out) || takes_amx(in, out) || has_matmul_primitive(in, out);
 }
 
-bool gemm_is_worth_it(DType in, double flops) {
-  if (in == DType::kBfloat16) return flops >= (has_amx() ? kAmxFlops : kPrimitiveFlops);
-  return in != DType::kFloat16 || flops >= kPrimitiveFlops;
+bool gemm_is_worth_it(DType in, int64_t m, int64_t n, int64_t k) {
+  const double flops = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (in != DType::kBfloat16 && in != DType::kFloat16) return true;
+  if (takes_amx(in, DType::kFloat32) && std::min(m, n) >= kAmxSide && k >= kAmxLeastTerms) return flops >= kAmxFlops;
+  return flops >= kPrimitiveFlops;
 }
 
 std::string_view gemm_choice(const GemmSpec& spec) { return name_of(choose(spec)); }
@@ -166,7 +168,9 @@ double gemm_flops_per_ns(const GemmSpec& spec) {
   constexpr double kAmx = 1000;
   constexpr double kPacked = 100;  // between what AVX2 and AVX-512 have
   constexpr double kOthers = 30;
-  if (choose(spec) == Loops::kAmx) return kAmx;
+  // Each byte of the larger operand is read once for 32 rows or columns.
+  constexpr double kAmxOfOne = 16;
+  if (choose(spec) == Loops::kAmx) return std::min(kAmx, kAmxOfOne * static_cast<double>(std::min(spec.m, spec.n)));
   return takes_packed(spec.in, spec.out) ? kPacked : kOthers;
 }
 

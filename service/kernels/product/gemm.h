@@ -1,7 +1,7 @@
 // Matrix product (GEMM): row-major c (m x n) = a (m x k) times b (k x n), by what is fastest for the element type:
-// loops of our own for floats of up to 32 bits and for integers, for bf16 by AMX, too; oneDNN for bf16 and int8 where
-// the processor has other instructions for them, OpenBLAS for f64, complex numbers and matrix times vector. A product
-// runs on the calling thread alone.
+// loops of our own for floats of up to 32 bits and for integers, for bf16 and int8 by AMX, too; oneDNN for bf16 and
+// int8 where the processor has other instructions for them, OpenBLAS for f64, complex numbers and matrix times vector.
+// A product runs on the calling thread alone.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ struct GemmSpec {
 /// the processor has instructions for them.
 bool gemm_takes(tensor::DType in, tensor::DType out);
 
-/// False for products of so few operations that they are over before a library has begun them: narrow floats are better
-/// multiplied as f32 then.
-bool gemm_is_worth_it(tensor::DType in, double flops);
+/// False for products (m x k times k x n) that are over before a library has begun them, or leave tiles empty: narrow
+/// floats are better multiplied as f32 then.
+bool gemm_is_worth_it(tensor::DType in, int64_t m, int64_t n, int64_t k);
 
 /// What multiplies it: "packed", "amx" and "integers" (loops of our own), "onednn", "openblas".
 std::string_view gemm_choice(const GemmSpec& spec);

@@ -1,8 +1,10 @@
-// Products of bfloat16 with sums in f32, by tiles of AMX (amx.h). Operands may lie in either order.
+// Products of bfloat16 with sums in f32, and of int8 with sums in int32, by tiles of AMX (amx.h). Operands may lie in
+// either order.
 //
 // For each block of columns of c:
 //   1. all terms of its columns of b are copied to panels of 16 columns, where that is not too large;
-//   2. for each block of rows, for each part of the sum (at most kPartTerms), each 32 rows of a are multiplied by each
+//   2. for each block of rows, for each part of the sum (at most kPartBytes of a row), each 32 rows of a are multiplied
+//   by each
 //      32 columns of b. Rows of a are read where they lie, or copied to where they stay in the first level cache. Sums
 //      of some parts stay in the scratch, 32 x 32 at a time, where they share no cache sets; of the last part they go
 //      to c, or to a strip of whole rows, where c has fewer rows or columns or a narrower type.
@@ -11,10 +13,11 @@
 // Parts of a sum are added in the order of their terms, and how long they are follows from k. So an element of c has
 // the same bits whatever block of c it is computed with.
 //
-// Example: 70 x 700 times 700 x 100: 7 panels of columns; parts of 256, 256 and 188 terms, the last filled up with
-// zeros to 192; 3 times two panels of rows (32, 32 and 6 rows), each with 4 calls for a part; of the last part those of
-// the first 64 rows and 96 columns write to c.
+// Example: bfloat16, 70 x 700 times 700 x 100: 7 panels of columns; parts of 256, 256 and 188 terms, the last filled up
+// with zeros to 192; 3 times two panels of rows (32, 32 and 6 rows), each with 4 calls for a part; of the last part
+// those of the first 64 rows and 96 columns write to c.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -27,7 +30,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kPartTerms = 256;       // two panels of rows, two of columns and their tiles of sums stay in 48 KiB
+constexpr int64_t kPartBytes = 512;       // two panels of rows, two of columns and their tiles of sums stay in 48 KiB
 constexpr int64_t kStrip = 2 * kAmxSide;  // rows or columns of a call
 constexpr int64_t kAmxColumns = 1024;     // of a block
 // Panels that few rows are multiplied by are read once or twice: they stay in the second level cache.
@@ -36,24 +39,27 @@ constexpr int64_t kFewRowsColumns = 256;
 constexpr int64_t kLeastAmxColumns = 256;  // where b is packed whole
 constexpr int64_t kAmxRows = 512;          // of a block, where the sum has several parts
 constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
-constexpr int64_t kPairPitch = kPartTerms / 2 + 16;  // between columns of pairs: they share no cache sets
+constexpr int64_t kGroupPitch = kPartBytes / kAmxGroupBytes + 16;  // between columns of groups: they share no sets
 constexpr int64_t kSharedLine = 64;
 constexpr int64_t kSums = kStrip * kStrip;
+constexpr int64_t kSumBytes = 4;
 constexpr int64_t kReadTwice = 2;  // times that rows of a are read where they lie, whatever sets they share
 
 int64_t whole_lines(int64_t bytes) { return core::round_up(bytes, kSharedLine); }
 
 // One operand. Lines are what is contiguous: rows, or columns.
-struct Bfloats {
+struct Lined {
+  int64_t elem = 1;  // bytes
   bool by_rows = true;
-  int64_t line_stride = 0;
+  int64_t line_bytes = 0;
 
-  Bfloats(MatrixLayout layout, int64_t columns)
-      : by_rows(layout.column_stride == 1 || columns == 1),
-        line_stride(by_rows ? layout.row_stride : layout.column_stride) {}
+  Lined(tensor::DType dtype, MatrixLayout layout, int64_t columns)
+      : elem(tensor::size_bytes(dtype)),
+        by_rows(layout.column_stride == 1 || columns == 1),
+        line_bytes((by_rows ? layout.row_stride : layout.column_stride) * elem) {}
 
   [[nodiscard]] const std::byte* at(const std::byte* data, int64_t line, int64_t place) const {
-    return data + (line * line_stride + place) * 2;
+    return data + line * line_bytes + place * elem;
   }
 };
 
@@ -62,27 +68,29 @@ class AmxGemm final : public Gemm::Plan {
   AmxGemm(const GemmSpec& product, const AmxUnit& unit)
       : spec_(product),
         unit_(unit),
-        a_(product.a, product.k),
-        b_(product.b, product.n),
-        parts_(core::ceil_div(product.k, kPartTerms)),
-        terms_(core::round_up(core::ceil_div(product.k, parts_), kAmxTerms)) {
-    const int64_t column_bytes = parts_ * terms_ * 2;
+        a_(product.in, product.a, product.k),
+        b_(product.in, product.b, product.n),
+        group_(kAmxGroupBytes / a_.elem),
+        step_terms_(kAmxSide * group_),
+        parts_(core::ceil_div(product.k * a_.elem, kPartBytes)),
+        terms_(core::round_up(core::ceil_div(product.k, parts_), step_terms_)) {
+    const int64_t column_bytes = parts_ * terms_ * a_.elem;
     const int64_t fit = kMostPanelBytes / column_bytes / kStrip * kStrip;
     const int64_t columns_of_block = spec_.m <= kFewRows ? kFewRowsColumns : kAmxColumns;
     packs_all_ = fit >= std::min(kLeastAmxColumns, core::round_up(spec_.n, kStrip));
     columns_ =
         std::min(core::round_up(spec_.n, kStrip), packs_all_ ? std::min(fit, columns_of_block) : columns_of_block);
     rows_ = parts_ > 1 ? std::min(core::round_up(spec_.m, kStrip), kAmxRows) : 0;
-    line_floats_ = columns_ + kAmxSide;
-    reads_a_ = a_.by_rows && (spec_.n <= kReadTwice * kStrip || !shares_sets(a_.line_stride * 2));
-    panel_ = terms_ / 2 * kAmxSide;
+    line_bytes_ = (columns_ + kAmxSide) * kSumBytes;
+    reads_a_ = a_.by_rows && (spec_.n <= kReadTwice * kStrip || !shares_sets(a_.line_bytes));
+    panel_ = (terms_ / group_ + 1) * kAmxSide;
     // In front, so that products of other rows find it.
     const int64_t packed_bytes = (packs_all_ ? parts_ : 1) * panel_ * (columns_ / kAmxSide) * 4;
     strip_at_ = whole_lines(packed_bytes);
     sums_at_ = strip_at_ + whole_lines(2 * panel_ * 4);
-    rows_at_ = sums_at_ + whole_lines(rows_ * columns_ * 4);
-    aside_at_ = rows_at_ + whole_lines(kStrip * line_floats_ * 4);
-    scratch_bytes_ = aside_at_ + whole_lines(std::max(kPairPitch * kAmxSide, terms_ / 2 * kAmxSide) * 4);
+    rows_at_ = sums_at_ + whole_lines(rows_ * columns_ * kSumBytes);
+    aside_at_ = rows_at_ + whole_lines(kStrip * line_bytes_);
+    scratch_bytes_ = aside_at_ + whole_lines(std::max(kGroupPitch * kAmxSide, panel_) * 4);
   }
 
   [[nodiscard]] bool keeps_packed() const { return packs_all_ && spec_.n <= columns_; }
@@ -112,15 +120,14 @@ class AmxGemm final : public Gemm::Plan {
     std::byte* scratch;
     core::Checkpoint* checkpoint;
 
-    [[nodiscard]] uint32_t* pairs(int64_t at) const { return reinterpret_cast<uint32_t*>(scratch + at); }
-    [[nodiscard]] float* floats(int64_t at) const { return reinterpret_cast<float*>(scratch + at); }
+    [[nodiscard]] uint32_t* groups(int64_t at) const { return reinterpret_cast<uint32_t*>(scratch + at); }
   };
 
   [[nodiscard]] int64_t terms_of(int64_t part) const { return std::min(terms_, spec_.k - part * terms_); }
-  [[nodiscard]] int64_t steps_of(int64_t part) const { return core::ceil_div(terms_of(part), kAmxTerms); }
+  [[nodiscard]] int64_t steps_of(int64_t part) const { return core::ceil_div(terms_of(part), step_terms_); }
   // Where a part's panels of b are.
   [[nodiscard]] uint32_t* block_of(const Call& call, int64_t part) const {
-    return call.pairs(0) + (packs_all_ ? part * panel_ * (columns_ / kAmxSide) : 0);
+    return call.groups(0) + (packs_all_ ? part * panel_ * (columns_ / kAmxSide) : 0);
   }
 
   void multiply_columns(const Call& call, int64_t column, int64_t columns) const {
@@ -131,7 +138,7 @@ class AmxGemm final : public Gemm::Plan {
         if (!packs_all_) pack_b(call, column, columns, part);
         for (int64_t row = first; row < end; row += kStrip) {
           multiply_rows(call, row, std::min(kStrip, end - row), column, columns, part,
-                        parts_ > 1 ? call.floats(sums_at_) + (row - first) * columns_ : nullptr);
+                        parts_ > 1 ? call.scratch + sums_at_ + (row - first) * columns_ * kSumBytes : nullptr);
           core::pass(call.checkpoint);
         }
       }
@@ -140,45 +147,45 @@ class AmxGemm final : public Gemm::Plan {
 
   // At most 32 rows, by all columns of the block. `sums`: of the parts before the last, null where there is one part.
   void multiply_rows(const Call& call, int64_t row, int64_t rows, int64_t column, int64_t columns, int64_t part,
-                     float* sums) const {
+                     std::byte* sums) const {
     const bool is_last = part + 1 == parts_;
     const int64_t out_bytes = tensor::size_bytes(spec_.out);
     std::byte* const c = call.c + (row * spec_.c_row_stride() + column) * out_bytes;
     const int64_t c_row_bytes = spec_.c_row_stride() * out_bytes;
-    float* const aside = call.floats(rows_at_);
+    std::byte* const aside = call.scratch + rows_at_;
     const uint32_t* const b = block_of(call, part);
     AmxCall tiles = rows_of_a(call, row, rows, part);
     tiles.steps = steps_of(part);
-    tiles.from_row_bytes = kStrip * 4;
+    tiles.from_row_bytes = kStrip * kSumBytes;
     int64_t direct = 0;  // columns of c that are written by tiles
-    if (is_last && spec_.out == tensor::DType::kFloat32 && rows == kStrip) direct = columns / kStrip * kStrip;
+    if (is_last && spec_.out != tensor::DType::kBfloat16 && rows == kStrip) direct = columns / kStrip * kStrip;
     unit_.begin();
     for (int64_t at = 0; at < columns; at += kStrip) {
       const uint32_t* const panel = b + at / kAmxSide * panel_;
       tiles.b = {panel, columns - at > kAmxSide ? panel + panel_ : nullptr};
-      float* const block = sums != nullptr ? sums + at / kStrip * kSums : nullptr;
+      std::byte* const block = sums != nullptr ? sums + at / kStrip * kSums * kSumBytes : nullptr;
       tiles.from = part > 0 ? block : nullptr;
       if (!is_last) {
         tiles.to = block;
-        tiles.to_row_bytes = kStrip * 4;
+        tiles.to_row_bytes = kStrip * kSumBytes;
       } else if (at < direct) {
-        tiles.to = reinterpret_cast<float*>(c) + at;
+        tiles.to = c + at * kSumBytes;
         tiles.to_row_bytes = c_row_bytes;
       } else {
-        tiles.to = aside + at;
-        tiles.to_row_bytes = line_floats_ * 4;
+        tiles.to = aside + at * kSumBytes;
+        tiles.to_row_bytes = line_bytes_;
       }
       unit_.multiply(tiles);
     }
     unit_.end();
     if (!is_last || direct == columns) return;
     for (int64_t i = 0; i < rows; ++i) {
-      const float* const made = aside + i * line_floats_ + direct;
+      const std::byte* const made = aside + i * line_bytes_ + direct * kSumBytes;
       std::byte* const to = c + i * c_row_bytes + direct * out_bytes;
       if (spec_.out == tensor::DType::kBfloat16)
-        unit_.narrow(made, columns, to);
+        unit_.narrow(reinterpret_cast<const float*>(made), columns, to);
       else
-        std::memcpy(to, made, static_cast<size_t>(columns - direct) * sizeof(float));
+        std::memcpy(to, made, static_cast<size_t>((columns - direct) * kSumBytes));
     }
   }
 
@@ -196,28 +203,31 @@ class AmxGemm final : public Gemm::Plan {
     }
     const int64_t end = term + terms_of(part);
     uint32_t* to = block;
-    for (int64_t p = term; p < term + steps_of(part) * kAmxTerms; p += 2, to += kAmxSide)
-      pair_lines(line_at(b_, call.b, p, column, end), line_at(b_, call.b, p + 1, column, end), columns, to, panel_);
+    for (int64_t p = term; p < term + steps_of(part) * step_terms_; p += group_, to += kAmxSide)
+      group_lines(lines_at(b_, call.b, p, column, end), b_.elem, columns, to, panel_);
   }
 
-  // Null behind the last one.
-  static const std::byte* line_at(const Bfloats& matrix, const std::byte* data, int64_t line, int64_t place,
-                                  int64_t end) {
-    return line < end ? matrix.at(data, line, place) : nullptr;
+  // Those of a group; null behind the last one.
+  [[nodiscard]] std::array<const std::byte*, kAmxGroupBytes> lines_at(const Lined& matrix, const std::byte* data,
+                                                                      int64_t first, int64_t place, int64_t end) const {
+    std::array<const std::byte*, kAmxGroupBytes> out{};
+    for (int64_t i = 0; i < std::min(group_, end - first); ++i)
+      out[static_cast<size_t>(i)] = matrix.at(data, first + i, place);
+    return out;
   }
 
-  // A panel of an operand that is stored by columns: pairs are there already, and change places.
+  // A panel of an operand that is stored by columns: groups are there already, and change places.
   void pack_columns(const Call& call, const std::byte* b, int64_t column, int64_t columns, int64_t term, int64_t terms,
                     uint32_t* panel) const {
-    uint32_t* const aside = call.pairs(aside_at_);
-    const int64_t pairs = core::round_up(terms, kAmxTerms) / 2;
+    uint32_t* const aside = call.groups(aside_at_);
+    const int64_t groups = core::round_up(terms, step_terms_) / group_;
     for (int64_t j = 0; j < kAmxSide; ++j) {
-      auto* const to = reinterpret_cast<std::byte*>(aside + j * kPairPitch);
-      const int64_t bytes = j < columns ? terms * 2 : 0;
+      auto* const to = reinterpret_cast<std::byte*>(aside + j * kGroupPitch);
+      const int64_t bytes = j < columns ? terms * b_.elem : 0;
       if (bytes > 0) std::memcpy(to, b_.at(b, column + j, term), static_cast<size_t>(bytes));
-      std::memset(to + bytes, 0, static_cast<size_t>(pairs * 4 - bytes));
+      std::memset(to + bytes, 0, static_cast<size_t>(groups * kAmxGroupBytes - bytes));
     }
-    tile_kernels<uint32_t>().transpose(aside, kPairPitch, kAmxSide, pairs, panel, kAmxSide);
+    tile_kernels<uint32_t>().transpose(aside, kGroupPitch, kAmxSide, groups, panel, kAmxSide);
   }
 
   // ---- a
@@ -225,7 +235,7 @@ class AmxGemm final : public Gemm::Plan {
   // Lines at this distance are in so few sets of the first level cache that 32 rows' parts do not stay there.
   static bool shares_sets(int64_t row_bytes) {
     constexpr int64_t kSetBytes = 4096;
-    return std::gcd(row_bytes, kSetBytes) > kPartTerms * 2;
+    return std::gcd(row_bytes, kSetBytes) > kPartBytes;
   }
 
   // Where tiles find rows of a.
@@ -233,19 +243,19 @@ class AmxGemm final : public Gemm::Plan {
     const int64_t term = part * terms_;
     const int64_t terms = terms_of(part);
     AmxCall out;
-    if (reads_a_ && rows == kStrip && terms % kAmxTerms == 0) {
+    if (reads_a_ && rows == kStrip && terms % step_terms_ == 0) {
       out.a = {a_.at(call.a, row, term), a_.at(call.a, row + kAmxSide, term)};
-      out.a_row_bytes = a_.line_stride * 2;
+      out.a_row_bytes = a_.line_bytes;
       out.a_step_bytes = kSharedLine;
       return out;
     }
     out.a_row_bytes = kSharedLine;
-    out.a_step_bytes = kAmxElements * 4;
+    out.a_step_bytes = kAmxElements * kAmxGroupBytes;
     for (int64_t at = 0; at < rows; at += kAmxSide) {
-      uint32_t* const panel = call.pairs(strip_at_) + at / kAmxSide * panel_;
+      uint32_t* const panel = call.groups(strip_at_) + at / kAmxSide * panel_;
       const int64_t some = std::min(kAmxSide, rows - at);
       if (a_.by_rows)
-        copy_rows(a_.at(call.a, row + at, term), a_.line_stride * 2, some, terms, panel);
+        copy_rows(a_.at(call.a, row + at, term), a_.line_bytes, some, terms * a_.elem, panel);
       else
         turn_rows(call, row + at, some, term, terms, panel);
       out.a[static_cast<size_t>(at / kAmxSide)] = reinterpret_cast<const std::byte*>(panel);
@@ -253,15 +263,13 @@ class AmxGemm final : public Gemm::Plan {
     return out;
   }
 
-  // Rows that are stored by columns: pairs are made as for b, then rows of them.
+  // Rows that are stored by columns: groups are made as for b, then rows of them.
   void turn_rows(const Call& call, int64_t row, int64_t rows, int64_t term, int64_t terms, uint32_t* panel) const {
-    uint32_t* const aside = call.pairs(aside_at_);
-    const int64_t steps = core::ceil_div(terms, kAmxTerms);
+    uint32_t* const aside = call.groups(aside_at_);
+    const int64_t steps = core::ceil_div(terms, step_terms_);
     uint32_t* to = aside;
-    for (int64_t p = term; p < term + steps * kAmxTerms; p += 2, to += kAmxSide) {
-      pair_lines(line_at(a_, call.a, p, row, term + terms), line_at(a_, call.a, p + 1, row, term + terms), rows, to,
-                 kAmxSide);
-    }
+    for (int64_t p = term; p < term + steps * step_terms_; p += group_, to += kAmxSide)
+      group_lines(lines_at(a_, call.a, p, row, term + terms), a_.elem, rows, to, kAmxSide);
     for (int64_t step = 0; step < steps; ++step) {
       tile_kernels<uint32_t>().transpose(aside + step * kAmxElements, kAmxSide, kAmxSide, kAmxSide,
                                          panel + step * kAmxElements, kAmxSide);
@@ -270,16 +278,18 @@ class AmxGemm final : public Gemm::Plan {
 
   GemmSpec spec_;
   const AmxUnit& unit_;
-  Bfloats a_;
-  Bfloats b_;
-  int64_t parts_;            // of a sum
-  int64_t terms_;            // of each but the last, a multiple of a step's
-  bool packs_all_ = false;   // parts of b
-  int64_t columns_ = 0;      // of a block, filled up to whole strips
-  int64_t rows_ = 0;         // whose sums are in the scratch
-  int64_t line_floats_ = 0;  // of a row of c that is made apart
-  bool reads_a_ = false;     // where it lies
-  int64_t panel_ = 0;        // pairs
+  Lined a_;
+  Lined b_;
+  int64_t group_;           // terms
+  int64_t step_terms_;      // of a step
+  int64_t parts_;           // of a sum
+  int64_t terms_;           // of each but the last, a multiple of a step's
+  bool packs_all_ = false;  // parts of b
+  int64_t columns_ = 0;     // of a block, filled up to whole strips
+  int64_t rows_ = 0;        // whose sums are in the scratch
+  int64_t line_bytes_ = 0;  // of a row of c that is made apart
+  bool reads_a_ = false;    // where it lies
+  int64_t panel_ = 0;       // groups, and a line between two panels, which share no cache sets so
   // In bytes, in the scratch: behind the panels of b two panels of a, sums, rows of c, what is transposed.
   int64_t strip_at_ = 0;
   int64_t sums_at_ = 0;

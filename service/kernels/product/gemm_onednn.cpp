@@ -116,13 +116,12 @@ struct MatmulByDnnl : Gemm::Plan {
   }
 };
 
-// Where products of bf16 pairs are faster than converting to f32. Intel's processors with a tile unit (they have
-// AVX512-FP16) take four times as long for the vector instruction, so that without tiles, which a virtual machine may
-// hide, f32 is faster.
+// Where products of bf16 pairs are faster than converting to f32. Intel's processors with AMX (they have AVX512-FP16)
+// take four times as long for the vector instruction, so that f32 is faster where gemm_amx has no tiles, which a
+// virtual machine may hide.
 bool has_fast_bf16() {
 #if defined(__x86_64__)
   if (cpu_level() != CpuLevel::kV4 || !__builtin_cpu_supports("avx512bf16")) return false;
-  if (has_amx()) return true;
   constexpr unsigned kAvx512Fp16 = 1U << 23;
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -162,10 +161,11 @@ GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
   }
 }
 
+// oneDNN 2.6 does without AMX: what it generates for some sizes (bf16 with k = 63, int8 with k from 125 to 127, and few
+// columns) has an instruction that is none, and ends the process.
 void limit_onednn() {
 #if defined(__x86_64__)
   static const bool is_limited = [] {
-    if (has_amx()) return true;
     const dnnl::cpu_isa most = cpu_level() == CpuLevel::kV4   ? dnnl::cpu_isa::avx512_core_bf16
                                : cpu_level() == CpuLevel::kV3 ? dnnl::cpu_isa::avx2
                                                               : dnnl::cpu_isa::sse41;

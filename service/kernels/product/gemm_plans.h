@@ -58,15 +58,16 @@ GemmPlan plan_sgemm(const GemmSpec& spec);
 /// Loops of our own: floats and integers of up to 32 bits into 32 bits, in any layout with one stride of 1. Bits do not
 /// depend on the block of c.
 GemmPlan plan_packed(const GemmSpec& spec);
-/// Loops of our own by tiles of AMX: bfloat16 into f32 or bfloat16, in any layout with one stride of 1. Bits do not
-/// depend on the block of c.
+/// Loops of our own by tiles of AMX: bfloat16 into f32 or bfloat16, int8 into int32, in any layout with one stride
+/// of 1. Bits do not depend on the block of c.
 GemmPlan plan_amx(const GemmSpec& spec, const AmxUnit& unit);
 /// cblas_?gemm and cblas_?gemv.
 GemmPlan plan_openblas(const GemmSpec& spec);
 /// oneDNN's matmul primitive: bf16 and i8.
 GemmPlan plan_matmul_primitive(const GemmSpec& spec);
 
-/// Once for the process, before oneDNN is used first: it uses no more instructions than cpu_level() says. Any thread.
+/// Once for the process, before oneDNN is used first: it uses no more instructions than cpu_level() says, and no AMX.
+/// Any thread.
 void limit_onednn();
 
 /// Whether oneDNN has instructions for these types on this processor, and they are faster than f32.

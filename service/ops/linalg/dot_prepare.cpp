@@ -190,7 +190,7 @@ struct Types {
 };
 
 // Types a product is made in: those of the text where a product takes them, else the next wider ones that lose nothing.
-Types product_types(const OpView& view, double flops) {
+Types product_types(const OpView& view, int64_t m, int64_t n, int64_t k) {
   const DType lhs = view.operands[0].dtype();
   const DType rhs = view.operands[1].dtype();
   const DType result = view.results[0].dtype();
@@ -201,7 +201,7 @@ Types product_types(const OpView& view, double flops) {
     const bool is_wider = tensor::size_bytes(result) < tensor::size_bytes(made) &&
                           (made == DType::kInt32 ? tensor::is_integer(result) : tensor::is_float(result));
     const bool fits = made == result || is_wider;
-    if (lhs == rhs && fits && kernels::gemm_takes(lhs, made) && kernels::gemm_is_worth_it(lhs, flops))
+    if (lhs == rhs && fits && kernels::gemm_takes(lhs, made) && kernels::gemm_is_worth_it(lhs, m, n, k))
       return {lhs, made};
   }
   if (tensor::is_complex(result) || tensor::is_complex(lhs) || tensor::is_complex(rhs)) {
@@ -403,7 +403,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
 
   const double multiplications =
       static_cast<double>(rows.count()) * static_cast<double>(columns.count()) * static_cast<double>(lhs_sum.count());
-  const Types types = product_types(view, 2 * multiplications);
+  const Types types = product_types(view, rows.count(), columns.count(), lhs_sum.count());
   auto product = std::make_shared<Product>();
   product->lhs = make_side(view, 0, lhs_batch, rows, lhs_sum, types.in);
   product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in);
@@ -471,7 +471,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
 
 bool dot_reads_in_place(const OpView& local, const DotDims& dims, size_t operand) {
   // Whatever the number of operations: a copy of a small product is small, too.
-  const Types types = product_types(local, 0);
+  const Types types = product_types(local, 0, 0, 0);
   return !side_of(local, operand, dims, types.in).gather;
 }
 

@@ -22,9 +22,10 @@ using kernels::AmxCall;
 using kernels::GemmSpec;
 using kernels::kAmxElements;
 using kernels::kAmxSide;
-using kernels::kAmxTerms;
 using kernels::MatrixLayout;
 using tensor::DType;
+
+constexpr int64_t kStepTerms = 32;  // of bfloat16
 
 float flushed(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0F, value) : value; }
 
@@ -53,19 +54,29 @@ float add_step(const std::byte* a, const uint32_t* b, float sum) {
   return flushed(flushed(sum) + flushed(low + high));
 }
 
+// Intel's manual, TDPBSSD.
+uint32_t add_step(const std::byte* a, const uint32_t* b, uint32_t sum) {
+  for (int64_t p = 0; p < kAmxSide; ++p) {
+    const auto* const column = reinterpret_cast<const std::byte*>(b + p * kAmxSide);
+    for (int64_t k = 0; k < 4; ++k)
+      sum += static_cast<uint32_t>(int32_t{read<int8_t>(a + p * 4 + k)} * int32_t{read<int8_t>(column + k)});
+  }
+  return sum;
+}
+
 int tiles_begun = 0;
 
+template <class Sum>
 void multiply_emulated(const AmxCall& call) {
   EXPECT_EQ(tiles_begun, 1);
   for (int64_t i = 0; i < (call.a[1] != nullptr ? 2 : 1) * kAmxSide; ++i) {
     for (int64_t j = 0; j < (call.b[1] != nullptr ? 2 : 1) * kAmxSide; ++j) {
       const std::byte* const a = call.a[static_cast<size_t>(i / kAmxSide)] + i % kAmxSide * call.a_row_bytes;
       const uint32_t* const b = call.b[static_cast<size_t>(j / kAmxSide)] + j % kAmxSide;
-      const auto* const from = reinterpret_cast<const std::byte*>(call.from);
-      float sum = from != nullptr ? read<float>(from + i * call.from_row_bytes + j * 4) : 0;
+      Sum sum = call.from != nullptr ? read<Sum>(call.from + i * call.from_row_bytes + j * 4) : Sum{0};
       for (int64_t step = 0; step < call.steps; ++step)
         sum = add_step(a + step * call.a_step_bytes, b + step * kAmxElements, sum);
-      std::memcpy(reinterpret_cast<std::byte*>(call.to) + i * call.to_row_bytes + j * 4, &sum, sizeof(sum));
+      std::memcpy(call.to + i * call.to_row_bytes + j * 4, &sum, sizeof(sum));
     }
   }
 }
@@ -77,7 +88,10 @@ void narrow_emulated(const float* sums, int64_t count, std::byte* to) {
   }
 }
 
-constexpr kernels::AmxUnit kEmulated{[] { ++tiles_begun; }, [] { --tiles_begun; }, multiply_emulated, narrow_emulated};
+constexpr kernels::AmxUnit kEmulated{[] { ++tiles_begun; }, [] { --tiles_begun; }, multiply_emulated<float>,
+                                     narrow_emulated};
+constexpr kernels::AmxUnit kEmulatedInt8{[] { ++tiles_begun; }, [] { --tiles_begun; }, multiply_emulated<uint32_t>,
+                                         nullptr};
 
 uint16_t narrowed(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16); }
 float widened(uint16_t value) { return std::bit_cast<float>(uint32_t{value} << 16); }
@@ -148,10 +162,10 @@ std::vector<float> product(const GemmSpec& spec, const Matrix& a, const Matrix& 
 /// show.
 float by_definition(const Matrix& a, const Matrix& b, int64_t i, int64_t j, int64_t k) {
   float sum = 0;
-  for (int64_t term = 0; term < k; term += kAmxTerms) {
+  for (int64_t term = 0; term < k; term += kStepTerms) {
     float low = 0;
     float high = 0;
-    for (int64_t p = term; p < std::min(term + kAmxTerms, k); p += 2) {
+    for (int64_t p = term; p < std::min(term + kStepTerms, k); p += 2) {
       low = multiplied(low_of(a.element(i, p)), low_of(b.element(p, j)), low);
       if (p + 1 < k) high = multiplied(low_of(a.element(i, p + 1)), low_of(b.element(p + 1, j)), high);
     }
@@ -267,6 +281,50 @@ TEST(AmxProduct, packed_operand_that_stayed_is_found_and_another_is_not_taken_fo
   EXPECT_NE(run(b, 50), expected) << "there is another one now";
 }
 
+TEST(AmxProduct, int8_sums_are_exact_in_any_layout_and_wrap_around) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const int64_t m = round % 20 == 0 ? below(600, random) : below(80, random);
+    const int64_t n = below(100, random);
+    const int64_t k = round % 4 == 0   ? below(1500, random)
+                      : round % 4 == 1 ? 64 * below(20, random)
+                                       : below(200, random);
+    const auto stored = [&](int64_t rows, int64_t columns) {
+      const bool by_rows = random() % 2 == 0;
+      const int64_t gap = round % 5 == 0 && by_rows ? 4096 - columns : below(5, random) - 1;
+      return std::pair(
+          by_rows ? MatrixLayout{columns + gap, 1} : MatrixLayout{1, rows + gap},
+          std::vector<int8_t>(static_cast<size_t>(by_rows ? rows * (columns + gap) : columns * (rows + gap))));
+    };
+    auto [a_layout, a] = stored(m, k);
+    auto [b_layout, b] = stored(k, n);
+    for (std::vector<int8_t>* values : {&a, &b}) {
+      for (int8_t& value : *values) value = round % 3 == 0 ? int8_t{-128} : static_cast<int8_t>(random());
+    }
+    const GemmSpec spec{m, n, k, DType::kInt8, DType::kInt32, a_layout, b_layout};
+    std::vector<const kernels::AmxUnit*> units = {&kEmulatedInt8};
+    if (kernels::has_amx()) units.push_back(&kernels::amx_unit(DType::kInt8));
+    for (const kernels::AmxUnit* unit : units) {
+      const kernels::GemmPlan plan = plan_amx(spec, *unit);
+      Scratch scratch(plan.scratch_bytes);
+      std::vector<int32_t> c(static_cast<size_t>(m * n));
+      plan.plan->run(reinterpret_cast<const std::byte*>(a.data()), reinterpret_cast<const std::byte*>(b.data()),
+                     reinterpret_cast<std::byte*>(c.data()), scratch.data(), nullptr, nullptr);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          if ((i * n + j) % 5 != 0 && i + 1 != m && j + 1 != n) continue;
+          int32_t sum = 0;
+          for (int64_t p = 0; p < k; ++p)
+            sum += a[static_cast<size_t>(i * a_layout.row_stride + p * a_layout.column_stride)] *
+                   b[static_cast<size_t>(p * b_layout.row_stride + j * b_layout.column_stride)];
+          ASSERT_EQ(c[static_cast<size_t>(i * n + j)], sum) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
 TEST(AmxProduct, tiles_of_the_processor_have_the_bits_of_the_emulation) {
   if (!kernels::has_amx()) GTEST_SKIP() << "this processor has no AMX";
   std::mt19937 random(7);
@@ -280,7 +338,7 @@ TEST(AmxProduct, tiles_of_the_processor_have_the_bits_of_the_emulation) {
     GemmSpec spec{m, n, k, DType::kBfloat16, DType::kFloat32, a.layout, b.layout};
     if (round % 3 == 0) spec.out = DType::kBfloat16;
     const std::vector<float> expected = product(spec, a, b, kEmulated);
-    const std::vector<float> got = product(spec, a, b, kernels::amx_unit());
+    const std::vector<float> got = product(spec, a, b, kernels::amx_unit(DType::kBfloat16));
     for (size_t i = 0; i < expected.size(); ++i)
       ASSERT_TRUE(same_bits(got[i], expected[i])) << i << ": " << got[i] << " and " << expected[i];
   }

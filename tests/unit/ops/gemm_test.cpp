@@ -320,6 +320,22 @@ TEST(dot_general, integers_of_all_bits_wrap_around_in_any_layout) {
   }
 }
 
+// For these oneDNN 2.6 generates code by AMX that has an instruction which is none.
+TEST(dot_general, narrow_products_of_63_and_of_125_to_127_terms) {
+  std::mt19937 random(63);
+  const Numbers numbers{{}, {}, {1}, {0}};
+  for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{144, 8}, {193, 15}, {12, 144}, {47, 300}}) {
+    for (const DType result : {DType::kBfloat16, DType::kFloat32})
+      expect_dot(numbers, small_integers({m, 63}, DType::kBfloat16, random),
+                 small_integers({63, n}, DType::kBfloat16, random), result);
+  }
+  for (const int64_t k : {125, 126, 127}) {
+    for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{903, 56}, {64, 8}, {7, 300}, {130, 130}})
+      expect_dot(numbers, small_integers({m, k}, DType::kInt8, random), small_integers({k, n}, DType::kInt8, random),
+                 DType::kInt32);
+  }
+}
+
 TEST(dot_general, int8_pairs_do_not_saturate) {
   const int64_t k = 512;
   const std::vector<int8_t> least(static_cast<size_t>(k * 20), -128);
