@@ -11,10 +11,10 @@
 #include "api/http/characters.h"
 #include "api/http/problem.h"
 #include "api/json/json.h"
+#include "api/routes/document_body.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/runs/run_answer.h"
-#include "api/routes/runs/run_body.h"
 #include "api/routes/waiting.h"
 #include "service/core/checked_math.h"
 #include "service/core/ids.h"
@@ -97,7 +97,7 @@ struct Submission {
   }
 };
 
-Submission read_submission(Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
+Submission read_submission(Request& request, Services& services, DecodedRuns& decoded, DocumentBody& body,
                            const std::string& path_session) {
   const auto start = services.clock.steady();
   MeshFinder meshes(services.meshes, request.principal);
@@ -200,7 +200,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   RequestTimes times;
   times.received = request.received;
   times.handled = Clock::now();
-  RunBody body = read_run_body(request, services);
+  DocumentBody body = read_document_body(request, services);
   const std::string key = idempotency_key_of(request);
   std::string fingerprint;
   if (!key.empty()) {
@@ -250,7 +250,7 @@ Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
     throw core::Error("invalid_request",
                       "the id in the path: expected job_ and a UUID in lower case, got '" + id + "'");
   }
-  RunBody body = read_run_body(request, services);
+  DocumentBody body = read_document_body(request, services);
   const Preferences preference = preferences_of(request);
   Submission submission = read_submission(request, services, decoded, body, "");
   submission.job.id = id;

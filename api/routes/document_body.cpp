@@ -1,4 +1,4 @@
-#include "api/routes/runs/run_body.h"
+#include "api/routes/document_body.h"
 
 #include <fmt/core.h>
 
@@ -7,7 +7,7 @@
 
 namespace meshd::api {
 
-std::string RunBody::fingerprint(const std::string& path) const {
+std::string DocumentBody::fingerprint(const std::string& path) const {
   if (!files) return core::sha256_hex(path + "\n" + *bytes);
   std::string out = path;
   for (const FormPart& part : files->parts())
@@ -15,14 +15,14 @@ std::string RunBody::fingerprint(const std::string& path) const {
   return core::sha256_hex(out);
 }
 
-RunBody read_run_body(Request& request, Services& services) {
-  RunBody out;
+DocumentBody read_document_body(Request& request, Services& services) {
+  DocumentBody out;
   out.bytes = std::make_shared<const std::string>(body_text(request, BodyPolicy::kForm));
   out.document = out.bytes;
   if (media_type_of(request.headers) != kFormMedia) return out;
   out.files.emplace(read_form(request.headers.joined("Content-Type"), *out.bytes), services.pool, &request.memory);
   for (const FormPart& part : out.files->parts()) {
-    if (part.name != RunBody::kDocumentPart) continue;
+    if (part.name != DocumentBody::kDocumentPart) continue;
     // A page of another site can send a form, but not with this type for a part that is no file.
     if (part.media_type != "application/json") {
       throw core::Error("unsupported_media_type",
@@ -32,7 +32,7 @@ RunBody read_run_body(Request& request, Services& services) {
     out.document = std::make_shared<const std::string>(part.data);
   }
   if (out.document == out.bytes)
-    throw core::Error("malformed_body", "the form has no part named request, with the JSON document of the run");
+    throw core::Error("malformed_body", "the form has no part named request, with the JSON document");
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Bodies of runs and jobs: a JSON document, or a form whose part `request` is one and whose other parts are files.
+// Bodies with a document and files: a JSON document, or a form whose part `request` is one and whose other parts are
+// files that it names.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 namespace meshd::api {
 
 /// A body in memory. A value that moves.
-struct RunBody {
+struct DocumentBody {
   static constexpr std::string_view kDocumentPart = "request";
 
   std::shared_ptr<const std::string> bytes;     ///< all of it, which the files view
@@ -24,6 +25,6 @@ struct RunBody {
 };
 
 /// Reads all of it. Throws malformed_body for a form that is none, or has no document.
-RunBody read_run_body(Request& request, Services& services);
+DocumentBody read_document_body(Request& request, Services& services);
 
 }  // namespace meshd::api
