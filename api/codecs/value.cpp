@@ -479,6 +479,14 @@ Schema<ValueInput> make_schema() {
 }
 
 template <>
+Schema<FormValueInput> make_schema() {
+  std::vector<Field<FormValueInput>> fields = value_fields<FormValueInput>(false);
+  fields.emplace_back("part", &FormValueInput::part);
+  fields.emplace_back("member", &FormValueInput::member);
+  return {"FormValue", fields};
+}
+
+template <>
 Schema<ArgumentInput> make_schema() {
   std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
   fields.emplace_back("array", &ArgumentInput::array);
@@ -573,8 +581,8 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   const auto refuse = [&](std::string_view name, const std::string& why) {
     if (has(name)) wrong.add(fmt::format("{}/{}", pointer, name), why);
   };
-  // Raw bytes of a part may say what they are.
-  const bool needs_type = is_part ? has("dtype") || has("shape") : !is_stored;
+  // Raw bytes of a part may say what they are, and a file that leaves its dtype open.
+  const bool needs_type = is_part ? has("shape") : !is_stored;
   for (const std::string_view name : {"dtype", "shape"}) {
     if (is_stored) refuse(name, fmt::format("is not a field that goes with {}", stored));
     if (needs_type && !has(name)) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
@@ -594,7 +602,7 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   if (in.job) out.of_job = {std::move(*in.job), *in.result};
   out.slice = std::move(in.slice);
   if (in.part) {
-    out.part.emplace(PartRef{std::move(*in.part), in.member.value_or(""), std::nullopt});
+    out.part.emplace(PartRef{std::move(*in.part), in.member.value_or(""), std::nullopt, in.dtype});
     if (in.dtype && in.shape) out.part->raw_type = tensor::TensorType{*in.dtype, *in.shape};
   }
   return out;

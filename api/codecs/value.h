@@ -20,6 +20,7 @@ struct PartRef {
   std::string part;
   std::string member;                          ///< of a file of several arrays; empty: of one
   std::optional<tensor::TensorType> raw_type;  ///< the part is raw bytes of this type; nothing: the file says it
+  std::optional<tensor::DType> dtype;          ///< where the file leaves it open; held to what the file says
 };
 
 template <>
@@ -35,20 +36,25 @@ struct JobResultRef {
   int64_t result = 0;
 };
 
-/// A VALUE of a request. An Argument may be a stored array, by its own name or as a job's result, or a slice of one, or
-/// an array in a file of the request's form, in its place.
+/// A VALUE of a request. In its place a FormValue may be an array in a file of the request's form, and an Argument a
+/// stored array, too, by its own name or as a job's result, or a slice of one.
 struct ValueInput {
   std::optional<tensor::DType> dtype;
   std::optional<std::vector<int64_t>> shape;
   const Json* data = nullptr;
   const Json* base64 = nullptr;
 };
-struct ArgumentInput : ValueInput {
-  std::optional<std::string> array, job, slice, part, member;
+struct FormValueInput : ValueInput {
+  std::optional<std::string> part, member;
+};
+struct ArgumentInput : FormValueInput {
+  std::optional<std::string> array, job, slice;
   std::optional<int64_t> result;
 };
 template <>
 Schema<ValueInput> make_schema();
+template <>
+Schema<FormValueInput> make_schema();
 template <>
 Schema<ArgumentInput> make_schema();
 

@@ -268,6 +268,7 @@ int64_t body_limit(BodyPolicy policy) {
       return 64LL << 20;
     case BodyPolicy::kInline:
     case BodyPolicy::kForm:
+    case BodyPolicy::kValues:
     case BodyPolicy::kInference:
       return 256LL << 20;
     case BodyPolicy::kBulk:

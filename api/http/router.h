@@ -24,6 +24,7 @@ enum class BodyPolicy {
   kProgram,    ///< program text, at most 64 MiB
   kInline,     ///< documents with inline arrays, at most 256 MiB
   kForm,       ///< the same, or a form (multipart/form-data) with such a document and files
+  kValues,     ///< the same, or a file of arrays alone; the handler holds it to its type
   kInference,  ///< of the Open Inference Protocol: JSON, or JSON with tensors behind it, at most 256 MiB
   kBulk,       ///< array bytes, limited by what the handler sets (quota)
 };

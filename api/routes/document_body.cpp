@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "api/fields/media_type.h"
 #include "service/core/ids.h"
 
@@ -16,8 +18,12 @@ std::string DocumentBody::fingerprint(const std::string& path) const {
 }
 
 DocumentBody read_document_body(Request& request, Services& services) {
+  return document_body(request, services, body_text(request, BodyPolicy::kForm));
+}
+
+DocumentBody document_body(Request& request, Services& services, std::string bytes) {
   DocumentBody out;
-  out.bytes = std::make_shared<const std::string>(body_text(request, BodyPolicy::kForm));
+  out.bytes = std::make_shared<const std::string>(std::move(bytes));
   out.document = out.bytes;
   if (media_type_of(request.headers) != kFormMedia) return out;
   out.files.emplace(read_form(request.headers.joined("Content-Type"), *out.bytes), services.pool, &request.memory);

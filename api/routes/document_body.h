@@ -26,5 +26,7 @@ struct DocumentBody {
 
 /// Reads all of it. Throws malformed_body for a form that is none, or has no document.
 DocumentBody read_document_body(Request& request, Services& services);
+/// The same of a body that was read. The request's type says whether it is a form.
+DocumentBody document_body(Request& request, Services& services, std::string bytes);
 
 }  // namespace meshd::api

@@ -45,6 +45,7 @@ int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
       return options.program_bytes;
     case BodyPolicy::kInline:
     case BodyPolicy::kForm:
+    case BodyPolicy::kValues:
     case BodyPolicy::kInference:
       return options.inline_bytes;
     case BodyPolicy::kNone:
@@ -312,8 +313,8 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue should be refused before it sends: only the handler of a stream can do that.
   const bool stream = route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline ||
-                      route.body == BodyPolicy::kForm || route.body == BodyPolicy::kInference ||
-                      route.body == BodyPolicy::kProgram;
+                      route.body == BodyPolicy::kForm || route.body == BodyPolicy::kValues ||
+                      route.body == BodyPolicy::kInference || route.body == BodyPolicy::kProgram;
   return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/codecs/files/file_arrays.h"
 #include "api/codecs/files/npy.h"
 #include "api/codecs/files/safetensors.h"
 #include "api/codecs/files/zarr_keys.h"
@@ -36,6 +37,18 @@ struct Bytes {
   }
 };
 
+/// As forms and bodies of sessions read a file.
+void read_whole(api::FileKind kind, std::string_view text) {
+  constexpr int64_t kMemory = int64_t{64} << 20;
+  const auto pool = tensor::BufferPool::create(0);
+  core::MemoryReservation memory(core::MemoryLedger::create(kMemory), core::MemoryAccount::kRequests);
+  const api::FileArrays file(kind, text, *pool, &memory);
+  for (size_t i = 0; i < file.entries().size(); ++i) {
+    const tensor::DenseValue value = file.read(i, tensor::DType::kFloat8E4M3FN);
+    if (static_cast<int64_t>(value.bytes().size()) != tensor::byte_count(value.type)) std::abort();
+  }
+}
+
 void read_safetensors(std::string_view text) {
   Bytes bytes{text};
   const auto head = api::read_safetensors_head([&](std::span<std::byte> to) { bytes.read_exactly(to); });
@@ -43,15 +56,18 @@ void read_safetensors(std::string_view text) {
   Bytes again{written};
   const auto back = api::read_safetensors_head([&](std::span<std::byte> to) { again.read_exactly(to); });
   if (back.data_bytes != head.data_bytes || back.tensors.size() != head.tensors.size()) std::abort();
+  read_whole(api::FileKind::kSafetensors, text);
 }
 
 void read_npy(std::string_view text) {
+  read_whole(api::FileKind::kNpy, text);
   Bytes bytes{text};
   const auto head = api::read_npy_head([&](std::span<std::byte> to) { bytes.read_exactly(to); });
   if (tensor::byte_count(head.type) < 0) std::abort();
 }
 
 void read_npz(std::string_view text) {
+  read_whole(api::FileKind::kZip, text);
   Bytes bytes{text};
   ZipReader zip([&](std::span<std::byte> to) { return bytes.read(to); });
   ZipReader::Member member;

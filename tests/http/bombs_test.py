@@ -216,6 +216,13 @@ BOMBS = [
     ("form: empty parts", "/v1/run", b"--B\r\n\r\n\r\n" * 100_000 + b"--B--\r\n", {"Content-Type": "multipart/form-data; boundary=B"}),
     ("form: a head without an end", "/v1/run", b"--B\r\n" + b"A: b\r\n" * 150_000, {"Content-Type": "multipart/form-data; boundary=B"}),
 ]
+# The same files where they are read whole: alone, and in a form. (As many members as that may be values.)
+INFEED, FORM = "/v1/sessions/SESSION/infeed", {"Content-Type": "multipart/form-data; boundary=B"}
+FILES = [bomb for bomb in BOMBS if bomb[0].split(":")[0] in ("npy", "npz", "safetensors", "npy in gzip") and bomb[0] != "npz: many members"]
+BOMBS += [(f"infeed: {name}", INFEED, body, headers) for name, _, body, headers in FILES]
+BOMBS += [(f"infeed in a form: {name}", INFEED, b'--B\r\nContent-Disposition: form-data; name="request"\r\nContent-Type: application/json\r\n\r\n{"values": '
+           b'[{"part": "x"}]}\r\n--B\r\nContent-Disposition: form-data; name="x"\r\n\r\n' + body + b"\r\n--B--\r\n", FORM)
+          for name, _, body, headers in FILES if "Content-Encoding" not in headers]
 
 
 def seconds_of(server):
@@ -262,11 +269,13 @@ def main():
     wrong, tried = [], 0
     with Meshd(sys.argv[1]) as server:
         ok(server.ask("POST", "/v1/run", run_of(function("  return %a : tensor<f32>"), 1), JSON))  # what the first run loads is not the bombs'
+        session = ok(server.ask("POST", "/v1/sessions"), 201)["id"]
         for bomb in BOMBS:
             if sys.argv[2:] and bomb[0] not in sys.argv[2:]:
                 continue
             tried += 1
-            found = judge(server, *bomb)
+            name, path, *rest = bomb
+            found = judge(server, name, path.replace("SESSION", session), *rest)
             if found:
                 wrong.append(found)
             ok(server.ask("GET", "/livez"))

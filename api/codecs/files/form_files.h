@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "api/codecs/files/file_arrays.h"
 #include "api/codecs/files/form.h"
 #include "api/codecs/value.h"
 #include "service/core/error.h"
@@ -35,29 +35,30 @@ class FormFiles {
                                          const std::string& pointer, core::Diagnostics& wrong);
 
  private:
-  struct Member {
-    std::string name;
-    tensor::DenseValue value;
-  };
-  /// Memory for a value of this type, before it is made.
-  void hold(const tensor::TensorType& type);
-  tensor::DenseValue new_value(const tensor::TensorType& type);
-  tensor::DenseValue copy_of(const tensor::TensorType& type, std::string_view bytes);
-  /// The arrays of a file of several, which is read once.
-  const std::vector<Member>& members_of(const FormPart& part, bool is_zip, std::optional<tensor::DType> wanted);
-  std::vector<Member> read_zip(std::string_view data, std::optional<tensor::DType> wanted);
-  std::vector<Member> read_safetensors(std::string_view data);
-  tensor::DenseValue read_npy(std::string_view data, std::optional<tensor::DType> wanted);
+  /// The arrays of a part, which is read once.
+  const FileArrays& arrays_of(const FormPart& part, FileKind kind);
+  /// The array of a file, or nothing (and a note).
+  std::optional<tensor::DenseValue> read_file(const PartRef& wanted, const FileArrays& file,
+                                              const tensor::TensorType* expected, const std::string& pointer,
+                                              core::Diagnostics& wrong);
+  std::optional<tensor::DenseValue> read_raw(const PartRef& wanted, std::string_view data,
+                                             const tensor::TensorType* expected, const std::string& pointer,
+                                             core::Diagnostics& wrong);
 
   const std::vector<FormPart> parts_;
   tensor::BufferPool& pool_;
   core::MemoryReservation* memory_;
-  /// By the part, and the dtype that was given to members that do not say theirs.
-  std::map<std::pair<std::string, std::string>, std::vector<Member>> members_;
+  std::map<std::string, FileArrays> files_;  ///< by the part
 };
 
 /// The same where there may be no form (null): notes that, then.
 std::optional<tensor::DenseValue> read_part(const PartRef& wanted, const tensor::TensorType* expected, FormFiles* files,
                                             const std::string& pointer, core::Diagnostics& wrong);
+
+/// A value of a request: as read_value, or an array in a file of its form (FormValueInput). Notes mistakes and gives
+/// nothing then.
+std::optional<tensor::DenseValue> read_form_value(const Json& json, const tensor::TensorType* expected,
+                                                  FormFiles* files, tensor::BufferPool& pool,
+                                                  const std::string& pointer, core::Diagnostics& wrong);
 
 }  // namespace meshd::api

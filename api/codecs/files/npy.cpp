@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "api/codecs/value.h"
@@ -62,29 +64,44 @@ std::string canonical_descr(std::string_view descr) {
   return out;
 }
 
-tensor::DType dtype_of(std::string_view descr, std::optional<tensor::DType> wanted) {
+// Nothing where several are called so.
+std::optional<tensor::DType> dtype_of_descr(std::string_view descr) {
   const std::string canonical = canonical_descr(descr);
   if (!canonical.empty() && canonical[0] == '>')
     throw core::Error("unsupported_format", "npy: big-endian data is not read; use .astype(a.dtype.newbyteorder('<'))");
   if (canonical == kFloatOfOneByte) return tensor::DType::kFloat8E5M2;
-  if (const auto dtype = tensor::dtype_from_npy(canonical)) return *dtype;
+  if (const auto dtype = tensor::dtype_from_npy(canonical)) return dtype;
+  const auto& rows = tensor::kDTypeTable;
+  if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return row.npy == canonical; }))
+    throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
+  return std::nullopt;
+}
+
+}  // namespace
+
+tensor::DType resolve_open_dtype(std::string_view open_descr, std::optional<tensor::DType> wanted) {
+  const std::string canonical = canonical_descr(open_descr);
   std::string several;
   for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
     if (row.npy != canonical) continue;
     if (wanted == row.dtype) return row.dtype;
     several += (several.empty() ? "" : ", ") + std::string(row.name);
   }
-  if (several.empty())
-    throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
-  throw core::Error("unsupported_dtype", "npy: the file says '" + std::string(descr) + "', which stands for each of " +
-                                             several + "; say which by dtype" +
+  throw core::Error("unsupported_dtype", "npy: the file says '" + std::string(open_descr) +
+                                             "', which stands for each of " + several + "; say which by dtype" +
                                              (wanted ? ", not " + std::string(tensor::name(*wanted)) : ""));
 }
 
-}  // namespace
-
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly,
                       std::optional<tensor::DType> wanted) {
+  NpyHead head = read_open_npy_head(read_exactly);
+  if (head.open_descr.empty()) return head;
+  head.type.dtype = resolve_open_dtype(head.open_descr, wanted);
+  head.open_descr.clear();
+  return head;
+}
+
+NpyHead read_open_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
   std::array<char, 8> start{};
   read_exactly(std::as_writable_bytes(std::span(start)));
   if (std::string_view(start.data(), 6) != kMagic) fail_npy("the body does not begin with \\x93NUMPY");
@@ -104,7 +121,10 @@ NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exac
     throw core::Error("unsupported_dtype", "npy: structured dtypes are not read");
   }
   descr = descr.substr(1, descr.find(descr.front(), 1) - 1);
-  NpyHead out{{dtype_of(descr, wanted), parse_shape(entry(head, "shape"))}};
+  const auto dtype = dtype_of_descr(descr);
+  // Types that share a name have one byte each.
+  NpyHead out{{dtype.value_or(tensor::DType::kUint8), parse_shape(entry(head, "shape"))}};
+  if (!dtype) out.open_descr = descr;
   if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) out.order = ElementOrder::kFortran;
   return out;
 }

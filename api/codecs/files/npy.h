@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "service/tensor/shape.h"
 
@@ -23,6 +24,9 @@ enum class ElementOrder : uint8_t { kC, kFortran };
 struct NpyHead {
   tensor::TensorType type;
   ElementOrder order = ElementOrder::kC;  ///< kFortran only where that is another order than kC
+  /// What the file says where several dtypes are called so ("<V1", of one byte each); the dtype of `type` is then
+  /// uint8. Empty: `type` is what the file says.
+  std::string open_descr = {};
 };
 
 /// Reads a head through `read_exactly`, which fills a span or throws. `wanted`: the dtype where the file leaves it
@@ -30,6 +34,11 @@ struct NpyHead {
 /// big endian, unsupported_dtype for dtypes that we do not have.
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly,
                       std::optional<tensor::DType> wanted = std::nullopt);
+
+/// The same, which leaves an open dtype open: for whoever learns it behind the elements.
+NpyHead read_open_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly);
+/// The dtype that an `open_descr` stands for: `wanted`. Throws unsupported_dtype where that is not one of its dtypes.
+tensor::DType resolve_open_dtype(std::string_view open_descr, std::optional<tensor::DType> wanted);
 
 /// Fills `out`, byte_count(head.type) bytes, with the elements behind a head in C order, through `read_exactly`, as
 /// clean_elements leaves them. Elements in Fortran order go through memory of their own, which is not touched before it

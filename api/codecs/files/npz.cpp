@@ -24,7 +24,7 @@ void walk_npz(ZipReader::ReadSome read, const TakeMember& take, const MemberDTyp
       throw core::Error("malformed_body", "npz: two members are named " + quote(member.name));
     NpyHead head;
     try {
-      head = read_npy_head(read_member, dtype_of ? dtype_of(name) : std::nullopt);
+      head = dtype_of ? read_npy_head(read_member, dtype_of(name)) : read_open_npy_head(read_member);
     } catch (const core::Error& error) {
       throw core::Error(error.code(), "member " + quote(member.name) + ": " + error.detail(), error.diagnostics());
     }

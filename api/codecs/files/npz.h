@@ -15,7 +15,7 @@ namespace meshd::api {
 using ReadMember = std::function<void(std::span<std::byte>)>;
 /// Takes one array: its name (without .npy), its head, and its bytes, all of which it reads.
 using TakeMember = std::function<void(const std::string& name, const NpyHead& head, const ReadMember& read)>;
-/// What a member is whose head leaves it open (read_npy_head); may be empty.
+/// What a member is whose head leaves it open (read_npy_head); empty: its head stays open (read_open_npy_head).
 using MemberDType = std::function<std::optional<tensor::DType>(const std::string& name)>;
 
 /// Calls `take` for each member, in the order of the file. Throws as ZipReader and read_npy_head, which name the

@@ -32,21 +32,9 @@ struct ImportQuery {
   std::string prefix;
   bool replaces = false;                                      ///< what the names address leaves
   std::map<std::string, jobs::NamedSpec, std::less<>> specs;  ///< by the name in the file
-  std::map<std::string, tensor::DType, std::less<>> dtypes;   ///< by the name in the file
+  DTypesByName dtypes;                                        ///< by the name in the file
   std::set<std::pair<std::string, std::string>> unused;       ///< parameters and names of both that have not come
 };
-
-// "name=value" of the parameter, split at the last '='; noted as unused.
-std::pair<std::string, std::string_view> named_entry(std::string_view entry, const char* parameter, const char* form,
-                                                     ImportQuery& out) {
-  const size_t equals = entry.rfind('=');
-  if (equals == std::string_view::npos)
-    throw core::Error("invalid_query", fmt::format("{}: '{}' is not {}", parameter, entry, form));
-  std::string name(entry.substr(0, equals));
-  if (!out.unused.emplace(parameter, name).second)
-    throw core::Error("invalid_query", fmt::format("{}: {} comes twice", parameter, quote(name)));
-  return {std::move(name), entry.substr(equals + 1)};
-}
 
 ImportQuery read_import_query(const Request& request) {
   static constexpr std::string_view kMore[] = {"prefix", "spec_for", "dtype_for", "format", "replace"};
@@ -61,18 +49,13 @@ ImportQuery read_import_query(const Request& request) {
   wrong.throw_if_any("invalid_query");
   for (const std::string_view entry : request.query.all("spec_for")) {
     if (out.common.mesh.empty()) throw core::Error("invalid_query", "spec_for: needs mesh=mesh_... beside it");
-    auto [name, spec] = named_entry(entry, "spec_for", "name=x,,y.z", out);
-    out.specs.emplace(std::move(name), parse_spec_query(spec));
+    auto [name, spec] = named_entry(entry, "spec_for", "name=x,,y.z");
+    if (!out.specs.emplace(name, parse_spec_query(spec)).second)
+      throw core::Error("invalid_query", fmt::format("spec_for: {} comes twice", quote(name)));
+    out.unused.emplace("spec_for", std::move(name));
   }
-  for (const std::string_view entry : request.query.all("dtype_for")) {
-    auto [name, word] = named_entry(entry, "dtype_for", "name=float8_e4m3fn", out);
-    const auto dtype = tensor::dtype_from_name(word);
-    if (!dtype) {
-      throw core::Error("invalid_query",
-                        fmt::format("dtype_for: '{}' is no dtype{}", word, tensor::dtype_advice(word)));
-    }
-    out.dtypes.emplace(std::move(name), *dtype);
-  }
+  out.dtypes = dtypes_by_name(request);
+  for (const auto& [name, dtype] : out.dtypes) out.unused.emplace("dtype_for", name);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
+#include "api/json/json.h"
 #include "service/arrays/regions/row_major.h"
 
 namespace meshd::api {
@@ -38,7 +39,42 @@ tensor::Dims parse_shape(std::string_view text) {
   return dims;
 }
 
+tensor::DType dtype_named(std::string_view parameter, std::string_view word) {
+  if (const auto dtype = tensor::dtype_from_name(word)) return *dtype;
+  throw core::Error("invalid_query",
+                    fmt::format("{}: '{}' is no dtype{}", parameter, word, tensor::dtype_advice(word)));
+}
+
 }  // namespace
+
+std::optional<tensor::DType> dtype_of_query(const Request& request) {
+  const auto word = request.query.get("dtype");
+  return word ? std::optional(dtype_named("dtype", *word)) : std::nullopt;
+}
+
+std::optional<tensor::Dims> shape_of_query(const Request& request) {
+  const auto text = request.query.get("shape");
+  return text ? std::optional(parse_shape(*text)) : std::nullopt;
+}
+
+std::pair<std::string, std::string_view> named_entry(std::string_view entry, std::string_view parameter,
+                                                     std::string_view form) {
+  const size_t equals = entry.rfind('=');
+  if (equals == std::string_view::npos)
+    throw core::Error("invalid_query", fmt::format("{}: '{}' is not {}", parameter, entry, form));
+  return {std::string(entry.substr(0, equals)), entry.substr(equals + 1)};
+}
+
+DTypesByName dtypes_by_name(const Request& request) {
+  DTypesByName out;
+  for (const std::string_view entry : request.query.all("dtype_for")) {
+    auto [name, word] = named_entry(entry, "dtype_for", "name=float8_e4m3fn");
+    const tensor::DType dtype = dtype_named("dtype_for", word);
+    if (!out.emplace(name, dtype).second)
+      throw core::Error("invalid_query", fmt::format("dtype_for: {} comes twice", quote(name)));
+  }
+  return out;
+}
 
 bool flag_of(const Request& request, std::string_view name) {
   const std::string_view word = request.query.get(name).value_or("false");
@@ -65,13 +101,8 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
       throw core::Error("invalid_query", "durability: expected durable or memory");
     out.durability = durability_of(*durability);
   }
-  if (const auto dtype = request.query.get("dtype")) {
-    out.dtype = tensor::dtype_from_name(*dtype);
-    if (!out.dtype)
-      throw core::Error("invalid_query",
-                        "dtype: '" + std::string(*dtype) + "' is no dtype" + tensor::dtype_advice(*dtype));
-  }
-  if (const auto shape = request.query.get("shape")) out.shape = parse_shape(*shape);
+  out.dtype = dtype_of_query(request);
+  out.shape = shape_of_query(request);
   const std::string_view uneven = request.query.get("uneven").value_or("allow");
   if (uneven != "allow" && uneven != "refuse") throw core::Error("invalid_query", "uneven: expected allow or refuse");
   out.refuses_uneven = uneven == "refuse";

@@ -1,11 +1,14 @@
 // Common parts of all uploads of arrays: their query parameters, and reading the body into shards.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/codecs/files/npy.h"
@@ -34,6 +37,18 @@ inline constexpr std::string_view kUploadParameters[] = {"name",  "mesh",  "spec
 
 /// A parameter that is true or false; false when it is missing. Throws invalid_query.
 bool flag_of(const Request& request, std::string_view name);
+
+/// ?dtype= and ?shape= of a body of one array. Throw invalid_query.
+std::optional<tensor::DType> dtype_of_query(const Request& request);
+std::optional<tensor::Dims> shape_of_query(const Request& request);
+/// "name=value" of a parameter that says something of one array of a file, split at its last '='; `form` is what is
+/// expected ("name=x,,y.z"). Throws invalid_query.
+std::pair<std::string, std::string_view> named_entry(std::string_view entry, std::string_view parameter,
+                                                     std::string_view form);
+/// What the members of a .npz file are whose heads leave it open: ?dtype_for=name=float8_e4m3fn, by name. Throws
+/// invalid_query.
+using DTypesByName = std::map<std::string, tensor::DType, std::less<>>;
+DTypesByName dtypes_by_name(const Request& request);
 
 /// Reads it; parameters that are neither of these nor in `others` are refused (invalid_query).
 UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others = {});

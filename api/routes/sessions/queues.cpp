@@ -1,8 +1,11 @@
 // /v1/sessions/{id}/infeed and /outfeed: queues between clients and the programs of a session.
+#include <iterator>
+
 #include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/runs/infeed_codec.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
+#include "api/routes/sessions/values_body.h"
 #include "api/routes/waiting.h"
 
 namespace meshd::api {
@@ -54,20 +57,71 @@ Schemas queue_schemas() {
 
 namespace {
 
-Response append_infeed(Request& request, Services& services) {
-  const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  std::string sent = body_text(request, BodyPolicy::kInline);
-  const RepeatedRequest repeated(request, services, sent);
-  const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
+// What the query says of an entry, whatever the body is.
+struct EntryQuery {
+  std::optional<std::string> queue;
+  std::optional<int64_t> number;
+  FileHints hints;
+};
+
+EntryQuery read_entry_query(const Request& request) {
+  std::vector<std::string_view> known{"queue", "number"};
+  known.insert(known.end(), std::begin(kFileParameters), std::end(kFileParameters));
+  request.query.require_known(known);
+  EntryQuery out;
+  if (request.query.has("queue")) out.queue = queue_of(request);
+  if (request.query.has("number")) out.number = request.query.integer("number", 1, 1, INT64_MAX);
+  out.hints = file_hints(request);
+  return out;
+}
+
+void refuse_beside_document(const Request& request) {
   core::Diagnostics wrong;
-  const auto in = read_json<InfeedInput>(body, "", wrong);
+  for (const std::string_view name : kFileParameters) {
+    if (request.query.has(name))
+      wrong.add("/" + std::string(name), "is for a body that is a file; a document says it of each value");
+  }
+  wrong.throw_if_any("invalid_query");
+}
+
+InfeedInput read_infeed_document(const Json& body, const EntryQuery& said, core::Diagnostics& wrong) {
+  auto in = read_json<InfeedInput>(body, "", wrong);
+  if (said.queue && in.queue) wrong.add("/queue", "is given in the query, too; name the queue once");
+  if (said.number && in.number) wrong.add("/number", "is given in the query, too; say it once");
+  if (!in.queue) in.queue = said.queue;
+  if (!in.number) in.number = said.number;
+  return in;
+}
+
+Response append_infeed(Request& request, Services& services) {
+  const EntryQuery said = read_entry_query(request);
+  const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
+  ValuesBody body = read_values_body(request, services, said.hints);
+  const bool is_keyed = !idempotency_key_of(request).empty();
+  const RepeatedRequest repeated(request, services, is_keyed ? body.fingerprint("") : "");
+  InfeedInput in{{said.queue}, said.number};
+  core::Diagnostics wrong;
+  std::optional<Json> document;
+  if (body.document) {
+    refuse_beside_document(request);
+    document = body.json(request);
+    in = read_infeed_document(*document, said, wrong);
+  }
   // Before the entry is read: the arrays that it names may be gone by now.
   if (wrong.empty() && repeated.made())
     return repeated.again([&] {
       return json_of(201, InfeedPosition{in.queue.value_or(""), std::stoll(*repeated.made())});
     });
-  const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
-  wrong.throw_if_any("invalid_request");
+  effects::InfeedEntry given;
+  if (body.document) {
+    InfeedSource source{services.arrays, services.pool, request.principal};
+    source.files = body.files();
+    given = infeed_entry(in, "", source, wrong);
+    wrong.throw_if_any("invalid_request");
+  } else {
+    given.queue = in.queue.value_or("");
+    given.values = values_of_file(body, said.hints, request, services);
+  }
   const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number, repeated.key());
   return json_of(appended.is_new ? 201 : 200, InfeedPosition{given.queue, appended.number});
 }
@@ -113,7 +167,7 @@ Response outgoing(Request& request, Services& services) {
 
 std::vector<Route> queue_routes(Services& services) {
   return {
-      {"POST", "/v1/sessions/{id}/infeed", "appendInfeed", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
+      {"POST", "/v1/sessions/{id}/infeed", "appendInfeed", BodyPolicy::kValues, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return append_infeed(request, services); }},
       {"GET", "/v1/sessions/{id}/infeed", "listInfeedQueues", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list_queues(request, services); }},

@@ -4,9 +4,7 @@
 #include <thread>
 
 #include "api/codecs/base64.h"
-#include "api/codecs/files/npy.h"
-#include "api/codecs/files/safetensors.h"
-#include "api/codecs/files/zip.h"
+#include "tests/unit/routes/files.h"
 #include "tests/unit/routes/in_process.h"
 
 namespace meshd::testing {
@@ -20,50 +18,19 @@ constexpr std::string_view kSum =
     "  return %0 : tensor<2x3xf32>\n}\n";
 const tensor::TensorType kType{tensor::DType::kFloat32, {2, 3}};
 
-std::string raw(const std::vector<float>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+using Named = std::vector<std::pair<std::string, std::vector<float>>>;
+
+std::string raw(const std::vector<float>& values) { return bytes_of(values); }
+std::string npy(const std::vector<float>& values) { return npy_file(kType, raw(values)); }
+std::vector<FileArray> arrays_of(const Named& named) {
+  std::vector<FileArray> out;
+  for (const auto& [name, values] : named) out.push_back({name, kType, raw(values)});
+  return out;
 }
-std::string npy(const std::vector<float>& values) { return api::write_npy_head(kType) + raw(values); }
-std::string npz(const std::vector<std::pair<std::string, std::vector<float>>>& members) {
-  api::ZipWriter zip;
-  std::string out;
-  for (const auto& [name, values] : members) {
-    const std::string member = npy(values);
-    out += zip.begin_stored(name + ".npy", static_cast<int64_t>(member.size()),
-                            api::zip_crc(0, std::as_bytes(std::span(member)))) +
-           member;
-  }
-  return out + zip.finish();
-}
-std::string safetensors(const std::vector<std::pair<std::string, std::vector<float>>>& tensors) {
-  std::vector<api::NamedTensor> head;
-  std::string data;
-  for (const auto& [name, values] : tensors) {
-    head.push_back({name, kType, 0});
-    data += raw(values);
-  }
-  return api::write_safetensors_head(head) + data;
-}
+std::string npz(const Named& members) { return npz_file(arrays_of(members)); }
+std::string safetensors(const Named& tensors) { return safetensors_file(arrays_of(tensors)); }
 
 const std::vector<float> kOnes(6, 1), kTens(6, 10), kCount{0, 1, 2, 3, 4, 5};
-
-struct File {
-  std::string name;
-  std::string bytes;
-  std::string filename = {};
-};
-
-std::string form_of(const json& document, const std::vector<File>& files, const std::string& boundary = "b0undary") {
-  std::string out = "--" + boundary +
-                    "\r\nContent-Disposition: form-data; name=\"request\"\r\nContent-Type: application/json\r\n\r\n" +
-                    document.dump();
-  for (const File& file : files) {
-    out += "\r\n--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + file.name + "\"";
-    if (!file.filename.empty()) out += "; filename=\"" + file.filename + "\"";
-    out += "\r\n\r\n" + file.bytes;
-  }
-  return out + "\r\n--" + boundary + "--\r\n";
-}
 
 class Runs : public ::testing::Test {
  protected:

@@ -19,6 +19,7 @@ namespace {
 const std::set<std::string> kUndeclared = {
     "ArrayUploadForm",
     "RunForm",       // a form, not JSON
+    "InfeedForm",    // a form, not JSON
     "ProgramForm",   // a form, not JSON
     "ZarrDocument",  // Zarr's specification says what is in it
     "OpenapiDocument",

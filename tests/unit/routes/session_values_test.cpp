@@ -1,0 +1,299 @@
+// What clients feed to the programs of a session as files, alone and in forms.
+#include <fmt/core.h>
+
+#include <cstring>
+
+#include "api/codecs/value.h"
+#include "service/effects/infeed_entry.h"
+#include "tests/support/eventually.h"
+#include "tests/unit/routes/files.h"
+#include "tests/unit/routes/in_process.h"
+
+namespace meshd::testing {
+namespace {
+
+using nlohmann::json;
+using tensor::DType;
+
+const tensor::TensorType kTwo{DType::kFloat32, {2}};
+const std::string kNpyMedia = "Content-Type: application/x-npy", kOpenMedia = "Content-Type: application/octet-stream";
+const std::string kFormMedia = "Content-Type: multipart/form-data; boundary=b0undary";
+
+std::string floats(const std::vector<float>& values) { return bytes_of(values); }
+
+template <typename T>
+void put(std::string& out, size_t place, T bits) {
+  if (out.size() >= (place + 1) * sizeof(bits)) std::memcpy(out.data() + place * sizeof(bits), &bits, sizeof(bits));
+}
+
+// Elements whose bits differ from byte to byte; of floats the first two are a NaN with a payload and -0.0.
+std::string awkward_bytes(const tensor::TensorType& type) {
+  std::string out(static_cast<size_t>(tensor::byte_count(type)), '\0');
+  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<char>(0x81 + 37 * i);
+  switch (tensor::part_of(type.dtype)) {
+    case DType::kFloat64:
+      put(out, 0, uint64_t{0x7ff4'dead'beef'0001});
+      put(out, 1, uint64_t{1} << 63);
+      break;
+    case DType::kFloat32:
+      put(out, 0, uint32_t{0x7fa1'2345});
+      put(out, 1, uint32_t{1} << 31);
+      break;
+    case DType::kFloat16:
+      put(out, 0, uint16_t{0x7d01});
+      put(out, 1, uint16_t{0x8000});
+      break;
+    case DType::kBfloat16:
+      put(out, 0, uint16_t{0x7fa1});
+      put(out, 1, uint16_t{0x8000});
+      break;
+    default:
+      break;
+  }
+  api::clean_elements(type.dtype, std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+class SessionValues : public ::testing::Test {
+ protected:
+  SessionValues()
+      : session_("/v1/sessions/" + server_.ask("POST", "/v1/sessions", "{}").json()["id"].get<std::string>()) {}
+
+  Answer feed(const std::string& query, const std::string& body, const std::vector<std::string>& fields) {
+    return server_.ask("POST", session_ + "/infeed" + query, body, fields);
+  }
+  Answer feed_form(const json& document, const std::vector<File>& files, std::vector<std::string> fields = {},
+                   const std::string& query = {}) {
+    fields.push_back(kFormMedia);
+    return feed(query, form_of(document, files), fields);
+  }
+  // The entry of a queue as it is kept.
+  effects::InfeedEntry kept(const std::string& queue, int64_t number) {
+    const std::string id = session_.substr(session_.rfind('/') + 1);
+    const auto rows =
+        server_.catalog().read([&](storage::Reader& reader) { return reader.infeeds(id, queue, number - 1, 1); });
+    EXPECT_EQ(rows.size(), 1U);
+    return rows.empty() ? effects::InfeedEntry() : effects::infeed_from_text(queue, number, rows[0].content);
+  }
+  // "float32[2] float32[3]"
+  static std::string types_of(const std::vector<tensor::DenseValue>& values) {
+    std::string out;
+    for (const tensor::DenseValue& value : values) {
+      out += fmt::format("{}{}{}", out.empty() ? "" : " ", tensor::name(value.type.dtype),
+                         tensor::to_string(std::span<const int64_t>(value.type.dims)));
+    }
+    return out;
+  }
+  static std::string bytes_in(const tensor::DenseValue& value) {
+    return {reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()};
+  }
+
+  InProcess server_;
+  const std::string session_;
+};
+
+TEST_F(SessionValues, file_alone_is_an_entry) {
+  const FileArray a{"a", kTwo, floats({1, 2})}, b{"b", {DType::kInt8, {}}, "c"};
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {npy_file(a.type, a.bytes), "float32[2]"},
+      {npz_file({b, a}), "float32[2] int8[]"},
+      {safetensors_file({b, a}), "float32[2] int8[]"},
+      {npz_file({}), ""},
+  };
+  int64_t number = 0;
+  for (const auto& [file, types] : files) {
+    // With a type, and as curl --data-binary sends it.
+    for (const std::string& field : {kOpenMedia, std::string("Content-Type: application/x-www-form-urlencoded")}) {
+      const Answer made = feed("?queue=q", file, {field});
+      EXPECT_EQ(made.status, 201) << made.body;
+      EXPECT_EQ(made.json(), json({{"queue", "q"}, {"number", ++number}}));
+      const effects::InfeedEntry entry = kept("q", number);
+      EXPECT_EQ(types_of(entry.values), types);
+      if (!types.empty()) {
+        EXPECT_EQ(bytes_in(entry.values.at(0)), a.bytes);
+      }
+    }
+  }
+}
+
+TEST_F(SessionValues, forms_name_their_files) {
+  const json document = {
+      {"queue", "q"},
+      {"values",
+       {{{"part", "x"}}, {{"part", "w"}, {"member", "b"}}, {{"part", "r"}, {"dtype", "int8"}, {"shape", {2}}}}}};
+  const std::vector<File> files = {{"x", npy_file(kTwo, floats({1, 2}))},
+                                   {"w", npz_file({{"a", kTwo, floats({3, 4})}, {"b", kTwo, floats({5, 6})}})},
+                                   {"r", "PK"}};
+  ASSERT_EQ(feed_form(document, files).status, 201);
+  const effects::InfeedEntry entry = kept("q", 1);
+  EXPECT_EQ(types_of(entry.values), "float32[2] float32[2] int8[2]");
+  EXPECT_EQ(bytes_in(entry.values[1]), floats({5, 6}));
+  const json parts = {
+      {"parts", {{{"device", 0}, {"values", {{{"part", "x"}}}}}, {{"device", 1}, {"values", {{{"part", "x"}}}}}}}};
+  ASSERT_EQ(feed_form(parts, files, {}, "?queue=p").status, 201);
+  EXPECT_EQ(bytes_in(kept("p", 1).parts.at(1).values.at(0)), floats({1, 2}));
+}
+
+TEST_F(SessionValues, every_dtype_keeps_its_bits) {
+  int64_t number = 0;
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    for (const tensor::Dims& dims : {tensor::Dims{}, tensor::Dims{3}, tensor::Dims{2, 0}, tensor::Dims{5, 1}}) {
+      const tensor::TensorType type{row.dtype, dims};
+      const std::string bytes = awkward_bytes(type);
+      const std::string npy = npy_file(type, bytes), zip = npz_file({{"x", type, bytes}});
+      const auto expect = [&](const Answer& made) {
+        ASSERT_EQ(made.status, 201) << row.name << made.body;
+        const effects::InfeedEntry entry = kept("", ++number);
+        ASSERT_EQ(entry.values.size(), 1U);
+        EXPECT_EQ(entry.values[0].type, type);
+        EXPECT_EQ(bytes_in(entry.values[0]), bytes) << row.name;
+      };
+      const bool is_open = tensor::is_void_in_numpy(row.dtype);
+      const std::string name(row.name);
+      expect(feed(is_open ? "?dtype=" + name : "", npy, {kNpyMedia}));
+      expect(feed(is_open ? "?dtype_for=x=" + name : "", zip, {kOpenMedia}));
+      json value = {{"part", "x"}};
+      if (is_open) value["dtype"] = name;
+      expect(feed_form({{"values", {value}}}, {{"x", npy}}));
+      if (!row.safetensors.empty()) expect(feed("", safetensors_file({{"x", type, bytes}}), {kOpenMedia}));
+      std::string shape;
+      for (const int64_t size : dims) shape += (shape.empty() ? "" : ",") + std::to_string(size);
+      expect(feed("?dtype=" + name + "&shape=" + shape, bytes,
+                  bytes.empty() ? std::vector<std::string>{} : std::vector{kOpenMedia}));
+    }
+  }
+}
+
+TEST_F(SessionValues, mistakes_in_files_have_their_codes) {
+  const std::string npy = npy_file(kTwo, floats({1, 2})), zip = npz_file({{"a", kTwo, floats({1, 2})}});
+  const std::string open = npy_file({DType::kFloat8E4M3FN, {1}}, "a");
+  const std::vector<std::tuple<std::string, std::string, std::string, std::string>> wrong = {
+      {"", npy.substr(0, 100), kNpyMedia, "400 malformed_body"},
+      {"", npy + "x", kNpyMedia, "400 malformed_body"},
+      {"", zip.substr(0, 150), kOpenMedia, "400 malformed_body"},
+      {"", npy, "Content-Type: application/zip", "400 malformed_body"},
+      {"", open, kNpyMedia, "422 unsupported_dtype"},
+      {"", npz_file({{"a", {DType::kInt4, {1}}, "a"}}), kOpenMedia, "422 unsupported_dtype"},
+      {"?dtype=float32", open, kNpyMedia, "422 unsupported_dtype"},
+      {"?dtype=int8", npy, kNpyMedia, "422 invalid_query /dtype"},
+      {"?shape=3", npy, kNpyMedia, "422 invalid_query /shape"},
+      {"?dtype=int8&dtype_for=b=int4&dtype_for=a=int8", zip, kOpenMedia,
+       "422 invalid_query /dtype /dtype_for /dtype_for"},
+      {"?dtype_for=a", zip, kOpenMedia, "422 invalid_query"},
+      {"?dtype_for=a=int4&dtype_for=a=int8", zip, kOpenMedia, "422 invalid_query"},
+      {"?dtype=float33", npy, kNpyMedia, "422 invalid_query"},
+      {"?number=0", npy, kNpyMedia, "422 invalid_query"},
+      {"?queue=" + std::string(256, 'q'), npy, kNpyMedia, "422 invalid_query"},
+      {"?line=q", npy, kNpyMedia, "422 invalid_query "},
+      {"", "raw", kOpenMedia, "422 invalid_query /dtype /shape"},
+      {"?dtype=int8", "raw", kOpenMedia, "422 invalid_query /shape"},
+      {"?dtype=int8&shape=4", "raw", kOpenMedia, "400 malformed_body"},
+      {"", "\x80\x04\x95pickle", kOpenMedia, "422 unsupported_format"},
+      {"", "ML\xefR bytecode", kOpenMedia, "415 unsupported_media_type"},
+      {"", "raw", "Content-Type: text/plain", "415 unsupported_media_type"},
+      {"", "raw", "Content-Type: application/json; a, text/plain", "415 unsupported_media_type"},
+      {"", R"({"values": []})", "Content-Type: application/x-www-form-urlencoded", "415 unsupported_media_type"},
+      {"?dtype=int8&shape=2", R"({"values": []})", "Content-Type: application/json", "422 invalid_query /dtype /shape"},
+  };
+  for (const auto& [query, body, field, problem] : wrong)
+    EXPECT_EQ(feed(query, body, {field}).problem(), problem) << query << " " << field;
+  EXPECT_EQ(server_.ask("GET", session_ + "/infeed").json()["items"], json::array());
+}
+
+TEST_F(SessionValues, mistakes_in_forms_name_the_value) {
+  const std::string npy = npy_file(kTwo, floats({1, 2})), open = npy_file({DType::kFloat8E4M3FN, {1}}, "a");
+  const auto problem = [&](const json& value, const File& file) {
+    return feed_form({{"values", {{{"part", "ok"}}, value}}}, {file, {"ok", npy}}).problem();
+  };
+  const std::string at = "422 invalid_request /values/1/";
+  EXPECT_EQ(problem({{"part", "x"}}, {"y", npy}), at + "part");
+  EXPECT_EQ(problem({{"part", "x"}}, {"x", "raw"}), at + "part");
+  EXPECT_EQ(problem({{"part", "x"}, {"dtype", "int8"}}, {"x", "raw"}), at + "shape");
+  EXPECT_EQ(problem({{"part", "x"}, {"shape", {3}}}, {"x", "raw"}), at + "dtype");
+  EXPECT_EQ(problem({{"part", "x"}, {"dtype", "int8"}}, {"x", npy}), at + "dtype");
+  EXPECT_EQ(problem({{"part", "x"}}, {"x", open}), at + "part");
+  EXPECT_EQ(problem({{"part", "x"}, {"member", "m"}}, {"x", npy}), at + "member");
+  EXPECT_EQ(problem({{"part", "x"}, {"base64", ""}}, {"x", npy}), at + "base64");
+  EXPECT_EQ(problem({{"job", "job_1"}, {"result", 0}}, {"x", npy}), at + "job");
+  EXPECT_EQ(feed("", json({{"values", {{{"part", "x"}}}}}).dump(), {}).problem(), "422 invalid_request /values/0/part");
+  EXPECT_EQ(
+      feed_form({{"queue", "q"}, {"number", 1}, {"values", json::array()}}, {}, {}, "?queue=q&number=1").problem(),
+      "422 invalid_request /queue /number");
+  std::string untyped = form_of({{"values", json::array()}}, {});
+  untyped.replace(untyped.find("application/json"), 16, "text/plain");
+  EXPECT_EQ(feed("", untyped, {kFormMedia}).problem(), "415 unsupported_media_type");
+}
+
+TEST_F(SessionValues, entry_that_comes_again_is_appended_once) {
+  const std::string npy = npy_file(kTwo, floats({1, 2})), other = npy_file(kTwo, floats({1, 3}));
+  const std::vector<std::string> keyed = {kNpyMedia, "Idempotency-Key: k"};
+  EXPECT_EQ(feed("?queue=q", npy, keyed).json()["number"], 1);
+  const Answer again = feed("?queue=q", npy, keyed);
+  EXPECT_EQ(again.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(again.json()["number"], 1);
+  EXPECT_EQ(feed("?queue=q", other, keyed).problem(), "422 idempotency_key_reused");
+  EXPECT_EQ(feed("?queue=r", npy, keyed).problem(), "422 idempotency_key_reused");
+  // By its number.
+  EXPECT_EQ(feed("?queue=q&number=2", npy, {kNpyMedia}).status, 201);
+  EXPECT_EQ(feed("?queue=q&number=2", npy, {kNpyMedia}).status, 200);
+  EXPECT_EQ(feed("?queue=q&number=2", other, {kNpyMedia}).problem(), "409 conflict");
+  EXPECT_EQ(feed("?queue=q&number=4", npy, {kNpyMedia}).problem(), "409 conflict");
+  // A form has another boundary each time.
+  const json document = {{"queue", "f"}, {"values", {{{"part", "x"}}}}};
+  EXPECT_EQ(feed("", form_of(document, {{"x", npy}}, "one"),
+                 {"Content-Type: multipart/form-data; boundary=one", "Idempotency-Key: f"})
+                .status,
+            201);
+  const Answer form = feed("", form_of(document, {{"x", npy}}, "two"),
+                           {"Content-Type: multipart/form-data; boundary=two", "Idempotency-Key: f"});
+  EXPECT_EQ(form.header("Idempotency-Replayed"), "true") << form.body;
+}
+
+TEST_F(SessionValues, entries_belong_to_their_principal) {
+  const std::string npy = npy_file(kTwo, floats({1, 2}));
+  EXPECT_EQ(feed("", npy, {kNpyMedia, "X-Principal: bob"}).problem(), "404 not_found");
+  const std::string array = server_.ask("POST", "/v1/arrays", npy, {kNpyMedia, "X-Principal: bob"}).json()["id"];
+  EXPECT_EQ(feed_form({{"values", {{{"part", "x"}}, {{"array", array}}}}}, {{"x", npy}}).problem(),
+            "404 not_found /values/1");
+  ASSERT_EQ(server_.ask("DELETE", session_).status, 204);
+  EXPECT_EQ(feed("", npy, {kNpyMedia}).problem(), "404 not_found");
+  EXPECT_EQ(feed_form({{"values", {{{"part", "x"}}}}}, {{"x", npy}}).problem(), "404 not_found");
+}
+
+TEST_F(SessionValues, too_much_is_refused) {
+  const std::string large(static_cast<size_t>(api::body_limit(api::BodyPolicy::kValues)) + 1, 'x');
+  EXPECT_EQ(feed("", large, {kOpenMedia}).problem(), "413 body_too_large");
+  EXPECT_EQ(feed("", large, {kFormMedia}).problem(), "413 body_too_large");
+  // A head alone makes no memory.
+  EXPECT_EQ(feed("", npy_file({DType::kUint8, {int64_t{1} << 40}}, ""), {kNpyMedia}).problem(), "400 malformed_body");
+  EXPECT_EQ(feed("?dtype=uint8&shape=1099511627776", "x", {kOpenMedia}).problem(), "400 malformed_body");
+}
+
+// Takes a 5x3 value that is in two parts by rows (3 and 2 of them), and gives it.
+constexpr std::string_view kTakesSharded = R"(
+func.func @main(%t: !stablehlo.token {jax.token = true}) -> (tensor<5x3xf32>) {
+  %0:2 = "stablehlo.infeed"(%t) <{infeed_config = "in"}> {mhlo.sharding = "{{devices=[2,1]<=[2]}, {maximal device=0}}"} : (!stablehlo.token) -> (tensor<5x3xf32>, !stablehlo.token)
+  return %0#0 : tensor<5x3xf32>
+})";
+
+TEST_F(SessionValues, sharded_infeed_takes_a_file_whole_and_a_form_in_parts) {
+  const tensor::TensorType whole{DType::kFloat32, {5, 3}}, first{DType::kFloat32, {3, 3}},
+      rest{DType::kFloat32, {2, 3}};
+  const std::string bytes = awkward_bytes(whole);
+  const json run = {{"program", {{"text", kTakesSharded}}}, {"arguments", json::array()}, {"num_partitions", 2}};
+  const auto given = [&] {
+    return server_.ask("POST", session_ + "/jobs", run.dump(), {"Accept: application/x-npy"}).body;
+  };
+  ASSERT_EQ(feed("?queue=in", npy_file(whole, bytes), {kNpyMedia}).status, 201);
+  EXPECT_EQ(given(), npy_file(whole, bytes));
+  const json parts = {
+      {"queue", "in"},
+      {"parts", {{{"device", 0}, {"values", {{{"part", "a"}}}}}, {{"device", 1}, {"values", {{{"part", "b"}}}}}}}};
+  const Answer made =
+      feed_form(parts, {{"a", npy_file(first, bytes.substr(0, 36))}, {"b", npy_file(rest, bytes.substr(36))}});
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(given(), npy_file(whole, bytes));
+}
+
+}  // namespace
+}  // namespace meshd::testing
