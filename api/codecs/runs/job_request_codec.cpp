@@ -104,7 +104,7 @@ Schema<CallbackBinding> make_schema() {
   return {"CallbackBinding",
           {{"effect", &CallbackBinding::effect},
            {"name", &CallbackBinding::name},
-           {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>}},
+           {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<FormValueInput>>>}},
            {"live", &CallbackBinding::live, {.optional = true}}}};
 }
 
@@ -403,12 +403,13 @@ void read_updates(const Json* update, const std::vector<int64_t>& statics, jobs:
 
 // For each call of a callback the values it gives back.
 std::vector<std::vector<tensor::DenseValue>> read_answers(const Json& answers, const std::string& pointer,
-                                                          tensor::BufferPool& pool, core::Diagnostics& wrong) {
+                                                          const JobContext& context, core::Diagnostics& wrong) {
   std::vector<std::vector<tensor::DenseValue>> out;
   each_entry(answers, pointer, wrong, [&](size_t, const Json& list, const std::string& call) {
     std::vector<tensor::DenseValue>& values = out.emplace_back();
     each_entry(list, call, wrong, [&](size_t, const Json& value, const std::string& place) {
-      if (auto read = read_value(value, nullptr, pool, place, wrong)) values.push_back(std::move(*read));
+      if (auto read = read_form_value(value, nullptr, context.files, context.pool, place, wrong))
+        values.push_back(std::move(*read));
     });
   });
   return out;
@@ -432,8 +433,7 @@ void read_callbacks(const Json* callbacks, const JobContext& context, jobs::JobR
                         fmt::format("{}/effect: {} is no effect that is known here; /v1/effects lists them", pointer,
                                     quote(read.effect)));
     }
-    if (read.answers != nullptr)
-      binding.answers = read_answers(*read.answers, pointer + "/answers", context.pool, wrong);
+    if (read.answers != nullptr) binding.answers = read_answers(*read.answers, pointer + "/answers", context, wrong);
     if (index && binding.kind != nullptr) out.callbacks.emplace(*index, std::move(binding));
   }
 }

@@ -4,6 +4,7 @@
 #include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
+#include "api/routes/sessions/values_body.h"
 #include "api/routes/waiting.h"
 #include "service/jobs/execution/pulled_parts.h"
 
@@ -20,7 +21,7 @@ struct CallbackReply {
 template <>
 Schema<CallbackReply> make_schema() {
   return {"CallbackReply",
-          {{"values", &CallbackReply::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
+          {{"values", &CallbackReply::values, {.required = true, .like = json_type<std::vector<FormValueInput>>}}}};
 }
 
 Schemas callback_schemas() {
@@ -89,30 +90,41 @@ Response get(Request& request, Services& services) {
   return json_of(200, CallbackRequestDocument{found ? *found : get_now(), base64});
 }
 
+std::vector<tensor::DenseValue> read_reply(ValuesBody& body, const FileHints& hints, Request& request,
+                                           Services& services) {
+  if (!body.document) return values_of_file(body, hints, request, services);
+  const Json document = body.json(request);
+  core::Diagnostics wrong;
+  const auto in = read_json<CallbackReply>(document, "", wrong);
+  std::vector<tensor::DenseValue> out;
+  if (in.values != nullptr) {
+    each_entry(*in.values, "/values", wrong, [&](size_t i, const Json& value, const std::string& pointer) {
+      const tensor::TensorType* type = i < hints.expected->size() ? &(*hints.expected)[i] : nullptr;
+      auto read = read_form_value(value, type, body.files(), services.pool, pointer, wrong);
+      if (read) out.push_back(std::move(*read));
+    });
+  }
+  wrong.throw_if_any("invalid_request");
+  return out;
+}
+
 Response reply(Request& request, Services& services) {
   request.query.require_known({"encoding"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
+  const bool base64 = wants_base64(request);
   PageBudget budget(request);
   const effects::SessionCallback asked =
       services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
-  const Json body = body_json(request, BodyPolicy::kInline);
-  core::Diagnostics wrong;
-  const auto in = read_json<CallbackReply>(body, "", wrong);
-  std::vector<tensor::DenseValue> values;
-  if (in.values != nullptr) {
-    const std::vector<tensor::TensorType>& expected = asked.request.expected;
-    each_entry(*in.values, "/values", wrong, [&](size_t i, const Json& value, const std::string& pointer) {
-      auto read = read_value(value, i < expected.size() ? &expected[i] : nullptr, services.pool, pointer, wrong);
-      if (read) values.push_back(std::move(*read));
-    });
-  }
-  wrong.throw_if_any("invalid_request");
+  FileHints hints;
+  hints.expected = asked.request.expected;
+  ValuesBody body = read_values_body(request, services, hints);
+  const std::vector<tensor::DenseValue> values = read_reply(body, hints, request, services);
   const effects::SessionCallback replied =
       effects::asks_for_parts(asked)
           ? jobs::reply_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
           : services.callbacks.reply(session, number, values);
-  return json_of(200, CallbackRequestDocument{replied, wants_base64(request)});
+  return json_of(200, CallbackRequestDocument{replied, base64});
 }
 
 }  // namespace
@@ -123,7 +135,7 @@ std::vector<Route> callback_routes(Services& services) {
        [&services](Request& request) { return list(request, services); }},
       {"GET", "/v1/sessions/{id}/callbacks/{n}", "getCallback", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return get(request, services); }},
-      {"POST", "/v1/sessions/{id}/callbacks/{n}", "replyToCallback", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
+      {"POST", "/v1/sessions/{id}/callbacks/{n}", "replyToCallback", BodyPolicy::kValues, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return reply(request, services); }},
   };
 }

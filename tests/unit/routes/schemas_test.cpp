@@ -18,8 +18,9 @@ namespace {
 // Objects of the contract that no table declares, and why.
 const std::set<std::string> kUndeclared = {
     "ArrayUploadForm",
-    "RunForm",       // a form, not JSON
-    "InfeedForm",    // a form, not JSON
+    "RunForm",     // a form, not JSON
+    "InfeedForm",  // a form, not JSON
+    "CallbackReplyForm",
     "ProgramForm",   // a form, not JSON
     "ZarrDocument",  // Zarr's specification says what is in it
     "OpenapiDocument",

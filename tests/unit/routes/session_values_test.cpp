@@ -1,4 +1,4 @@
-// What clients feed to the programs of a session as files, alone and in forms.
+// What clients feed to the programs of a session, and reply to them, as files, alone and in forms.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -293,6 +293,160 @@ TEST_F(SessionValues, sharded_infeed_takes_a_file_whole_and_a_form_in_parts) {
       feed_form(parts, {{"a", npy_file(first, bytes.substr(0, 36))}, {"b", npy_file(rest, bytes.substr(36))}});
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(given(), npy_file(whole, bytes));
+}
+
+// A callback that gives values of these types.
+std::string asks_for(const std::string& types) {
+  const bool are_several = types.find(',') != std::string::npos;
+  const std::string count = are_several ? ":2" : "";
+  return "func.func @main(%n: tensor<i32>) -> (" + types + ") {\n  %u" + count +
+         " = stablehlo.custom_call @xla_ffi_python_cpu_callback(%n) {has_side_effect = true, mhlo.backend_config = "
+         "{index = 0 : ui64}} : (tensor<i32>) -> " +
+         (are_several ? "(" + types + ")" : types) + "\n  return " + (are_several ? "%u#0, %u#1" : "%u") + " : " +
+         types + "\n}";
+}
+
+class CallbackReplies : public SessionValues {
+ protected:
+  // A job that asks, and where its request is.
+  struct Asked {
+    std::string job, request;
+  };
+  Asked ask(const std::string& types) {
+    const json body = {{"program", {{"text", asks_for(types)}}},
+                       {"arguments", {7}},
+                       {"callbacks", {{"0", {{"effect", "callback"}, {"live", true}}}}},
+                       {"results", {{"encoding", "array"}}}};
+    const Answer made = server_.ask("POST", session_ + "/jobs", body.dump(), {"Prefer: respond-async"});
+    EXPECT_EQ(made.status, 202) << made.body;
+    const json open = server_.ask("GET", session_ + "/callbacks?wait=20&after=" + std::to_string(last_)).json();
+    EXPECT_EQ(open["items"].size(), 1U) << open;
+    last_ = open["items"][0]["number"];
+    return {made.json()["id"], session_ + "/callbacks/" + std::to_string(last_)};
+  }
+  // The bytes of the job's result.
+  std::string result(const Asked& asked, size_t number = 0) {
+    const json job = server_.ask("GET", "/v1/jobs/" + asked.job + "?wait=20").json();
+    EXPECT_EQ(job["state"], "done") << job;
+    const std::string array = job["answer"]["results"][number]["array"];
+    return server_.ask("GET", "/v1/arrays/" + array + "/data").body;
+  }
+  void withdraw(const Asked& asked) {
+    server_.ask("DELETE", "/v1/jobs/" + asked.job);
+    EXPECT_EQ(server_.ask("GET", "/v1/jobs/" + asked.job + "?wait=20").json()["state"], "cancelled");
+  }
+
+  int64_t last_ = 0;
+};
+
+TEST_F(CallbackReplies, files_are_replies) {
+  const FileArray a{"arr_0", kTwo, floats({1, 2})}, b{"arr_1", {DType::kInt8, {3}}, "abc"};
+  for (const std::string& file : {npz_file({b, a}), safetensors_file({b, a})}) {
+    const Asked asked = ask("tensor<2xf32>, tensor<3xi8>");
+    const Answer done = server_.ask("POST", asked.request, file, {kOpenMedia});
+    EXPECT_EQ(done.status, 200) << done.body;
+    EXPECT_EQ(done.json()["state"], "answered");
+    EXPECT_EQ(result(asked, 0), a.bytes);
+    EXPECT_EQ(result(asked, 1), b.bytes);
+    // The same reply again, as a form.
+    const json document = {{"values", {{{"part", "w"}, {"member", "arr_0"}}, {{"part", "r"}}}}};
+    EXPECT_EQ(server_.ask("POST", asked.request, form_of(document, {{"w", file}, {"r", b.bytes}}), {kFormMedia}).status,
+              200);
+    EXPECT_EQ(server_.ask("POST", asked.request, npz_file({a, {"arr_1", b.type, "abd"}}), {kOpenMedia}).problem(),
+              "409 conflict");
+  }
+}
+
+TEST_F(CallbackReplies, every_dtype_keeps_its_bits) {
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    for (const tensor::Dims& dims : {tensor::Dims{3}, tensor::Dims{0, 2}}) {
+      const tensor::TensorType type{row.dtype, dims};
+      const std::string bytes = awkward_bytes(type), types = "tensor<" + tensor::to_string(type) + ">";
+      // Void types of NumPy are what the callback expects.
+      for (const auto& [body, field] :
+           {std::pair(npy_file(type, bytes), kNpyMedia), std::pair(bytes, kOpenMedia),
+            std::pair(npz_file({{"x", type, bytes}}), kOpenMedia),
+            std::pair(form_of({{"values", {{{"part", "x"}}}}}, {{"x", npy_file(type, bytes)}}), kFormMedia)}) {
+        const Asked asked = ask(types);
+        const Answer done = server_.ask("POST", asked.request, body, {field});
+        ASSERT_EQ(done.status, 200) << types << done.body;
+        EXPECT_EQ(result(asked), bytes) << types;
+      }
+    }
+  }
+}
+
+TEST_F(CallbackReplies, as_many_bytes_as_expected_are_raw_whatever_they_begin_with) {
+  const Asked asked = ask("tensor<4xi8>");
+  const std::string zip_magic = "PK\x03\x04";
+  EXPECT_EQ(server_.ask("POST", asked.request, zip_magic, {"Content-Type: application/zip"}).problem(),
+            "400 malformed_body");
+  EXPECT_EQ(server_.ask("POST", asked.request, zip_magic, {kOpenMedia}).status, 200);
+  EXPECT_EQ(result(asked), zip_magic);
+}
+
+TEST_F(CallbackReplies, mistakes_have_their_codes) {
+  const Asked asked = ask("tensor<2xf32>, tensor<3xi8>");
+  const std::string two = npy_file(kTwo, floats({1, 2}));
+  const FileArray a{"a", kTwo, floats({1, 2})};
+  const auto problem = [&](const std::string& body, const std::string& field) {
+    return server_.ask("POST", asked.request, body, {field}).problem();
+  };
+  EXPECT_EQ(problem(two, kNpyMedia), "422 invalid_request /values");
+  EXPECT_EQ(problem(npz_file({a, {"b", kTwo, floats({1, 2})}}), kOpenMedia), "422 invalid_request /values/1");
+  EXPECT_EQ(problem("12345678", kOpenMedia), "400 malformed_body");
+  EXPECT_EQ(problem("12345678", "Content-Type: text/plain"), "415 unsupported_media_type");
+  const auto form = [&](const json& value) {
+    return problem(form_of({{"values", {value, {{"part", "x"}}}}}, {{"x", "abc"}, {"y", two}}), kFormMedia);
+  };
+  EXPECT_EQ(form({{"part", "z"}}), "422 invalid_request /values/0/part");
+  EXPECT_EQ(form({{"part", "x"}}), "422 invalid_request /values/0/part");
+  EXPECT_EQ(form({{"part", "y"}, {"dtype", "int8"}}), "422 invalid_request /values/0/dtype");
+  EXPECT_EQ(form({{"part", "y"}, {"array", "arr_1"}}), "422 invalid_request /values/0/array");
+  EXPECT_EQ(form({{"part", "y"}, {"data", {1, 2}}}), "422 invalid_request /values/0/data");
+  EXPECT_EQ(problem(json({{"values", {{{"part", "y"}}, {1, 2, 3}}}}).dump(), "Content-Type: application/json"),
+            "422 invalid_request /values/0/part");
+  EXPECT_EQ(server_.ask("POST", asked.request + "?queue=q", two, {kNpyMedia}).problem(), "422 invalid_query ");
+  EXPECT_EQ(server_.ask("POST", asked.request, two, {kNpyMedia, "X-Principal: bob"}).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("POST", session_ + "/callbacks/99", two, {kNpyMedia}).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", asked.request).json()["state"], "open");
+  withdraw(asked);
+  const std::string late = npz_file({a, {"b", {DType::kInt8, {3}}, "abc"}});
+  EXPECT_EQ(server_.ask("POST", asked.request, late, {kOpenMedia}).problem(), "409 job_finished");
+}
+
+TEST_F(CallbackReplies, answers_of_a_run_come_from_its_files) {
+  const json document = {
+      {"program", {{"text", asks_for("tensor<2xf32>, tensor<3xi8>")}}},
+      {"arguments", {7}},
+      {"callbacks", {{"0", {{"effect", "callback"}, {"answers", {{{{"part", "x"}}, {{"part", "y"}}}}}}}}},
+      {"results", {{"encoding", "base64"}}}};
+  const std::string bytes = awkward_bytes(kTwo);
+  const std::vector<File> files = {{"x", npy_file(kTwo, bytes)}, {"y", npy_file({DType::kInt8, {3}}, "abc")}};
+  const Answer run =
+      server_.ask("POST", "/v1/run", form_of(document, files), {kFormMedia, "Accept: application/x-npz"});
+  EXPECT_EQ(run.status, 200) << run.body;
+  EXPECT_EQ(run.body, npz_file({{"0", kTwo, bytes}, {"1", {DType::kInt8, {3}}, "abc"}}));
+  EXPECT_EQ(server_.ask("POST", "/v1/run", form_of(document, {files[0]}), {kFormMedia}).problem(),
+            "422 invalid_request /callbacks/0/answers/0/1/part");
+}
+
+// Parts of an array that the server asks its client for: 5 rows over two devices are 3 and 2.
+TEST_F(CallbackReplies, parts_of_an_array_are_files) {
+  const std::string mesh =
+      server_.ask("POST", "/v1/meshes", R"({"axis_names": ["x"], "devices": [0, 1]})").json()["id"];
+  const tensor::TensorType whole{DType::kBfloat16, {5, 3}};
+  const std::string bytes = awkward_bytes(whole);
+  const json body = {{"shape", {5, 3}}, {"dtype", "bfloat16"},
+                     {"mesh", mesh},    {"spec", {{"x"}, json::array()}},
+                     {"pull", "each"},  {"session", session_.substr(session_.rfind('/') + 1)}};
+  const Answer made = server_.ask("POST", "/v1/arrays:assemble", body.dump());
+  ASSERT_EQ(made.status, 201) << made.body;
+  const std::string at = session_ + "/callbacks/";
+  EXPECT_EQ(server_.ask("POST", at + "1", bytes.substr(0, 12), {kOpenMedia}).problem(), "400 malformed_body");
+  EXPECT_EQ(server_.ask("POST", at + "1", bytes.substr(0, 18), {kOpenMedia}).status, 200);
+  EXPECT_EQ(server_.ask("POST", at + "2", npy_file({whole.dtype, {2, 3}}, bytes.substr(18)), {kNpyMedia}).status, 200);
+  EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + made.json()["id"].get<std::string>() + "/data").body, bytes);
 }
 
 }  // namespace
