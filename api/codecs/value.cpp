@@ -517,10 +517,12 @@ Schema<ValueDocument> make_schema() {
             {.low = 0, .high = kLargestExact - 1}},
            {"data",
             [](const Doc& value) {
-              return value.base64 ? std::nullopt : std::optional(NestedElements{value.type, value.bytes});
+              return value.encoding == ValueEncoding::kJson ? std::optional(NestedElements{value.type, value.bytes})
+                                                            : std::nullopt;
             }},
            {"base64", [](const Doc& value) {
-              return value.base64 ? std::optional(Base64Elements{value.bytes}) : std::nullopt;
+              return value.encoding == ValueEncoding::kBase64 ? std::optional(Base64Elements{value.bytes})
+                                                              : std::nullopt;
             }}}};
 }
 
@@ -529,7 +531,7 @@ int64_t nested_text_bytes(const tensor::TensorType& type) {
                            core::checked_mul(list_count(type), kListText));
 }
 
-std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64) {
+std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, ValueEncoding encoding) {
   // What pages of stored values are given memory for.
   constexpr int64_t kTextOfByte = 6, kFewLists = 4096;
   const auto has_many_lists = [](const tensor::TensorType& type) {
@@ -537,8 +539,10 @@ std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>
            core::checked_add(core::checked_mul(tensor::byte_count(type), kTextOfByte), kFewLists * kListText);
   };
   std::vector<ValueDocument> out;
-  for (const tensor::DenseValue& value : values)
-    out.push_back({value.type, value.bytes(), base64 || has_many_lists(value.type)});
+  for (const tensor::DenseValue& value : values) {
+    const bool as_bytes = encoding == ValueEncoding::kJson && has_many_lists(value.type);
+    out.push_back({value.type, value.bytes(), as_bytes ? ValueEncoding::kBase64 : encoding});
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,18 +88,24 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
 struct ValueType {
   const tensor::TensorType& type;
 };
+/// How the elements of a value stand in a response.
+enum class ValueEncoding : uint8_t {
+  kJson,    ///< as nested lists
+  kBase64,  ///< their bytes
+  kNone,    ///< not: dtype and shape alone
+};
 /// A VALUE of a response; the bytes are the caller's.
 struct ValueDocument {
   const tensor::TensorType& type;
   std::span<const std::byte> bytes;
-  bool base64 = false;
+  ValueEncoding encoding = ValueEncoding::kJson;
 };
 template <>
 Schema<ValueType> make_schema();
 template <>
 Schema<ValueDocument> make_schema();
-/// Values whose lists would take many times their bytes are in base64 whatever `base64` says.
-std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64);
+/// Values whose lists would take many times their bytes are in base64 where `encoding` is kJson, too.
+std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, ValueEncoding encoding);
 /// The most that elements of this type take as nested lists, while the text is made. Lists may be many where bytes are
 /// few: shape [1000000, 0] has a million of them and no byte.
 int64_t nested_text_bytes(const tensor::TensorType& type);

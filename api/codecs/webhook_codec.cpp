@@ -46,7 +46,7 @@ Schema<JobDelivery> make_schema() {
 std::string encode_effects_delivery(const storage::WebhookRow& webhook, std::vector<storage::EffectRow> rows) {
   EffectsDelivery document{webhook, {}};
   for (storage::EffectRow& row : rows) {
-    document.effects.push_back(effect_document(row, false));
+    document.effects.push_back(effect_document(row, ValueEncoding::kJson));
     row.values = {};  // it may be large: of an entry nothing is there twice
   }
   return to_json(document);

@@ -42,14 +42,18 @@ storage::PageRequest page_of(Request& request, std::initializer_list<std::string
   return page;
 }
 
-Response list_response(const Request& request, std::string page, const std::string& next, std::string_view cursor) {
-  Response response = json(200, std::move(page));
-  if (next.empty()) return response;
+void note_next(Response& response, const Request& request, const std::string& next, std::string_view cursor) {
+  if (next.empty()) return;
   std::string link = "<" + request.path + "?" + std::string(cursor) + "=" + percent_encode(next);
   for (const auto& [name, value] : request.query.parameters()) {
     if (name != cursor) link += "&" + percent_encode(name) + "=" + percent_encode(value);
   }
   response.headers.set("Link", link + ">; rel=\"next\"");
+}
+
+Response list_response(const Request& request, std::string page, const std::string& next, std::string_view cursor) {
+  Response response = json(200, std::move(page));
+  note_next(response, request, next, cursor);
   return response;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/codecs/value.h"
 #include "api/http/router.h"
 #include "api/json/schema.h"
 #include "api/routes/services.h"
@@ -116,9 +117,11 @@ class PageBudget {
 /// The page of a list request, bounded by bytes: ?limit= and ?cursor=. Parameters that are neither these nor in
 /// `others` are refused. For as long as the request is there.
 storage::PageRequest page_of(Request& request, std::initializer_list<std::string_view> others = {});
-/// ?encoding= of routes that show effects: json or base64.
-bool wants_base64(const Request& request);
-/// A page that is written, with Link: rel="next" where there is another. `cursor` is the query parameter that takes it.
+/// ?encoding= of routes that show effects: json, base64 or none.
+ValueEncoding encoding_of(const Request& request);
+/// Link: rel="next" where there is another page (`next` is not empty). `cursor` is the query parameter that takes it.
+void note_next(Response& response, const Request& request, const std::string& next, std::string_view cursor);
+/// A page that is written, with Link as note_next says.
 Response list_response(const Request& request, std::string page, const std::string& next,
                        std::string_view cursor = "cursor");
 template <typename T>

@@ -1,6 +1,5 @@
 #include "api/codecs/runs/effect_codec.h"
 
-#include "api/codecs/value.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/value_text.h"
 
@@ -19,25 +18,25 @@ Schema<EffectDocument> make_schema() {
            {"point", &Doc::point, {.low = 0}},
            {"device", &Doc::device, {.low = 0}},
            {"number", [](const Doc& doc) { return unless_zero(doc.number); }, {.low = 1}},
-           {"values", [](const Doc& doc) { return value_documents(doc.values, doc.base64); }}}};
+           {"values", [](const Doc& doc) { return value_documents(doc.values, doc.encoding); }}}};
 }
 
-EffectDocument effect_document(const storage::EffectRow& row, bool base64) {
+EffectDocument effect_document(const storage::EffectRow& row, ValueEncoding encoding) {
   const effects::EffectOrigin origin = effects::place_from_text(row.values);
   // The entry that says how a job ended is no effect of its program, and has none.
   auto values = row.values.empty() ? std::vector<tensor::DenseValue>() : effects::values_from_text(row.values);
   return {row.sequence, row.kind,      row.name,   row.ordered,       row.job, row.shard_index,
-          origin.point, origin.device, row.number, std::move(values), base64};
+          origin.point, origin.device, row.number, std::move(values), encoding};
 }
 
-EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64) {
+EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, ValueEncoding encoding) {
   const effects::RecordedEffect& effect = made.effect;
   return {made.sequence, std::string(effect.kind->name),
           effect.name,   effect.ordered,
           job,           effect.shard_index,
           effect.point,  effect.device,
           made.number,   effect.values,
-          base64};
+          encoding};
 }
 
 template <>
@@ -57,7 +56,7 @@ Schema<CallbackRequestDocument> make_schema() {
            {"point", [](const Doc& doc) { return doc.asked.request.point; }, {.low = 0}},
            {"device", [](const Doc& doc) { return doc.asked.request.device; }, {.low = 0}},
            {"created", [](const Doc& doc) { return doc.asked.created; }},
-           {"values", [](const Doc& doc) { return value_documents(doc.asked.request.values, doc.base64); }},
+           {"values", [](const Doc& doc) { return value_documents(doc.asked.request.values, doc.encoding); }},
            {"expected",
             [](const Doc& doc) {
               std::vector<ValueType> out;
@@ -67,7 +66,7 @@ Schema<CallbackRequestDocument> make_schema() {
            {"answer", [](const Doc& doc) -> std::optional<std::vector<ValueDocument>> {
               if (doc.asked.state != effects::CallbackState::kAnswered || effects::asks_for_parts(doc.asked))
                 return std::nullopt;
-              return value_documents(doc.asked.reply, doc.base64);
+              return value_documents(doc.asked.reply, doc.encoding);
             }}}};
 }
 

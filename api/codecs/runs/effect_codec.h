@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/codecs/value.h"
 #include "api/json/schema.h"
 #include "service/effects/callback_store.h"
 #include "service/jobs/job_request.h"
@@ -22,19 +23,19 @@ struct EffectDocument {
   int64_t shard = 0, point = 0, device = 0;
   int64_t number = 0;  ///< 0: in no queue
   std::vector<tensor::DenseValue> values;
-  bool base64 = false;
+  ValueEncoding encoding = ValueEncoding::kJson;
 };
 template <>
 Schema<EffectDocument> make_schema();
 /// A log entry.
-EffectDocument effect_document(const storage::EffectRow& row, bool base64);
+EffectDocument effect_document(const storage::EffectRow& row, ValueEncoding encoding);
 /// One of a job's answer.
-EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64);
+EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, ValueEncoding encoding);
 
 /// A callback request to the client.
 struct CallbackRequestDocument {
   const effects::SessionCallback& asked;
-  bool base64 = false;
+  ValueEncoding encoding = ValueEncoding::kJson;
 
   /// The requester: a job, or a pending array for its parts; the other is empty.
   [[nodiscard]] std::string_view job() const {

@@ -180,8 +180,9 @@ Schema<RunAnswer> make_schema() {
            {"effects",
             [](const Doc& doc) {
               std::vector<EffectDocument> out;
+              const ValueEncoding encoding = doc.form.base64 ? ValueEncoding::kBase64 : ValueEncoding::kJson;
               for (const jobs::JobEffect& effect : doc.result.effects)
-                out.push_back(effect_document(effect, doc.result.job, doc.form.base64));
+                out.push_back(effect_document(effect, doc.result.job, encoding));
               return out;
             }},
            {"streamed", [](const Doc& doc) { return doc.result.streamed; }},

@@ -54,7 +54,8 @@ Response send(Request& request, Services& services, const Source& source) {
     const int64_t bytes = reader->total_bytes();
     request.memory.grow(form.form == DataForm::kJson ? core::checked_add(bytes, nested_text_bytes(type))
                                                      : core::checked_mul(bytes, kMemoryPerStoredByte));
-    response = json_of(200, ValueDocument{type, *dense_bytes(*reader), form.form == DataForm::kBase64});
+    const ValueEncoding encoding = form.form == DataForm::kBase64 ? ValueEncoding::kBase64 : ValueEncoding::kJson;
+    response = json_of(200, ValueDocument{type, *dense_bytes(*reader), encoding});
     if (!source.etag.empty()) response.headers.set("ETag", source.etag);
   } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {
     response = send_file(request, {{source.name, type, std::move(reader)}}, form.form, method, source.etag);
@@ -108,10 +109,7 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   if (found == device_shards.end())
     throw core::Error("not_found", fmt::format("array '{}' has no shard on device {}", array->info().id, device));
   // The shard's real rows within its padded buffer are a slice of an array that is one shard.
-  auto layout = std::make_shared<sharding::Layout>();
-  layout->global_dims = array->layout().shard_dims;
-  layout->shard_dims = array->layout().shard_dims;
-  layout->part_counts.assign(layout->shard_dims.size(), 1);
+  auto layout = arrays::unsharded_layout(array->layout().shard_dims);
   const tensor::Dims actual = array->layout().shard_actual_dims(found->shard);
   if (request.query.has("slice")) throw core::Error("invalid_query", "slice: shards are given whole");
   const std::string suffix = fmt::format(".shard{}", found->shard);

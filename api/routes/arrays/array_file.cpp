@@ -172,6 +172,11 @@ Response send_file(const Request& request, std::vector<FileEntry> entries, DataF
     return response;
   }
   ArrayStream stream;
+  if (form == DataForm::kNpy) {
+    stream.add(write_npy_head(entries.front().type));
+    stream.add(std::move(entries.front().region));
+    return std::move(stream).respond(request, form_row(form).media, etag);
+  }
   if (form == DataForm::kSafetensors) {
     std::vector<NamedTensor> tensors;
     for (const FileEntry& entry : entries) tensors.push_back({entry.name, entry.type, 0});

@@ -43,9 +43,9 @@ struct FileEntry {
 /// ?compression=stored or deflate; deflate is for .npz only (invalid_query).
 ZipMethod zip_method_of(const Request& request, DataForm form);
 
-/// The entries in one file of `form` (kSafetensors or kNpz), from the shards' memory; with byte ranges on request, but
-/// not of deflated files. `etag` may be empty. Throws not_acceptable for dtypes that the format has no name for, and
-/// names that it cannot hold.
+/// The entries in one file of `form` (kSafetensors, kNpz or, of one entry, kNpy), from the shards' memory; with byte
+/// ranges on request, but not of deflated files. `etag` may be empty. Throws not_acceptable for dtypes that the format
+/// has no name for, and names that it cannot hold.
 Response send_file(const Request& request, std::vector<FileEntry> entries, DataForm form, ZipMethod method,
                    const std::string& etag);
 

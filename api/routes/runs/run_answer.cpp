@@ -6,16 +6,14 @@
 #include <cmath>
 #include <string_view>
 
-#include "api/codecs/files/npy.h"
+#include "api/routes/answer_file.h"
 #include "api/routes/arrays/array_stream.h"
 #include "service/arrays/regions/region.h"
 
 namespace meshd::api {
 namespace {
 
-constexpr size_t kLongestAnswerField = 4096;
 constexpr size_t kTimingBytes = 256;
-constexpr DataForm kFilesOfResults[] = {DataForm::kJson, DataForm::kNpz, DataForm::kSafetensors, DataForm::kNpy};
 
 /// With four decimals, by integers: each answer has eleven of them. 0 for what is negative.
 void append_decimal(std::string& out, double value) {
@@ -55,8 +53,8 @@ std::string server_timing(const jobs::JobTimings& job, const RequestTimes& reque
 }
 
 std::optional<DataForm> results_file(const Request& request, const jobs::JobRequest& job) {
-  const FormRow* row = preferred_form(request, kFilesOfResults);
-  if (row == nullptr || row->form == DataForm::kJson) return std::nullopt;
+  const FormRow* row = file_beside_json(request);
+  if (row == nullptr) return std::nullopt;
   if (job.results != jobs::ResultMode::kInline) {
     throw core::Error("not_acceptable",
                       fmt::format("Accept asks for the results as {}, and /results/encoding says that "
@@ -84,9 +82,8 @@ Response send_results(const Request& request, Services& services, const jobs::Jo
     entries.push_back({std::to_string(entries.size()), value.type, std::move(reader)});
     value.shards.clear();
   }
-  const std::string answer = in_ascii(encode_result(rest, form));
-  const bool fits = answer.size() <= kLongestAnswerField;
-  if (!fits && !rest.effects.empty() && rest.job.empty()) {
+  const std::optional<std::string> answer = answer_field(encode_result(rest, form));
+  if (!answer && !rest.effects.empty() && rest.job.empty()) {
     throw core::Error(
         "not_acceptable",
         fmt::format("the run has {} effects, which do not fit into a header field beside a file of results "
@@ -94,18 +91,9 @@ Response send_results(const Request& request, Services& services, const jobs::Jo
                     "Idempotency-Key",
                     rest.effects.size()));
   }
-  Response response;
-  if (file == DataForm::kNpy) {
-    ArrayStream stream;
-    stream.add(write_npy_head(entries.front().type));
-    stream.add(std::move(entries.front().region));
-    response = std::move(stream).respond(request, form_row(file).media, "");
-  } else {
-    response = send_file(request, std::move(entries), file, ZipMethod::kStored, "");
-  }
+  Response response = send_file(request, std::move(entries), file, ZipMethod::kStored, "");
   response.held_bytes = held_bytes;
-  response.headers.set("Vary", "Accept, Accept-Encoding");
-  if (fits) response.headers.set("Meshd-Answer", answer);
+  note_answer(response, answer);
   return response;
 }
 

@@ -4,6 +4,7 @@
 #include "api/codecs/runs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
+#include "api/routes/sessions/effect_file.h"
 #include "api/routes/sessions/values_body.h"
 #include "api/routes/waiting.h"
 #include "service/jobs/execution/pulled_parts.h"
@@ -53,7 +54,7 @@ Response list(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
-  const bool base64 = wants_base64(request);
+  const WantedValues wanted(request);
   PageBudget budget(request);
   using Open = std::vector<effects::SessionCallback>;
   const auto open = wait_in<Open>(request, services, session, [&]() -> std::optional<Open> {
@@ -62,18 +63,20 @@ Response list(Request& request, Services& services) {
   });
   Page<CallbackRequestDocument> page;
   if (open) {
-    for (const effects::SessionCallback& asked : *open) page.items.push_back({asked, base64});
+    for (const effects::SessionCallback& asked : *open) page.items.push_back({asked, wanted.encoding});
   }
   if (open && (static_cast<int64_t>(open->size()) == limit || budget.is_full()))
     page.next = std::to_string(open->back().number);
-  return list_response(request, page, "after");
+  return send_page(
+      request, services, page, wanted, [](const auto& item) { return item.asked.number; },
+      [](const auto& item) -> const auto& { return item.asked.request.values; });
 }
 
 Response get(Request& request, Services& services) {
   request.query.require_known({"encoding", "wait"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
-  const bool base64 = wants_base64(request);
+  const WantedValues wanted(request);
   PageBudget budget(request);
   const auto get_now = [&] {
     return services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
@@ -87,7 +90,11 @@ Response get(Request& request, Services& services) {
           return std::nullopt;
         }
       });
-  return json_of(200, CallbackRequestDocument{found ? *found : get_now(), base64});
+  const effects::SessionCallback asked = found ? *found : get_now();
+  const CallbackRequestDocument document{asked, wanted.encoding};
+  if (wanted.file == nullptr) return json_of(200, document).with("Vary", kVaryByAccept);
+  const NumberedValues values{number, asked.request.values};
+  return send_values(request, services, {&values, 1}, *wanted.file, to_json(document));
 }
 
 std::vector<tensor::DenseValue> read_reply(ValuesBody& body, const FileHints& hints, Request& request,
@@ -112,7 +119,7 @@ Response reply(Request& request, Services& services) {
   request.query.require_known({"encoding"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
-  const bool base64 = wants_base64(request);
+  const ValueEncoding encoding = encoding_of(request);
   PageBudget budget(request);
   const effects::SessionCallback asked =
       services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
@@ -124,7 +131,7 @@ Response reply(Request& request, Services& services) {
       effects::asks_for_parts(asked)
           ? jobs::reply_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
           : services.callbacks.reply(session, number, values);
-  return json_of(200, CallbackRequestDocument{replied, base64});
+  return json_of(200, CallbackRequestDocument{replied, encoding});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "api/codecs/runs/infeed_codec.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
+#include "api/routes/sessions/effect_file.h"
 #include "api/routes/sessions/values_body.h"
 #include "api/routes/waiting.h"
 
@@ -145,7 +146,7 @@ Response outgoing(Request& request, Services& services) {
   const std::string queue = queue_of(request);
   const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
-  const bool base64 = wants_base64(request);
+  const WantedValues wanted(request);
   using Rows = std::vector<storage::EffectRow>;
   PageBudget budget(request);
   const auto rows = wait_for<Rows>(
@@ -158,9 +159,11 @@ Response outgoing(Request& request, Services& services) {
                         [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); })
                         .value_or(Rows{});
   Page<EffectDocument> page;
-  for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
+  for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, wanted.encoding));
   if (static_cast<int64_t>(rows.size()) == limit || budget.is_full()) page.next = std::to_string(rows.back().number);
-  return list_response(request, page, "after");
+  return send_page(
+      request, services, page, wanted, [](const auto& item) { return item.number; },
+      [](const auto& item) -> const auto& { return item.values; });
 }
 
 }  // namespace

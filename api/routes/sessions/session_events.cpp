@@ -48,8 +48,8 @@ std::vector<storage::EffectRow> next_effects(effects::EffectLog& log, const std:
 }
 
 /// Made in place: of a large entry nothing is there twice but its values.
-std::string event_of(storage::EffectRow row, bool base64) {
-  const EffectDocument document = effect_document(row, base64);
+std::string event_of(storage::EffectRow row, ValueEncoding encoding) {
+  const EffectDocument document = effect_document(row, encoding);
   row.values = {};
   return format_event(std::to_string(document.sequence), "effect",
                       [&](std::string& out) { JsonCodec<EffectDocument>::append(out, document); });
@@ -94,11 +94,11 @@ class ProgressEvents {
 Response stream_events(Request& request, Services& services) {
   request.query.require_known({"after", "encoding"});
   const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
-  const bool base64 = wants_base64(request);
+  const ValueEncoding encoding = encoding_of(request);
   auto stream = std::make_shared<EventStream>(core::MemoryReservation(services.memory, core::MemoryAccount::kEvents));
   const auto queue = services.sessions.queue(session.id);
   stream->set_refill([&log = services.log, &sessions = services.sessions, queue, id = session.id,
-                      cursor = cursor_of(request), base64,
+                      cursor = cursor_of(request), encoding,
                       progress = ProgressEvents(services.jobs, session.id)](EventStream& out) mutable {
     while (out.has_room()) {
       auto batch = next_effects(log, id, cursor, out);
@@ -109,7 +109,7 @@ Response stream_events(Request& request, Services& services) {
       if (batch.empty()) return progress.send(out);
       for (storage::EffectRow& row : batch) {
         const int64_t sequence = row.sequence;
-        if (!out.send(event_of(std::move(row), base64))) return;
+        if (!out.send(event_of(std::move(row), encoding))) return;
         cursor = sequence;
       }
     }

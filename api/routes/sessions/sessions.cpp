@@ -5,6 +5,7 @@
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
+#include "api/routes/sessions/effect_file.h"
 #include "api/routes/sessions/session_events.h"
 
 namespace meshd::api {
@@ -62,11 +63,12 @@ Schemas session_schemas() {
           &JsonCodec<Page<EffectDocument>>::of()};
 }
 
-bool wants_base64(const Request& request) {
-  const auto encoding = request.query.get("encoding");
-  if (encoding && *encoding != "json" && *encoding != "base64")
-    throw core::Error("invalid_query", "encoding: expected json or base64");
-  return encoding && *encoding == "base64";
+ValueEncoding encoding_of(const Request& request) {
+  const std::string_view word = request.query.get("encoding").value_or("json");
+  if (word == "json") return ValueEncoding::kJson;
+  if (word == "base64") return ValueEncoding::kBase64;
+  if (word == "none") return ValueEncoding::kNone;
+  throw core::Error("invalid_query", "encoding: expected json, base64 or none");
 }
 
 std::vector<Route> session_routes(Services& services) {
@@ -118,15 +120,17 @@ std::vector<Route> session_routes(Services& services) {
          const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
          const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
-         const bool base64 = wants_base64(request);
+         const WantedValues wanted(request);
          PageBudget budget(request);
          const auto rows =
              services.log.after(session.id, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
          Page<EffectDocument> page;
-         for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
+         for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, wanted.encoding));
          if (static_cast<int64_t>(rows.size()) == limit || budget.is_full())
            page.next = std::to_string(rows.back().sequence);
-         return list_response(request, page, "after");
+         return send_page(
+             request, services, page, wanted, [](const auto& item) { return item.sequence; },
+             [](const auto& item) -> const auto& { return item.values; });
        }},
       {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return stream_events(request, services); }},

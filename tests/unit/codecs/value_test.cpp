@@ -15,7 +15,9 @@ namespace {
 
 using tensor::DType;
 
-std::string text_of(const tensor::DenseValue& value) { return to_json(value_documents({value}, false).front()); }
+std::string text_of(const tensor::DenseValue& value) {
+  return to_json(value_documents({value}, ValueEncoding::kJson).front());
+}
 
 TEST(Value, text_is_no_longer_than_it_is_said_to_be) {
   const auto pool = tensor::BufferPool::create(0);

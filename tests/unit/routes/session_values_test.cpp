@@ -1,4 +1,4 @@
-// What clients feed to the programs of a session, and reply to them, as files, alone and in forms.
+// Values of sessions as files: what clients feed to programs and reply to them, and what programs tell.
 #include <fmt/core.h>
 
 #include <cstring>
@@ -269,10 +269,11 @@ TEST_F(SessionValues, too_much_is_refused) {
   EXPECT_EQ(feed("?dtype=uint8&shape=1099511627776", "x", {kOpenMedia}).problem(), "400 malformed_body");
 }
 
-// Takes a 5x3 value that is in two parts by rows (3 and 2 of them), and gives it.
+// Takes a 5x3 value that is in two parts by rows (3 and 2 of them), and gives it: to a queue, too.
 constexpr std::string_view kTakesSharded = R"(
 func.func @main(%t: !stablehlo.token {jax.token = true}) -> (tensor<5x3xf32>) {
   %0:2 = "stablehlo.infeed"(%t) <{infeed_config = "in"}> {mhlo.sharding = "{{devices=[2,1]<=[2]}, {maximal device=0}}"} : (!stablehlo.token) -> (tensor<5x3xf32>, !stablehlo.token)
+  %1 = "stablehlo.outfeed"(%0#0, %0#1) <{outfeed_config = "out"}> : (tensor<5x3xf32>, !stablehlo.token) -> !stablehlo.token
   return %0#0 : tensor<5x3xf32>
 })";
 
@@ -293,6 +294,8 @@ TEST_F(SessionValues, sharded_infeed_takes_a_file_whole_and_a_form_in_parts) {
       feed_form(parts, {{"a", npy_file(first, bytes.substr(0, 36))}, {"b", npy_file(rest, bytes.substr(36))}});
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(given(), npy_file(whole, bytes));
+  const Answer told = server_.ask("GET", session_ + "/outfeed?queue=out", "", {"Accept: application/zip"});
+  EXPECT_EQ(told.body, npz_file({{"1.0", whole, bytes}, {"2.0", whole, bytes}}));
 }
 
 // A callback that gives values of these types.
@@ -447,6 +450,202 @@ TEST_F(CallbackReplies, parts_of_an_array_are_files) {
   EXPECT_EQ(server_.ask("POST", at + "1", bytes.substr(0, 18), {kOpenMedia}).status, 200);
   EXPECT_EQ(server_.ask("POST", at + "2", npy_file({whole.dtype, {2, 3}}, bytes.substr(18)), {kNpyMedia}).status, 200);
   EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + made.json()["id"].get<std::string>() + "/data").body, bytes);
+}
+
+// Takes an entry of `in`, gives it to `out` and logs it.
+std::string passes_on(const std::string& type) {
+  return R"(func.func @main(%t: !stablehlo.token {jax.token = true}) -> (!stablehlo.token {jax.token = true}) {
+  %0:2 = "stablehlo.infeed"(%t) <{infeed_config = "in"}> : (!stablehlo.token) -> ()" +
+         type + R"(, !stablehlo.token)
+  %1 = "stablehlo.outfeed"(%0#0, %0#1) <{outfeed_config = "out"}> : ()" +
+         type + R"(, !stablehlo.token) -> !stablehlo.token
+  %2 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%1, %0#0, %0#0) {backend_config = "", has_side_effect = true,
+    mhlo.backend_config = {index = 0 : ui64}} : (!stablehlo.token, )" +
+         type + ", " + type + R"() -> !stablehlo.token
+  return %2 : !stablehlo.token
+})";
+}
+
+class EffectFiles : public SessionValues {
+ protected:
+  // An outfeed of this value and a log of it twice.
+  void tell(const tensor::TensorType& type, const std::string& bytes) {
+    const std::string open =
+        tensor::is_void_in_numpy(type.dtype) ? "&dtype=" + std::string(tensor::name(type.dtype)) : "";
+    ASSERT_EQ(feed("?queue=in" + open, npy_file(type, bytes), {kNpyMedia}).status, 201);
+    const json body = {{"program", {{"text", passes_on("tensor<" + tensor::to_string(type) + ">")}}},
+                       {"arguments", json::array()},
+                       {"callbacks", {{"0", {{"effect", "log"}, {"name", "both"}}}}}};
+    const Answer run = server_.ask("POST", session_ + "/jobs", body.dump());
+    ASSERT_EQ(run.status, 200) << run.body;
+  }
+  Answer get(const std::string& path, const std::string& media, std::vector<std::string> fields = {}) {
+    if (!media.empty()) fields.push_back("Accept: " + media);
+    return server_.ask("GET", session_ + path, "", fields);
+  }
+};
+
+const std::string kZipMedia = "application/zip", kSafetensorsMedia = "application/x-safetensors";
+
+TEST_F(EffectFiles, every_dtype_keeps_its_bits) {
+  int64_t number = 0;
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    for (const tensor::Dims& dims : {tensor::Dims{}, tensor::Dims{3}, tensor::Dims{0, 2}}) {
+      const tensor::TensorType type{row.dtype, dims};
+      const std::string bytes = awkward_bytes(type);
+      tell(type, bytes);
+      const std::string before = std::to_string(number++), log = std::to_string(2 * number);
+      const std::string queue = "/outfeed?queue=out&after=" + before;
+      EXPECT_EQ(get(queue, "application/x-npy").body, npy_file(type, bytes)) << row.name;
+      EXPECT_EQ(get(queue, kZipMedia).body, npz_file({{std::to_string(number) + ".0", type, bytes}}));
+      const std::vector<FileArray> both = {{log + ".0", type, bytes}, {log + ".1", type, bytes}};
+      const std::string last = "/effects?after=" + std::to_string(2 * number - 1);
+      EXPECT_EQ(get(last, kZipMedia).body, npz_file(both));
+      const Answer tensors = get(last, kSafetensorsMedia);
+      if (row.safetensors.empty()) {
+        EXPECT_EQ(tensors.problem(), "406 not_acceptable") << row.name;
+      } else {
+        EXPECT_EQ(tensors.body, safetensors_file(both));
+      }
+    }
+  }
+}
+
+TEST_F(EffectFiles, rest_of_the_answer_is_beside_the_file) {
+  tell(kTwo, floats({1, 2}));
+  tell(kTwo, floats({3, 4}));
+  json page = get("/effects?limit=2&encoding=none", "").json();
+  EXPECT_EQ(page["items"][1]["values"],
+            json::parse(R"([{"dtype": "float32", "shape": [2]}, {"dtype": "float32", "shape": [2]}])"));
+  const Answer file = get("/effects?limit=2", "application/x-npz");
+  EXPECT_EQ(file.header("Content-Type"), kZipMedia);
+  EXPECT_EQ(file.body,
+            npz_file({{"1.0", kTwo, floats({1, 2})}, {"2.0", kTwo, floats({1, 2})}, {"2.1", kTwo, floats({1, 2})}}));
+  EXPECT_EQ(json::parse(file.header("Meshd-Answer")), page);
+  EXPECT_EQ(file.header("Link"), "<" + session_ + "/effects?after=2&limit=2>; rel=\"next\"");
+  EXPECT_EQ(file.header("Vary"), "Accept, Accept-Encoding");
+  EXPECT_EQ(get("/effects", "").header("Vary").substr(0, 6), "Accept");
+  // Documents that do not fit into a field are had without elements.
+  for (int i = 0; i < 10; ++i) tell(kTwo, floats({5, 6}));
+  const Answer long_page = get("/effects", kZipMedia);
+  EXPECT_EQ(long_page.status, 200);
+  EXPECT_EQ(long_page.header("Meshd-Answer"), "");
+  EXPECT_EQ(get("/effects?encoding=none", "").json()["items"].size(), 24U);
+  // A part of it, as of any file.
+  const Answer part = get("/effects?limit=2", kZipMedia, {"Range: bytes=0-3"});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, file.body.substr(0, 4));
+}
+
+TEST_F(EffectFiles, encoding_says_how_elements_stand_in_json) {
+  tell(kTwo, floats({1, 2}));
+  const auto keys = [&](const std::string& path) {
+    const json value = get(path, "").json()["items"][0]["values"][0];
+    std::string out;
+    for (const auto& [key, ignored] : value.items()) out += (out.empty() ? "" : " ") + key;
+    return out;
+  };
+  for (const std::string& path : {std::string("/effects?"), std::string("/outfeed?queue=out&")}) {
+    EXPECT_EQ(keys(path), "data dtype shape");
+    EXPECT_EQ(keys(path + "encoding=json"), "data dtype shape");
+    EXPECT_EQ(keys(path + "encoding=base64"), "base64 dtype shape");
+    EXPECT_EQ(keys(path + "encoding=none"), "dtype shape");
+    EXPECT_EQ(get(path + "encoding=raw", "").problem(), "422 invalid_query");
+    EXPECT_EQ(get(path + "encoding=none", kZipMedia).problem(), "406 not_acceptable");
+    EXPECT_EQ(get(path + "encoding=base64", kZipMedia).status, 200);
+  }
+}
+
+TEST_F(EffectFiles, file_of_one_array_takes_one_value) {
+  EXPECT_EQ(get("/effects", "application/x-npy").problem(), "406 not_acceptable");
+  EXPECT_EQ(get("/effects", kZipMedia).body, npz_file({})) << "nothing yet";
+  EXPECT_EQ(get("/effects", kSafetensorsMedia).body, safetensors_file({}));
+  tell(kTwo, floats({1, 2}));
+  EXPECT_EQ(get("/effects?limit=1", "application/x-npy").body, npy_file(kTwo, floats({1, 2})));
+  EXPECT_EQ(get("/effects?after=1", "application/x-npy").problem(), "406 not_acceptable") << "two values";
+  EXPECT_EQ(get("/effects", "application/x-npy").problem(), "406 not_acceptable");
+  EXPECT_EQ(get("/effects?after=1", "application/x-npy, application/zip;q=0.5").problem(), "406 not_acceptable");
+  EXPECT_EQ(get("/effects", "text/html").header("Content-Type"), "application/json");
+  EXPECT_EQ(get("/effects", "*/*").header("Content-Type"), "application/json");
+}
+
+TEST_F(EffectFiles, sharded_outfeeds_are_entries_of_their_devices) {
+  constexpr std::string_view kEach = R"(module { sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{"x"}]>] manual_axes={"x"} (%b: tensor<2xf32>) {
+      %t = stablehlo.create_token : !stablehlo.token
+      %u = "stablehlo.outfeed"(%b, %t) <{outfeed_config = "out"}> : (tensor<2xf32>, !stablehlo.token) -> !stablehlo.token
+      sdy.return %b : tensor<2xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  } })";
+  const tensor::TensorType whole{DType::kFloat32, {4}};
+  const std::string bytes = awkward_bytes(whole);
+  const json body = {
+      {"program", {{"text", kEach}}}, {"arguments", {{{"part", "x"}}}}, {"results", {{"encoding", "none"}}}};
+  const Answer run = server_.ask("POST", session_ + "/jobs", form_of(body, {{"x", bytes}}), {kFormMedia});
+  ASSERT_EQ(run.status, 200) << run.body;
+  const json items = get("/outfeed?queue=out&encoding=none", "").json()["items"];
+  ASSERT_EQ(items.size(), 2U);
+  const std::string first = items[0]["device"] == 0 ? bytes.substr(0, 8) : bytes.substr(8);
+  const std::string second = items[0]["device"] == 0 ? bytes.substr(8) : bytes.substr(0, 8);
+  EXPECT_EQ(get("/outfeed?queue=out", kSafetensorsMedia).body,
+            safetensors_file({{"1.0", kTwo, first}, {"2.0", kTwo, second}}));
+}
+
+TEST_F(EffectFiles, entries_without_values_have_no_array) {
+  constexpr std::string_view kFails =
+      R"(func.func @main(%t: !stablehlo.token {jax.token = true}) -> (!stablehlo.token {jax.token = true}) {
+  %c = stablehlo.constant dense<7> : tensor<i32>
+  %1 = "stablehlo.outfeed"(%c, %t) <{outfeed_config = "out"}> : (tensor<i32>, !stablehlo.token) -> !stablehlo.token
+  %2:2 = "stablehlo.infeed"(%1) <{infeed_config = "in"}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+  return %2#1 : !stablehlo.token
+})";
+  ASSERT_EQ(feed("?queue=in", npy_file(kTwo, floats({1, 2})), {kNpyMedia}).status, 201);
+  const json body = {{"program", {{"text", kFails}}}, {"arguments", json::array()}};
+  EXPECT_EQ(server_.ask("POST", session_ + "/jobs", body.dump()).problem().substr(0, 20), "422 invalid_argument");
+  const Answer file = get("/effects", kZipMedia);
+  EXPECT_EQ(file.body, npz_file({{"1.0", {DType::kInt32, {}}, bytes_of(std::vector<int32_t>{7})}}));
+  const json items = json::parse(file.header("Meshd-Answer"))["items"];
+  EXPECT_EQ(items[1]["effect"], "failed");
+  EXPECT_EQ(items[1]["values"], json::array());
+}
+
+TEST_F(EffectFiles, files_belong_to_their_principal) {
+  tell(kTwo, floats({1, 2}));
+  for (const std::string& path : {std::string("/effects"), std::string("/outfeed?queue=out"), std::string("/callbacks"),
+                                  std::string("/callbacks/1")})
+    EXPECT_EQ(get(path, kZipMedia, {"X-Principal: bob"}).problem(), "404 not_found") << path;
+  ASSERT_EQ(server_.ask("DELETE", session_).status, 204);
+  EXPECT_EQ(get("/effects", kZipMedia).problem(), "404 not_found");
+}
+
+TEST_F(EffectFiles, file_holds_its_memory_until_it_is_gone) {
+  const tensor::TensorType large{DType::kFloat32, {1 << 18}};
+  tell(large, awkward_bytes(large));
+  const int64_t before = server_.memory(core::MemoryAccount::kAnswers).peak_bytes;
+  EXPECT_EQ(get("/outfeed?queue=out", "application/x-npy").body.size(), (size_t{1} << 20) + 128);
+  EXPECT_GE(server_.memory(core::MemoryAccount::kAnswers).peak_bytes, std::max<int64_t>(before, 1 << 20));
+  EXPECT_EQ(server_.memory(core::MemoryAccount::kAnswers).held_bytes, 0);
+}
+
+TEST_F(CallbackReplies, request_is_a_file) {
+  const Asked asked = ask("tensor<2xf32>");
+  const FileArray seven{std::to_string(last_) + ".0", {DType::kInt32, {}}, bytes_of(std::vector<int32_t>{7})};
+  const Answer one = server_.ask("GET", asked.request, "", {"Accept: application/x-npy"});
+  EXPECT_EQ(one.body, npy_file(seven.type, seven.bytes));
+  const json document = json::parse(one.header("Meshd-Answer"));
+  EXPECT_EQ(document["state"], "open");
+  EXPECT_EQ(document["expected"], json::parse(R"([{"dtype": "float32", "shape": [2]}])"));
+  EXPECT_EQ(document, server_.ask("GET", asked.request + "?encoding=none").json());
+  const Answer all = server_.ask("GET", session_ + "/callbacks", "", {"Accept: application/zip"});
+  EXPECT_EQ(all.body, npz_file({seven}));
+  EXPECT_EQ(json::parse(all.header("Meshd-Answer"))["items"][0], document);
+  const Answer done = server_.ask("POST", asked.request + "?encoding=none", floats({1, 2}), {kOpenMedia});
+  EXPECT_EQ(done.json()["answer"], json::parse(R"([{"dtype": "float32", "shape": [2]}])"));
+  EXPECT_EQ(server_.ask("GET", asked.request, "", {"Accept: application/x-npy"}).body,
+            npy_file(seven.type, seven.bytes));
+  EXPECT_EQ(result(asked), floats({1, 2}));
 }
 
 }  // namespace
