@@ -90,6 +90,27 @@ def test_pure_callback():
     agree(f, np.linspace(0, 1, 5, dtype=np.float32))
 
 
+def test_large_replies_travel_as_bytes(monkeypatch):
+    bits = np.arange(1 << 15, dtype=np.uint32) * 131_075  # NaNs with payloads among them
+    sent = []
+    request = CLIENT._transport.request
+
+    def spy(method, path, **options):
+        if "/callbacks/" in path:
+            sent.append((options["headers"]["Content-Type"].split(";")[0], sum(map(len, options["body"]))))
+        return request(method, path, **options)
+
+    monkeypatch.setattr(CLIENT._transport, "request", spy)
+
+    def f(x):
+        shape = (jax.ShapeDtypeStruct(bits.shape, np.float32), jax.ShapeDtypeStruct((3,), jnp.bfloat16))
+        return jax.pure_callback(lambda v: (bits.view(np.float32), np.full(3, v, jnp.bfloat16)), shape, x)
+
+    large, small = CLIENT.run(f, np.float32(1.5))
+    assert np.array_equal(np.asarray(large).view(np.uint32), bits) and np.asarray(small).tolist() == [1.5] * 3
+    assert sent[0][0] == "multipart/form-data" and bits.nbytes < sent[0][1] < bits.nbytes + 1000
+
+
 def test_pure_callback_under_vmap():
     def one(x):
         return jax.pure_callback(lambda v: v * 2, SCALAR, x, vmap_method="sequential")

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _dtypes, _transport, _wire, errors
+from ._runs import Files
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -76,15 +78,17 @@ class CallbackThread:
     def _serve(self, request: dict[str, Any]) -> None:
         """Calls the function and replies, once; a function that raises ends the job."""
         try:
-            values = self._results(request)
+            results = self._results(request)
+            files = Files(results)
+            headers, body = files.body({"values": [files.add(result) for result in results]})
         except BaseException as error:  # whatever a function of the user raises, KeyboardInterrupt too
             self._fail(error)
             return
         path = f"/v1/sessions/{self._session}/callbacks/{request['number']}"
         while not self._stopping.is_set():
             try:
-                # The same reply twice changes nothing.
-                self._client._transport.json("POST", path, {"values": values})
+                # The same reply twice changes nothing; what it is need not come back.
+                self._client._transport.request("POST", path, query={"encoding": "none"}, body=body, headers=headers)
                 return
             except errors.ConnectionFailed:
                 self._stopping.wait(_transport.LONGEST_PAUSE / 10)
@@ -123,7 +127,7 @@ class CallbackThread:
         items: list[dict[str, Any]] = answer.json()["items"]
         return items
 
-    def _results(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+    def _results(self, request: dict[str, Any]) -> list[npt.NDArray[Any]]:
         """What the function gives, as the request expects it."""
         values = [_wire.decode_value(value) for value in request["values"]]
         results = call(self._functions[request["callback"]], values, request["ordered"])
@@ -132,7 +136,7 @@ class CallbackThread:
             array = np.asarray(result)
             if array.dtype != _dtypes.to_numpy(slot["dtype"]):
                 array = array.astype(_dtypes.to_numpy(slot["dtype"]))
-            out.append(_wire.encode_value(array))
+            out.append(array)
         return out
 
     def _cancel(self) -> None:

@@ -151,11 +151,7 @@ class Request:
         elif self.encoding == "base64":
             document["results"] = {"encoding": "base64"}
         headers = {"Accept": SAFETENSORS if self.encoding == "safetensors" else "application/json"}
-        parts = files.parts()
-        if not parts:
-            body = json.dumps(document, separators=(",", ":")).encode()
-            return {**headers, "Content-Type": "application/json"}, [body]
-        more, buffers = _wire.form(document, parts)
+        more, buffers = files.body(document)
         return {**headers, **more}, buffers
 
     @staticmethod
@@ -176,7 +172,7 @@ class Request:
 
 
 class Files:
-    """Arrays that travel beside a request, as parts of a form. A form has at most 1,024 parts: of more arrays than
+    """Arrays that travel beside a document, as parts of a form. A form has at most 1,024 parts: of more arrays than
     that, those that safetensors has names for share one."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
@@ -199,6 +195,13 @@ class Files:
         self._parts.append((name, value))
         # With dtype and shape the bytes are raw, whatever they begin with.
         return {"part": name, "dtype": dtype, "shape": list(value.shape)}
+
+    def body(self, document: Any) -> tuple[dict[str, str], list[_wire.Buffer]]:
+        """Headers and buffers of a request with a document that names them: a form, or without files JSON alone."""
+        parts = self.parts()
+        if parts:
+            return _wire.form(document, parts)
+        return {"Content-Type": "application/json"}, [json.dumps(document, separators=(",", ":")).encode()]
 
     def parts(self) -> list[tuple[str, list[_wire.Buffer]]]:
         out: list[tuple[str, list[_wire.Buffer]]] = [(name, [_dtypes.to_bytes(value)]) for name, value in self._parts]
