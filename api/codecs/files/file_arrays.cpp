@@ -131,7 +131,7 @@ void FileArrays::open_zip(std::string_view data) {
 
 void FileArrays::open_safetensors(std::string_view data) {
   Cursor file(data);
-  const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { file.read_exactly(to); });
+  const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { file.read_exactly(to); }, memory_);
   if (file.left().size() != static_cast<size_t>(head.data_bytes)) {
     throw core::Error("malformed_body", fmt::format("the head of the safetensors file says {} bytes, behind it are {}",
                                                     head.data_bytes, file.left().size()));
@@ -157,9 +157,16 @@ void FileArrays::sort_by_name() {
   elements_ = std::move(elements);
 }
 
-tensor::DenseValue FileArrays::read(size_t entry, std::optional<tensor::DType> wanted) const {
-  const Elements& from = elements_.at(entry);
-  NpyHead head = from.head;
+std::optional<size_t> FileArrays::find(std::string_view name) const {
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), name,
+                       [](const Entry& entry, std::string_view of) { return is_before(entry.name, of); });
+  if (found == entries_.end() || found->name != name) return std::nullopt;
+  return static_cast<size_t>(found - entries_.begin());
+}
+
+NpyHead FileArrays::resolved_head(size_t entry, std::optional<tensor::DType> wanted) const {
+  NpyHead head = elements_.at(entry).head;
   if (!head.open_descr.empty()) {
     try {
       head.type.dtype = resolve_open_dtype(head.open_descr, wanted);
@@ -169,6 +176,21 @@ tensor::DenseValue FileArrays::read(size_t entry, std::optional<tensor::DType> w
     }
   }
   tensor::require_sizes(head.type);
+  return head;
+}
+
+tensor::DenseValue FileArrays::take(size_t entry, std::optional<tensor::DType> wanted) {
+  const NpyHead head = resolved_head(entry, wanted);
+  std::optional<tensor::DenseValue> unpacked = std::exchange(elements_[entry].unpacked, std::nullopt);
+  if (!unpacked) return read(entry, wanted);
+  unpacked->type = head.type;
+  clean_elements(head.type.dtype, unpacked->buffer->bytes());
+  return *std::move(unpacked);
+}
+
+tensor::DenseValue FileArrays::read(size_t entry, std::optional<tensor::DType> wanted) const {
+  const Elements& from = elements_.at(entry);
+  const NpyHead head = resolved_head(entry, wanted);
   hold(tensor::byte_count(head.type));
   tensor::DenseValue out = tensor::new_dense(head.type, pool_);
   const std::span<const std::byte> bytes =

@@ -39,9 +39,13 @@ class FileArrays {
 
   /// By name, where digits that follow each other count as a number.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  /// The entry of a name; nothing: there is none.
+  [[nodiscard]] std::optional<size_t> find(std::string_view name) const;
   /// The array in memory that nobody else has. `wanted`: the dtype of an open entry. Throws unsupported_dtype without
   /// it, and memory_full.
   [[nodiscard]] tensor::DenseValue read(size_t entry, std::optional<tensor::DType> wanted) const;
+  /// The same, once for an entry: what was unpacked is given away.
+  [[nodiscard]] tensor::DenseValue take(size_t entry, std::optional<tensor::DType> wanted);
 
  private:
   /// Where the elements of an entry are: in `data`, or unpacked.
@@ -50,6 +54,7 @@ class FileArrays {
     std::string_view bytes;
     std::optional<tensor::DenseValue> unpacked;
   };
+  [[nodiscard]] NpyHead resolved_head(size_t entry, std::optional<tensor::DType> wanted) const;
   void add(std::string name, Elements elements);
   void hold(int64_t bytes) const;
   void open_npy(std::string_view data);

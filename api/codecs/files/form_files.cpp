@@ -21,19 +21,19 @@ const FileArrays& FormFiles::arrays_of(const FormPart& part, FileKind kind) {
 std::optional<tensor::DenseValue> FormFiles::read_file(const PartRef& wanted, const FileArrays& file,
                                                        const tensor::TensorType* expected, const std::string& pointer,
                                                        core::Diagnostics& wrong) {
-  const auto& entries = file.entries();
-  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const FileArrays::Entry& each) {
-    return wanted.member.empty() ? entries.size() == 1 : each.name == wanted.member;
-  });
-  if (entry == entries.end()) {
+  const size_t count = file.entries().size();
+  const std::optional<size_t> entry = !wanted.member.empty() ? file.find(wanted.member)
+                                      : count == 1           ? std::optional<size_t>(0)
+                                                             : std::nullopt;
+  if (!entry) {
     wrong.add(pointer + "/member", wanted.member.empty()
-                                       ? fmt::format("is missing: the file has {} arrays", entries.size())
+                                       ? fmt::format("is missing: the file has {} arrays", count)
                                        : fmt::format("the file has no array named '{}'", wanted.member));
     return std::nullopt;
   }
   std::optional<tensor::DType> dtype = wanted.dtype;
   if (!dtype && expected != nullptr) dtype = expected->dtype;
-  auto out = file.read(static_cast<size_t>(entry - entries.begin()), dtype);
+  auto out = file.read(*entry, dtype);
   if (!wanted.dtype || out.type.dtype == *wanted.dtype) return out;
   wrong.add(pointer + "/dtype", fmt::format("the file says {}", tensor::name(out.type.dtype)));
   return std::nullopt;

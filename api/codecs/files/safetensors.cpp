@@ -102,7 +102,8 @@ std::optional<std::pair<NamedTensor, int64_t>> read_entry(const std::string& nam
 
 }  // namespace
 
-SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
+SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::byte>)>& read_exactly,
+                                      core::MemoryReservation* memory) {
   std::array<unsigned char, 8> size{};
   read_exactly(std::as_writable_bytes(std::span(size)));
   uint64_t length = 0;
@@ -111,10 +112,13 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
     fail_safetensors(fmt::format("the first 8 bytes say that the head has {} bytes, at most {} are read", length,
                                  kLongestSafetensorsHead));
   }
+  // Tensors are as many as fit into the text of their entries, of some 50 characters each and twice as large in memory.
+  constexpr int64_t kMemoryPerByte = 4;
+  if (memory != nullptr) memory->grow(static_cast<int64_t>(length) * kMemoryPerByte);
   std::string text(length, '\0');
   read_exactly(std::as_writable_bytes(std::span(text)));
   if (!text.starts_with('{')) fail_safetensors("the head does not begin with '{'");
-  const Json json = Json::parse(text, kHeadLimits);
+  const Json json = Json::parse(text, kHeadLimits, memory);
   const JsonObject* object = json.as<JsonObject>();
   if (object == nullptr) fail_safetensors("the head is no JSON object");
 

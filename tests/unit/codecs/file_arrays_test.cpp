@@ -50,6 +50,37 @@ TEST_F(FileArraysTest, names_are_in_order_with_numbers_in_them_as_numbers) {
   EXPECT_EQ(names(FileKind::kSafetensors, safetensors_file(arrays)), in_order.substr(1));
 }
 
+TEST_F(FileArraysTest, entries_are_found_by_name_among_many) {
+  std::vector<testing::FileArray> arrays;
+  for (int i = 0; i < 300; ++i) {
+    arrays.push_back({"a" + std::to_string(i), kByte, "x"});
+    arrays.push_back({"a0" + std::to_string(i), kByte, "y"});
+  }
+  const std::string data = npz_file(arrays);
+  const FileArrays file = open(FileKind::kZip, data);
+  for (const testing::FileArray& array : arrays) {
+    const std::optional<size_t> at = file.find(array.name);
+    ASSERT_TRUE(at) << array.name;
+    EXPECT_EQ(file.entries()[*at].name, array.name);
+    EXPECT_EQ(text_of(file.read(*at, std::nullopt)), array.bytes);
+  }
+  for (const char* name : {"a300", "a", "", "b", "a00300", "A1"}) EXPECT_FALSE(file.find(name)) << name;
+}
+
+TEST_F(FileArraysTest, what_was_unpacked_is_given_away_without_a_copy) {
+  const std::string data =
+      npz_file({{"x", {DType::kInt4, {3}}, "abc"}, {"y", {DType::kUint8, {1000}}, std::string(1000, 'z')}});
+  FileArrays file = open(FileKind::kZip, data);
+  const int64_t held = memory_.bytes();
+  EXPECT_GE(held, 1003);
+  EXPECT_EQ(text_of(file.take(1, std::nullopt)), std::string(1000, 'z'));
+  const tensor::DenseValue four_bits = file.take(0, DType::kInt4);
+  EXPECT_EQ(memory_.bytes(), held);
+  EXPECT_EQ(four_bits.type, (tensor::TensorType{DType::kInt4, {3}}));
+  EXPECT_EQ(text_of(four_bits), text_of(open(FileKind::kZip, data).read(0, DType::kInt4))) << "unused bits are cleaned";
+  EXPECT_NE(refusal([&] { static_cast<void>(open(FileKind::kZip, data).take(0, std::nullopt)); }), "");
+}
+
 TEST_F(FileArraysTest, values_follow_their_names) {
   const std::vector<testing::FileArray> arrays = {{"arr_10", kByte, "k"}, {"arr_9", {DType::kUint8, {2}}, "ab"}};
   const std::string zip = npz_file(arrays), tensors = safetensors_file(arrays);
