@@ -12,7 +12,7 @@ constexpr int64_t kMemoryPerRow = 1024;
 }  // namespace
 
 bool PageBudget::admit(int64_t stored_bytes) {
-  const int64_t needed = stored_bytes * kMemoryPerStoredByte + kMemoryPerRow;
+  const int64_t needed = stored_bytes * memory_per_byte_ + kMemoryPerRow;
   if (std::exchange(is_empty_, false)) {
     // It may be larger than the account: without it the list would end there for ever.
     if (!request_.memory.try_grow_beyond(needed))

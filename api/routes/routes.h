@@ -99,11 +99,15 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
 
 /// What a stored byte of a row takes while its document is made: the row, its values, and their text.
 inline constexpr int64_t kMemoryPerStoredByte = 6;
+/// The same without text, and with text of base64.
+inline constexpr int64_t kMemoryPerShownByte = 2;
+inline constexpr int64_t kMemoryPerBase64Byte = 4;
 /// Bounds a page by its bytes: at most 4 MiB of what is stored, or one row, and no more than request.memory has for its
 /// document. One thread; the request outlives it.
 class PageBudget {
  public:
-  explicit PageBudget(Request& request) : request_(request) {}
+  explicit PageBudget(Request& request, int64_t memory_per_byte = kMemoryPerStoredByte)
+      : request_(request), memory_per_byte_(memory_per_byte) {}
   /// Whether a row of so many stored bytes belongs to the page. Throws memory_full when there is no room for the first.
   bool admit(int64_t stored_bytes);
   /// A row did not belong to it: there is a next page.
@@ -111,6 +115,7 @@ class PageBudget {
 
  private:
   Request& request_;
+  int64_t memory_per_byte_;
   int64_t stored_ = 0;
   bool is_empty_ = true, is_full_ = false;
 };

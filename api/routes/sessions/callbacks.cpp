@@ -55,7 +55,7 @@ Response list(Request& request, Services& services) {
   const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   const WantedValues wanted(request);
-  PageBudget budget(request);
+  PageBudget budget(request, wanted.memory_per_byte());
   using Open = std::vector<effects::SessionCallback>;
   const auto open = wait_in<Open>(request, services, session, [&]() -> std::optional<Open> {
     Open found = services.callbacks.open(session, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
@@ -77,7 +77,7 @@ Response get(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const WantedValues wanted(request);
-  PageBudget budget(request);
+  PageBudget budget(request, wanted.memory_per_byte());
   const auto get_now = [&] {
     return services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
   };
@@ -120,7 +120,7 @@ Response reply(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const ValueEncoding encoding = encoding_of(request);
-  PageBudget budget(request);
+  PageBudget budget(request, memory_per_byte_of(encoding));
   const effects::SessionCallback asked =
       services.callbacks.get(session, number, [&](int64_t bytes) { return budget.admit(bytes); });
   FileHints hints;

@@ -52,9 +52,12 @@ Response send_values(const Request& request, Services& services, std::span<const
   }
   if (file.form == DataForm::kNpy && arrays.size() != 1) {
     throw core::Error("not_acceptable",
-                      fmt::format("a .npy file holds one array, here are {}; name one entry by after and limit=1, or "
-                                  "accept application/zip or application/x-safetensors",
-                                  arrays.size()));
+                      arrays.empty() ? std::string("a .npy file holds one array, and none is there yet; ask again, or "
+                                                   "accept application/zip, of which a file may be empty")
+                                     : fmt::format("a .npy file holds one array, here are {}; name one entry by after "
+                                                   "and limit=1, or accept application/zip or "
+                                                   "application/x-safetensors",
+                                                   arrays.size()));
   }
   held->grow(bytes);
   Response response = send_file(request, std::move(arrays), file.form, ZipMethod::kStored, "");

@@ -16,12 +16,20 @@
 
 namespace meshd::api {
 
+/// What a stored byte of values takes while they are shown so.
+inline int64_t memory_per_byte_of(ValueEncoding encoding) {
+  if (encoding == ValueEncoding::kNone) return kMemoryPerShownByte;
+  return encoding == ValueEncoding::kBase64 ? kMemoryPerBase64Byte : kMemoryPerStoredByte;
+}
+
 /// How a request wants values: as a file, or in JSON of this encoding. Throws invalid_query, and not_acceptable for a
 /// file of values that come without elements.
 struct WantedValues {
   explicit WantedValues(const Request& request);
   const FormRow* file = nullptr;  ///< null: JSON
   ValueEncoding encoding;         ///< kNone beside a file
+  /// For PageBudget.
+  [[nodiscard]] int64_t memory_per_byte() const { return memory_per_byte_of(encoding); }
 };
 
 /// The values of an entry, which outlive the response's making.

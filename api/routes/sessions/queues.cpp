@@ -148,7 +148,7 @@ Response outgoing(Request& request, Services& services) {
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   const WantedValues wanted(request);
   using Rows = std::vector<storage::EffectRow>;
-  PageBudget budget(request);
+  PageBudget budget(request, wanted.memory_per_byte());
   const auto rows = wait_for<Rows>(
                         request, wait_of(request),
                         [&]() -> std::optional<Rows> {

@@ -121,7 +121,7 @@ std::vector<Route> session_routes(Services& services) {
          const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
          const WantedValues wanted(request);
-         PageBudget budget(request);
+         PageBudget budget(request, wanted.memory_per_byte());
          const auto rows =
              services.log.after(session.id, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
          Page<EffectDocument> page;

@@ -10,6 +10,7 @@
 #include "api/fields/media_type.h"
 #include "api/json/json.h"
 #include "service/core/ids.h"
+#include "service/tensor/sizes.h"
 
 namespace meshd::api {
 namespace {
@@ -34,6 +35,7 @@ tensor::DenseValue raw_value(std::string_view data, const FileHints& hints, Requ
   wrong.throw_if_any("invalid_query");
   const tensor::TensorType type{hints.dtype ? *hints.dtype : expected->dtype,
                                 hints.shape ? *hints.shape : expected->dims};
+  tensor::require_sizes(type);
   const int64_t bytes = tensor::byte_count(type);
   if (bytes != static_cast<int64_t>(data.size())) {
     throw core::Error("malformed_body", fmt::format("the body has {} bytes, tensor<{}> takes {}", data.size(),
@@ -87,7 +89,7 @@ FileHints file_hints(const Request& request) {
 
 std::string ValuesBody::fingerprint(const std::string& path) const {
   if (document) return document->fingerprint(path);
-  return core::sha256_hex(path + "\n" + core::sha256_hex(*file));
+  return core::sha256_hex(fmt::format("{}\n{}\n{}", path, static_cast<int>(kind), core::sha256_hex(*file)));
 }
 
 Json ValuesBody::json(Request& request) const {
@@ -126,14 +128,14 @@ ValuesBody read_values_body(Request& request, Services& services, const FileHint
 std::vector<tensor::DenseValue> values_of_file(const ValuesBody& body, const FileHints& hints, Request& request,
                                                Services& services) {
   if (!is_array_file(body.kind)) return {raw_value(*body.file, hints, request, services)};
-  const FileArrays file(body.kind, *body.file, services.pool, &request.memory);
+  FileArrays file(body.kind, *body.file, services.pool, &request.memory);
   check_parameters(body.kind, hints, file.entries());
   std::vector<tensor::DenseValue> out;
   for (size_t i = 0; i < file.entries().size(); ++i) {
     std::optional<tensor::DType> dtype = hints.dtype;
     if (const auto own = hints.dtypes.find(file.entries()[i].name); own != hints.dtypes.end()) dtype = own->second;
     if (!dtype && hints.expected && i < hints.expected->size()) dtype = (*hints.expected)[i].dtype;
-    out.push_back(file.read(i, dtype));
+    out.push_back(file.take(i, dtype));
   }
   return out;
 }

@@ -167,6 +167,8 @@ TEST_F(SessionValues, every_dtype_keeps_its_bits) {
 TEST_F(SessionValues, mistakes_in_files_have_their_codes) {
   const std::string npy = npy_file(kTwo, floats({1, 2})), zip = npz_file({{"a", kTwo, floats({1, 2})}});
   const std::string open = npy_file({DType::kFloat8E4M3FN, {1}}, "a");
+  std::string many_ones = "1";
+  for (int i = 0; i < 64; ++i) many_ones += ",1";
   const std::vector<std::tuple<std::string, std::string, std::string, std::string>> wrong = {
       {"", npy.substr(0, 100), kNpyMedia, "400 malformed_body"},
       {"", npy + "x", kNpyMedia, "400 malformed_body"},
@@ -188,6 +190,8 @@ TEST_F(SessionValues, mistakes_in_files_have_their_codes) {
       {"", "raw", kOpenMedia, "422 invalid_query /dtype /shape"},
       {"?dtype=int8", "raw", kOpenMedia, "422 invalid_query /shape"},
       {"?dtype=int8&shape=4", "raw", kOpenMedia, "400 malformed_body"},
+      {"?dtype=uint8&shape=" + many_ones, "r", kOpenMedia, "422 invalid_array"},
+      {"?dtype=int8&shape=0,999999999999999,999999999999999", "", kOpenMedia, "422 invalid_array"},
       {"", "\x80\x04\x95pickle", kOpenMedia, "422 unsupported_format"},
       {"", "ML\xefR bytecode", kOpenMedia, "415 unsupported_media_type"},
       {"", "raw", "Content-Type: text/plain", "415 unsupported_media_type"},
@@ -233,11 +237,15 @@ TEST_F(SessionValues, entry_that_comes_again_is_appended_once) {
   EXPECT_EQ(again.json()["number"], 1);
   EXPECT_EQ(feed("?queue=q", other, keyed).problem(), "422 idempotency_key_reused");
   EXPECT_EQ(feed("?queue=r", npy, keyed).problem(), "422 idempotency_key_reused");
+  // The same bytes as another kind of file.
+  const std::string size = "?queue=q&dtype=uint8&shape=" + std::to_string(npy.size());
+  EXPECT_EQ(feed(size, npy, {kOpenMedia, "Idempotency-Key: raw"}).status, 201);
+  EXPECT_EQ(feed(size, npy, {kNpyMedia, "Idempotency-Key: raw"}).problem(), "422 idempotency_key_reused");
   // By its number.
-  EXPECT_EQ(feed("?queue=q&number=2", npy, {kNpyMedia}).status, 201);
-  EXPECT_EQ(feed("?queue=q&number=2", npy, {kNpyMedia}).status, 200);
-  EXPECT_EQ(feed("?queue=q&number=2", other, {kNpyMedia}).problem(), "409 conflict");
-  EXPECT_EQ(feed("?queue=q&number=4", npy, {kNpyMedia}).problem(), "409 conflict");
+  EXPECT_EQ(feed("?queue=q&number=3", npy, {kNpyMedia}).status, 201);
+  EXPECT_EQ(feed("?queue=q&number=3", npy, {kNpyMedia}).status, 200);
+  EXPECT_EQ(feed("?queue=q&number=3", other, {kNpyMedia}).problem(), "409 conflict");
+  EXPECT_EQ(feed("?queue=q&number=5", npy, {kNpyMedia}).problem(), "409 conflict");
   // A form has another boundary each time.
   const json document = {{"queue", "f"}, {"values", {{{"part", "x"}}}}};
   EXPECT_EQ(feed("", form_of(document, {{"x", npy}}, "one"),
