@@ -84,6 +84,7 @@ std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const t
       return std::nullopt;
     }
     if (is_array_file(kind)) return read_file(wanted, arrays_of(*found, kind), expected, pointer, wrong);
+    return read_raw(wanted, found->data, expected, pointer, wrong);
   } catch (const core::Error& error) {
     constexpr std::array<core::ErrorCode, 5> kFaultsOfFiles = {"malformed_body", "malformed_json", "unsupported_dtype",
                                                                "unsupported_format", "invalid_array"};
@@ -91,7 +92,6 @@ std::optional<tensor::DenseValue> FormFiles::read(const PartRef& wanted, const t
     wrong.add(pointer + "/part", error.detail());
     return std::nullopt;
   }
-  return read_raw(wanted, found->data, expected, pointer, wrong);
 }
 
 std::optional<tensor::DenseValue> read_part(const PartRef& wanted, const tensor::TensorType* expected, FormFiles* files,

@@ -215,6 +215,8 @@ TEST_F(SessionValues, mistakes_in_forms_name_the_value) {
   EXPECT_EQ(problem({{"part", "x"}, {"dtype", "int8"}}, {"x", "raw"}), at + "shape");
   EXPECT_EQ(problem({{"part", "x"}, {"shape", {3}}}, {"x", "raw"}), at + "dtype");
   EXPECT_EQ(problem({{"part", "x"}, {"dtype", "int8"}}, {"x", npy}), at + "dtype");
+  EXPECT_EQ(problem({{"part", "x"}, {"dtype", "int8"}, {"shape", {0, int64_t{1} << 40, int64_t{1} << 40}}}, {"x", ""}),
+            at + "part");
   EXPECT_EQ(problem({{"part", "x"}}, {"x", open}), at + "part");
   EXPECT_EQ(problem({{"part", "x"}, {"member", "m"}}, {"x", npy}), at + "member");
   EXPECT_EQ(problem({{"part", "x"}, {"base64", ""}}, {"x", npy}), at + "base64");
