@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+#if defined(__linux__)
 #include <sys/syscall.h>
 #endif
 
@@ -31,15 +33,23 @@ CpuLevel detect_level() {
   return CpuLevel::kBase;
 }
 
-bool detect_amx() {
-#if defined(__x86_64__) && defined(__linux__)
-  if (cpu_level() != CpuLevel::kV4 || std::getenv("MESHD_MAX_ISA") != nullptr) return false;
-  constexpr unsigned kTiles = 1U << 24 | 1U << 22 | 1U << 25;  // CPUID.7.0:EDX: tiles, of bf16, of int8
+// CPUID.7.0:EDX; 0 on processors that have no such leaf.
+unsigned extended_features() {
+  unsigned edx = 0;
+#if defined(__x86_64__)
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
-  unsigned edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTiles) != kTiles) return false;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return 0;
+#endif
+  return edx;
+}
+
+bool detect_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  if (cpu_level() != CpuLevel::kV4 || std::getenv("MESHD_MAX_ISA") != nullptr) return false;
+  constexpr unsigned kTiles = 1U << 24 | 1U << 22 | 1U << 25;  // tiles, of bf16, of int8
+  if ((extended_features() & kTiles) != kTiles) return false;
   // A process has to ask for registers of 8 KiB a thread (Linux, "Using XSTATE features in user space applications").
   constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
@@ -66,6 +76,12 @@ CpuLevel cpu_level() {
 
 bool has_amx() {
   static const bool has = detect_amx();
+  return has;
+}
+
+bool has_avx512_fp16() {
+  constexpr unsigned kFp16 = 1U << 23;
+  static const bool has = (extended_features() & kFp16) != 0;
   return has;
 }
 

@@ -14,8 +14,10 @@ enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 CpuLevel cpu_level();
 
 /// True when the processor has tiles of AMX for bfloat16 and int8, Linux gives them to this process, and MESHD_MAX_ISA
-/// names no instruction level. Any thread.
+/// is not set. Any thread.
 bool has_amx();
+/// True when the processor has AVX512-FP16, which MESHD_MAX_ISA does not mask. Any thread.
+bool has_avx512_fp16();
 
 /// Bytes of a cache line, on every processor that meshd is compiled for.
 inline constexpr int64_t kLineBytes = 64;

@@ -1,8 +1,4 @@
 // Products by oneDNN: dnnl_sgemm for f32 (nothing to create), the matmul primitive for bf16 and int8.
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -121,14 +117,7 @@ struct MatmulByDnnl : Gemm::Plan {
 // virtual machine may hide.
 bool has_fast_bf16() {
 #if defined(__x86_64__)
-  if (cpu_level() != CpuLevel::kV4 || !__builtin_cpu_supports("avx512bf16")) return false;
-  constexpr unsigned kAvx512Fp16 = 1U << 23;
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return true;
-  return (edx & kAvx512Fp16) == 0;
+  return cpu_level() == CpuLevel::kV4 && __builtin_cpu_supports("avx512bf16") != 0 && !has_avx512_fp16();
 #else
   return false;
 #endif
