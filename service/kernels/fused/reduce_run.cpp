@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
@@ -14,8 +15,7 @@ namespace {
 int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
 
 int64_t staged_row_bytes(const FusedLoop& loop, int64_t lanes) {
-  constexpr int64_t kLine = 64;
-  return core::round_up(lanes * tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]), kLine);
+  return core::round_up(lanes * tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]), kLineBytes);
 }
 
 }  // namespace

@@ -13,9 +13,6 @@ namespace {
 
 #define MESHD_AMX_TARGET gnu::target("amx-tile,amx-bf16,amx-int8")
 
-constexpr int64_t kAmxTileBytes = kAmxElements * 4;
-constexpr long kTileRowBytes = kAmxSide * 4;
-
 // Palette 1, eight tiles of 16 rows of 64 bytes (Intel's manual, LDTILECFG).
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1;
@@ -26,7 +23,7 @@ struct alignas(64) TileConfiguration {
 
   constexpr TileConfiguration() {
     for (size_t tile = 0; tile < 8; ++tile) {
-      row_bytes[tile] = kTileRowBytes;
+      row_bytes[tile] = kAmxRowBytes;
       rows[tile] = kAmxSide;
     }
   }
@@ -39,9 +36,7 @@ constexpr TileConfiguration kAllTiles;
 // g++ does not know that tiles are loaded from memory: what was written stays in front, what is written stays behind.
 [[gnu::always_inline]] inline void keep_order() { asm volatile("" ::: "memory"); }
 
-// Tiles 0 to 3 have the sums, 4 and 5 the rows, 6 and 7 the columns: four products of four loads, which take half as
-// long as these. The names of tiles are parts of the instructions.
-// The tile of sums, of rows, of columns.
+// The tiles of sums, of rows and of columns, whose numbers are parts of the instruction.
 #define MESHD_AMX_ADD(sums, rows, columns) \
   do {                                     \
     if constexpr (kIsInt8) {               \
@@ -51,6 +46,8 @@ constexpr TileConfiguration kAllTiles;
     }                                      \
   } while (false)
 
+// Tiles 0 to 3 have the sums, 4 and 5 the rows, 6 and 7 the columns: four products of four loads, which take half as
+// long as these.
 template <bool kIsInt8, bool kTwoRows, bool kTwoColumns>
 [[MESHD_AMX_TARGET]] void multiply_panels(const AmxCall& call) {
   keep_order();
@@ -59,9 +56,9 @@ template <bool kIsInt8, bool kTwoRows, bool kTwoColumns>
     const std::byte* const from = call.from;
     const std::byte* const below = from + kAmxSide * call.from_row_bytes;
     _tile_loadd(0, from, call.from_row_bytes);
-    if constexpr (kTwoColumns) _tile_loadd(1, from + kTileRowBytes, call.from_row_bytes);
+    if constexpr (kTwoColumns) _tile_loadd(1, from + kAmxRowBytes, call.from_row_bytes);
     if constexpr (kTwoRows) _tile_loadd(2, below, call.from_row_bytes);
-    if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, below + kTileRowBytes, call.from_row_bytes);
+    if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, below + kAmxRowBytes, call.from_row_bytes);
   } else {
     _tile_zero(0);
     if constexpr (kTwoColumns) _tile_zero(1);
@@ -74,8 +71,8 @@ template <bool kIsInt8, bool kTwoRows, bool kTwoColumns>
   const auto* b_second = reinterpret_cast<const std::byte*>(call.b[1]);
   for (int64_t step = 0; step < call.steps; ++step) {
     _tile_loadd(4, a + step * call.a_step_bytes, call.a_row_bytes);
-    _tile_loadd(6, b + step * kAmxTileBytes, kTileRowBytes);
-    if constexpr (kTwoColumns) _tile_loadd(7, b_second + step * kAmxTileBytes, kTileRowBytes);
+    _tile_loadd(6, b + step * kAmxTileBytes, kAmxRowBytes);
+    if constexpr (kTwoColumns) _tile_loadd(7, b_second + step * kAmxTileBytes, kAmxRowBytes);
     if constexpr (kTwoRows) _tile_loadd(5, a_second + step * call.a_step_bytes, call.a_row_bytes);
     MESHD_AMX_ADD(0, 4, 6);
     if constexpr (kTwoColumns) MESHD_AMX_ADD(1, 4, 7);
@@ -85,9 +82,9 @@ template <bool kIsInt8, bool kTwoRows, bool kTwoColumns>
   std::byte* const to = call.to;
   std::byte* const below = to + kAmxSide * call.to_row_bytes;
   _tile_stored(0, to, call.to_row_bytes);
-  if constexpr (kTwoColumns) _tile_stored(1, to + kTileRowBytes, call.to_row_bytes);
+  if constexpr (kTwoColumns) _tile_stored(1, to + kAmxRowBytes, call.to_row_bytes);
   if constexpr (kTwoRows) _tile_stored(2, below, call.to_row_bytes);
-  if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, below + kTileRowBytes, call.to_row_bytes);
+  if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, below + kAmxRowBytes, call.to_row_bytes);
   keep_order();
 }
 

@@ -20,6 +20,7 @@ inline constexpr int64_t kAmxSide = 16;
 inline constexpr int64_t kAmxElements = kAmxSide * kAmxSide;
 inline constexpr int64_t kAmxGroupBytes = 4;
 inline constexpr int64_t kAmxRowBytes = kAmxSide * kAmxGroupBytes;
+inline constexpr int64_t kAmxTileBytes = kAmxSide * kAmxRowBytes;
 
 /// Sums of one or two panels of rows times one or two panels of columns, of `steps` steps each, as f32 or int32.
 /// Earlier terms of a group are in its lower bytes. Denormal operands and sums count as zero, int32 wraps around.

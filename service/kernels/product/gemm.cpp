@@ -19,8 +19,9 @@ using tensor::DType;
 
 // What is smaller is over before a library has begun it.
 constexpr double kPrimitiveFlops = 2.0 * 64 * 64 * 64;
+// Tiles need no library, but are to be full: a step of bfloat16 has so many terms.
 constexpr int64_t kAmxLeastTerms = 32;
-constexpr double kAmxFlops = 2.0 * 32 * 32 * 32;  // likewise, of tiles without a library, where they are full
+constexpr double kAmxFlops = 2.0 * 32 * 32 * 32;
 
 bool is_wide_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits == 64; }
 
@@ -168,8 +169,7 @@ double gemm_flops_per_ns(const GemmSpec& spec) {
   constexpr double kAmx = 1000;
   constexpr double kPacked = 100;  // between what AVX2 and AVX-512 have
   constexpr double kOthers = 30;
-  // Each byte of the larger operand is read once for 32 rows or columns.
-  constexpr double kAmxOfOne = 16;
+  constexpr double kAmxOfOne = 16;  // for each row or column, of few: the larger operand has to be read
   if (choose(spec) == Loops::kAmx) return std::min(kAmx, kAmxOfOne * static_cast<double>(std::min(spec.m, spec.n)));
   return takes_packed(spec.in, spec.out) ? kPacked : kOthers;
 }

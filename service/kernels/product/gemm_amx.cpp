@@ -22,6 +22,7 @@
 #include <numeric>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/product/amx.h"
 #include "service/kernels/product/amx_panels.h"
 #include "service/kernels/product/gemm_plans.h"
@@ -40,12 +41,11 @@ constexpr int64_t kLeastAmxColumns = 256;  // where b is packed whole
 constexpr int64_t kAmxRows = 512;          // of a block, where the sum has several parts
 constexpr int64_t kMostPanelBytes = int64_t{4} << 20;
 constexpr int64_t kGroupPitch = kPartBytes / kAmxGroupBytes + 16;  // between columns of groups: they share no sets
-constexpr int64_t kSharedLine = 64;
 constexpr int64_t kSums = kStrip * kStrip;
 constexpr int64_t kSumBytes = 4;
 constexpr int64_t kReadTwice = 2;  // times that rows of a are read where they lie, whatever sets they share
 
-int64_t whole_lines(int64_t bytes) { return core::round_up(bytes, kSharedLine); }
+int64_t whole_lines(int64_t bytes) { return core::round_up(bytes, kLineBytes); }
 
 // One operand. Lines are what is contiguous: rows, or columns.
 struct Lined {
@@ -85,12 +85,12 @@ class AmxGemm final : public Gemm::Plan {
     reads_a_ = a_.by_rows && (spec_.n <= kReadTwice * kStrip || !shares_sets(a_.line_bytes));
     panel_ = (terms_ / group_ + 1) * kAmxSide;
     // In front, so that products of other rows find it.
-    const int64_t packed_bytes = (packs_all_ ? parts_ : 1) * panel_ * (columns_ / kAmxSide) * 4;
+    const int64_t packed_bytes = (packs_all_ ? parts_ : 1) * panel_ * (columns_ / kAmxSide) * kAmxGroupBytes;
     strip_at_ = whole_lines(packed_bytes);
-    sums_at_ = strip_at_ + whole_lines(2 * panel_ * 4);
+    sums_at_ = strip_at_ + whole_lines(2 * panel_ * kAmxGroupBytes);
     rows_at_ = sums_at_ + whole_lines(rows_ * columns_ * kSumBytes);
     aside_at_ = rows_at_ + whole_lines(kStrip * line_bytes_);
-    scratch_bytes_ = aside_at_ + whole_lines(std::max(kGroupPitch * kAmxSide, panel_) * 4);
+    scratch_bytes_ = aside_at_ + whole_lines(std::max(kGroupPitch * kAmxSide, panel_) * kAmxGroupBytes);
   }
 
   [[nodiscard]] bool keeps_packed() const { return packs_all_ && spec_.n <= columns_; }
@@ -216,7 +216,7 @@ class AmxGemm final : public Gemm::Plan {
     return out;
   }
 
-  // A panel of an operand that is stored by columns: groups are there already, and change places.
+  // A panel of an operand that is stored by columns: groups are there already, and are transposed.
   void pack_columns(const Call& call, const std::byte* b, int64_t column, int64_t columns, int64_t term, int64_t terms,
                     uint32_t* panel) const {
     uint32_t* const aside = call.groups(aside_at_);
@@ -246,25 +246,25 @@ class AmxGemm final : public Gemm::Plan {
     if (reads_a_ && rows == kStrip && terms % step_terms_ == 0) {
       out.a = {a_.at(call.a, row, term), a_.at(call.a, row + kAmxSide, term)};
       out.a_row_bytes = a_.line_bytes;
-      out.a_step_bytes = kSharedLine;
+      out.a_step_bytes = kAmxRowBytes;
       return out;
     }
-    out.a_row_bytes = kSharedLine;
-    out.a_step_bytes = kAmxElements * kAmxGroupBytes;
+    out.a_row_bytes = kAmxRowBytes;
+    out.a_step_bytes = kAmxTileBytes;
     for (int64_t at = 0; at < rows; at += kAmxSide) {
       uint32_t* const panel = call.groups(strip_at_) + at / kAmxSide * panel_;
       const int64_t some = std::min(kAmxSide, rows - at);
       if (a_.by_rows)
         copy_rows(a_.at(call.a, row + at, term), a_.line_bytes, some, terms * a_.elem, panel);
       else
-        turn_rows(call, row + at, some, term, terms, panel);
+        transpose_rows(call, row + at, some, term, terms, panel);
       out.a[static_cast<size_t>(at / kAmxSide)] = reinterpret_cast<const std::byte*>(panel);
     }
     return out;
   }
 
-  // Rows that are stored by columns: groups are made as for b, then rows of them.
-  void turn_rows(const Call& call, int64_t row, int64_t rows, int64_t term, int64_t terms, uint32_t* panel) const {
+  // Rows that are stored by columns: groups are made as for b, and transposed.
+  void transpose_rows(const Call& call, int64_t row, int64_t rows, int64_t term, int64_t terms, uint32_t* panel) const {
     uint32_t* const aside = call.groups(aside_at_);
     const int64_t steps = core::ceil_div(terms, step_terms_);
     uint32_t* to = aside;
@@ -301,10 +301,7 @@ class AmxGemm final : public Gemm::Plan {
 }  // namespace
 
 GemmPlan plan_amx(const GemmSpec& spec, const AmxUnit& unit) {
-  auto plan = std::make_shared<AmxGemm>(spec, unit);
-  const int64_t bytes = plan->scratch_bytes();
-  const bool keeps_packed = plan->keeps_packed();
-  return {std::move(plan), bytes, keeps_packed};
+  return plan_of_loops(std::make_shared<const AmxGemm>(spec, unit));
 }
 
 }  // namespace meshd::kernels

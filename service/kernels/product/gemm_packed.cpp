@@ -365,18 +365,11 @@ class PackedGemm final : public Gemm::Plan {
   int64_t scratch_elements_ = 0;
 };
 
-template <typename T>
-GemmPlan packed_plan(const GemmSpec& spec) {
-  auto plan = std::make_shared<PackedGemm<T>>(spec);
-  const int64_t bytes = plan->scratch_bytes();
-  const bool keeps_packed = plan->keeps_packed();
-  return {std::move(plan), bytes, keeps_packed};
-}
-
 }  // namespace
 
 GemmPlan plan_packed(const GemmSpec& spec) {
-  return tensor::is_integer(spec.out) ? packed_plan<uint32_t>(spec) : packed_plan<float>(spec);
+  if (tensor::is_integer(spec.out)) return plan_of_loops(std::make_shared<const PackedGemm<uint32_t>>(spec));
+  return plan_of_loops(std::make_shared<const PackedGemm<float>>(spec));
 }
 
 }  // namespace meshd::kernels

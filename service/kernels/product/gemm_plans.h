@@ -17,6 +17,14 @@ struct GemmPlan {
   bool keeps_packed = false;  ///< Gemm::keeps_packed()
 };
 
+/// Of loops of our own, which say themselves what they need and keep.
+template <class Loops>
+GemmPlan plan_of_loops(std::shared_ptr<const Loops> loops) {
+  const int64_t bytes = loops->scratch_bytes();
+  const bool keeps_packed = loops->keeps_packed();
+  return {std::move(loops), bytes, keeps_packed};
+}
+
 /// The split of a large product into panels of c: never along k, and in multiples of the libraries' register tiles, so
 /// that each sum has the order that it has in the unsplit product.
 struct Panels {
