@@ -74,6 +74,15 @@ bool is_before(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+tensor::DenseValue raw_array(const tensor::TensorType& type, std::string_view bytes, tensor::BufferPool& pool,
+                             core::MemoryReservation* memory) {
+  tensor::require_sizes(type);
+  if (memory != nullptr) memory->grow(tensor::byte_count(type));
+  tensor::DenseValue out = tensor::dense_copy(type, std::as_bytes(std::span(bytes)), pool);
+  clean_elements(type.dtype, out.buffer->bytes());
+  return out;
+}
+
 FileArrays::FileArrays(FileKind kind, std::string_view data, tensor::BufferPool& pool, core::MemoryReservation* memory)
     : kind_(kind), pool_(pool), memory_(memory) {
   switch (kind) {

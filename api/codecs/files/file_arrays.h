@@ -22,6 +22,11 @@ constexpr bool is_array_file(FileKind kind) {
   return kind == FileKind::kNpy || kind == FileKind::kZip || kind == FileKind::kSafetensors;
 }
 
+/// An array of raw bytes, as many as its type has, in memory of `pool`, of which `memory` holds as much first (null: it
+/// is not counted). Throws invalid_array for sizes that fit no memory, and memory_full.
+tensor::DenseValue raw_array(const tensor::TensorType& type, std::string_view bytes, tensor::BufferPool& pool,
+                             core::MemoryReservation* memory);
+
 /// One thread.
 class FileArrays {
  public:

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "service/tensor/sizes.h"
-
 namespace meshd::api {
 
 FormFiles::FormFiles(std::vector<FormPart> parts, tensor::BufferPool& pool, core::MemoryReservation* memory)
@@ -49,13 +47,8 @@ std::optional<tensor::DenseValue> FormFiles::read_raw(const PartRef& wanted, std
   const tensor::TensorType* type = wanted.raw_type ? &*wanted.raw_type : expected;
   const bool is_known =
       type != nullptr && std::find(type->dims.begin(), type->dims.end(), tensor::kDynamicDim) == type->dims.end();
-  if (is_known && tensor::byte_count(*type) == static_cast<int64_t>(data.size())) {
-    tensor::require_sizes(*type);
-    if (memory_ != nullptr) memory_->grow(tensor::byte_count(*type));
-    tensor::DenseValue out = tensor::dense_copy(*type, std::as_bytes(std::span(data)), pool_);
-    clean_elements(type->dtype, out.buffer->bytes());
-    return out;
-  }
+  if (is_known && tensor::byte_count(*type) == static_cast<int64_t>(data.size()))
+    return raw_array(*type, data, pool_, memory_);
   const FileKind what = wanted.raw_type ? file_kind_of(data.substr(0, kMagicBytes)) : FileKind::kUnknown;
   const std::string is_file = what == FileKind::kUnknown
                                   ? std::string()

@@ -33,8 +33,8 @@ inline constexpr int64_t kLongestSafetensorsHead = int64_t{1} << 20;
 
 /// Reads a head through `read_exactly`, which fills a span or throws. All rules of the format are held: no name twice,
 /// no overlap, no hole, sizes that agree with dtype and shape. Throws malformed_body or malformed_json with every wrong
-/// field's JSON Pointer, unsupported_dtype for dtypes that we do not have; memory_full and body_too_large where `memory`
-/// has no room for the head (null: it is not counted).
+/// field's JSON Pointer, unsupported_dtype for dtypes that we do not have; memory_full and body_too_large where
+/// `memory` has no room for the head (null: it is not counted).
 SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::byte>)>& read_exactly,
                                       core::MemoryReservation* memory = nullptr);
 

@@ -41,10 +41,7 @@ tensor::DenseValue raw_value(std::string_view data, const FileHints& hints, Requ
     throw core::Error("malformed_body", fmt::format("the body has {} bytes, tensor<{}> takes {}", data.size(),
                                                     tensor::to_string(type), bytes));
   }
-  request.memory.grow(bytes);
-  tensor::DenseValue out = tensor::dense_copy(type, std::as_bytes(std::span<const char>(data)), services.pool);
-  clean_elements(type.dtype, out.buffer->bytes());
-  return out;
+  return raw_array(type, data, services.pool, &request.memory);
 }
 
 bool are_raw_bytes(std::string_view media, std::string_view bytes, const FileHints& hints) {
