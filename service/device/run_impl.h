@@ -330,6 +330,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   struct TimeSlice {
     enum class Where : uint8_t {
       kHere,
+      kLeaving,  ///< a thread gives the devices back; those that want them meanwhile park
       kLeft,     ///< a library call continues without the devices
       kWaiting,  ///< the run waits for them in the scheduler's queues
     };

@@ -19,7 +19,8 @@
 // 5. Else each parks until start_slice() posts it to the pool.
 //
 // Around a library call without checkpoints, leave_slice() steps aside (without other ranks) and releases the place;
-// wait_for_slice() steps back when the call is over.
+// wait_for_slice() steps back when the call is over. A thread whose call ends before another one has stepped aside
+// parks, and that one steps back at once (kLeaving): to the scheduler the two always come in this order.
 //
 // Example: a step of 30 ms on two threads, a checkpoint each millisecond, and a second run that needs the device. At
 // the first checkpoint after 4 ms one thread yields and parks; the other sees kAway at its next checkpoint, about 1 ms
@@ -115,11 +116,21 @@ void RunImpl::leave_slice(RunCheckpoint& thread) {
   const bool may_leave = engine_.options.transport == nullptr || (engine_.options.rank == 0 && owners_.is_alone);
   const bool leaves = may_leave && slice_.with([](TimeSlice& slice) {
     if (slice.where != TimeSlice::Where::kHere) return false;
-    slice.where = TimeSlice::Where::kLeft;
+    slice.where = TimeSlice::Where::kLeaving;
     return true;
   });
-  if (leaves) start_all(engine_.scheduler.step_aside(shared_from_this(), slice_time()));
   thread.give_place();
+  if (!leaves) return;
+  const auto self = shared_from_this();
+  start_all(engine_.scheduler.step_aside(self, slice_time()));
+  const bool is_wanted = slice_.with([](TimeSlice& slice) {
+    const bool has_parked = !slice.parked.empty();
+    slice.where = has_parked ? TimeSlice::Where::kWaiting : TimeSlice::Where::kLeft;
+    return has_parked;
+  });
+  if (!is_wanted) return;
+  start_all(engine_.scheduler.step_back(self));
+  withdraw_if_cancelled();
 }
 
 // Steps 3 to 5 within a step, and the end of a library call.
@@ -132,7 +143,8 @@ void RunImpl::wait_for_slice(RunCheckpoint& thread) {
     if (is_cancelled()) return Part::kGoOn;
     const TimeSlice::Where where = slice.where;
     if (where == TimeSlice::Where::kHere && !is_slice_over(std::chrono::steady_clock::now())) return Part::kGoOn;
-    slice.where = TimeSlice::Where::kWaiting;
+    // The thread that is leaving finds those that have parked.
+    if (where != TimeSlice::Where::kLeaving) slice.where = TimeSlice::Where::kWaiting;
     attention_.fetch_or(kAway, std::memory_order_relaxed);
     parked = thread.park();
     slice.parked.push_back(parked);

@@ -4,6 +4,7 @@
 
 #include "service/compile/pipeline.h"
 #include "service/device/scheduler.h"
+#include "service/ops/kernel_interface.h"
 #include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
@@ -298,6 +299,46 @@ TEST(EngineTimeSlices, results_do_not_depend_on_slices) {
   std::vector<std::shared_ptr<Bench::Pending>> together;
   for (int i = 0; i < 8; ++i) together.push_back(bench.start(request(i)));
   for (const auto& pending : together) EXPECT_EQ(output<float>(pending->wait())[0][0], alone);
+}
+
+// One step of 64 work items, each a short library call without checkpoints.
+compile::PlanRef library_calls_in_a_step() {
+  LocalBuilder b({1});
+  b.result(b.point("stablehlo.negate", {b.argument("f32")}));
+  compile::Plan plan = *plan_of(b);
+  auto kernel = std::make_shared<ops::PreparedKernel>();
+  kernel->work_count = 64;
+  kernel->passes_checkpoints = true;
+  kernel->run = [](const ops::KernelCall& call) {
+    for (int64_t item = call.begin; item < call.end; ++item) {
+      core::UncheckedCall library(call.checkpoint);
+      library.end();
+    }
+  };
+  compile::Step& step = plan.blocks.at(0).steps.at(0);
+  step.kernel = kernel;
+  step.estimated_ns = 1e9;  // worth sharing
+  plan.threads = 4;
+  return std::make_shared<const compile::Plan>(std::move(plan));
+}
+
+// A thread comes back from its call while another one is about to release the devices for its own.
+TEST(EngineTimeSlices, threads_of_a_step_leave_and_come_back_in_any_order) {
+  const compile::PlanRef plan = library_calls_in_a_step();
+  for (const int threads : {2, 4}) {
+    Bench bench({.device_count = 1, .threads = threads});
+    for (int i = 0; i < 500; ++i) {
+      std::vector<std::shared_ptr<Bench::Pending>> runs;
+      for (int run = 0; run <= i % 3; ++run) {
+        device::RunRequest request = request_for(plan, std::to_string(run));
+        request.arguments = {bench.shards<float>({{1}})};
+        runs.push_back(bench.start(std::move(request)));
+      }
+      const bool is_cancelled = i % 5 == 0;
+      if (is_cancelled) runs[0]->run->cancel(core::Error("cancelled", "enough"));
+      for (const auto& pending : runs) EXPECT_TRUE(pending->wait().ok() || (is_cancelled && pending == runs[0]));
+    }
+  }
 }
 
 TEST(EngineTimeSlices, least_loaded_devices_come_first) {
