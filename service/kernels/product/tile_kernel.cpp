@@ -18,6 +18,9 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
                                              const typename Width::Element*& b, int64_t b_pitch) {
   using Vector = typename Width::Vector;
   constexpr int64_t kLanes = Width::kCount;
+  // With AVX2 a row of b in a tile is one cache line, which the processor's own prefetcher asks for too late.
+  constexpr int64_t kTermsAhead = 32;
+  constexpr bool prefetches = kVectors == 2 && sizeof(Vector) == 32;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
@@ -25,6 +28,7 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
   }
   for (int64_t left = depth; left > 0; --left) {
     Vector row[kVectors];
+    if constexpr (prefetches) __builtin_prefetch(b + kTermsAhead * b_pitch);
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) row[v] = *reinterpret_cast<const Vector*>(b + v * kLanes);
 #pragma GCC unroll 16
