@@ -63,7 +63,8 @@ RunImpl::Next RunImpl::execute(const compile::Step& step) {
   if (profiler_) profiler_->begin(step.number);
   switch (step.kind) {
     case compile::StepKind::kKernel:
-      return execute_kernel(step);
+      return goes_by_shard(step) ? execute_sequence(std::span(&step, static_cast<size_t>(step.sequence)))
+                                 : execute_kernel(step);
     case compile::StepKind::kCollective:
       return execute_collective(step);
     case compile::StepKind::kEffect:

@@ -208,6 +208,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   Next execute_kernel(const compile::Step& step);
   Next execute_collective(const compile::Step& step);
   Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
+  /// Whether the step and those of its sequence are to be executed shard by shard.
+  [[nodiscard]] bool goes_by_shard(const compile::Step& step);
+  Next execute_sequence(std::span<const compile::Step> steps);
+  /// How many threads may share a step.
+  [[nodiscard]] int shared_between() const { return std::min(engine_.workers.threads(), plan().threads); }
+  /// By several threads; nothing: that is not worth it.
+  std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns);
   struct WorkItems {
     int64_t shard = 0;
     int64_t begin = 0;
@@ -216,9 +223,12 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   };
   /// The scratch of one of the threads that execute a step, and what its kernel has left there.
   struct Lane {
-    int64_t number = 0;
+    int64_t scratch_at = 0;
     kernels::PackedOperand* kept = nullptr;  ///< null: nothing stays
   };
+  /// The steps of a sequence on each of these shards in turn.
+  void run_shards(std::span<const compile::Step> steps, std::span<const int32_t> shards, Lane lane,
+                  core::Checkpoint& checkpoint);
   /// Cut into work groups, a checkpoint behind each.
   void run_work_groups(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
   void run_work_items(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
@@ -227,10 +237,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void charge(const compile::Step& step, size_t shard_count);
   /// Those that this rank executes.
   [[nodiscard]] WorkItems work_items_of(const compile::Step& step, int64_t shard) const;
-  /// Behind all shards of a step.
-  Next shards_done(const compile::Step& step);
+  /// Behind all shards of a step, or of a sequence.
+  Next shards_done(std::span<const compile::Step> steps);
   /// On the thread that finishes the last part of a shared step.
-  void go_on_after(const SharedStep& shared, const compile::Step& step);
+  void go_on_after(const SharedStep& shared, std::span<const compile::Step> steps);
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
 
   // ---- the first NaN or infinity (run_nonfinite.cpp)
@@ -372,17 +382,19 @@ class RunCheckpoint final : public core::Checkpoint {
   bool gave_place_ = false;
 };
 
-/// A step that several threads execute. The last to finish a part continues the run.
+/// A step that several threads execute, or a sequence of steps shard by shard. The last to finish a part continues the
+/// run.
 ///
-/// Parts are ranges of work items of one shard, in the order of the kernel's barriers:
+/// Parts of a sequence are ranges of shards. Those of a step are ranges of work items of one shard, in the order of the
+/// kernel's barriers:
 /// 1. A thread takes the next part that is not behind a closed barrier.
 /// 2. The thread that finishes the last part before a barrier opens it, and calls threads that have left.
 /// 3. A thread that finds only parts behind a closed barrier spins for the time of a wake-up, then leaves.
 /// No thread blocks on another: whoever opens a barrier can take all parts behind it.
 class SharedStep final : public Work, public std::enable_shared_from_this<SharedStep> {
  public:
-  SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards, int lanes,
-             double estimated_ns);
+  SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps, std::span<const int32_t> shards,
+             int lanes, double estimated_ns);
   /// On the thread that drives the run: calls others and takes parts until none is left; true when it finished the last
   /// one. After false the run must not be touched.
   bool start(bool is_lent);
@@ -393,6 +405,8 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
 
  private:
+  void add_sequence();
+  void add_step();
   void add_parts(const RunImpl::WorkItems& work_items, int64_t part_work_items);
   /// Each work item of all shards is before the next one of any.
   void order_by_work_item(size_t first_part);
@@ -407,8 +421,12 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   void run_part(const RunImpl::WorkItems& part, int lane, core::Checkpoint& checkpoint);
 
   const std::shared_ptr<RunImpl> run_;
-  const compile::Step& step_;
-  std::vector<RunImpl::WorkItems> parts_;
+  const std::span<const compile::Step> steps_;
+  const std::span<const int32_t> shards_;
+  const int lanes_;
+  const double estimated_ns_;
+  int64_t lane_scratch_bytes_ = 0;
+  std::vector<RunImpl::WorkItems> parts_;     // of a sequence: begin and end are positions in shards_
   std::vector<kernels::PackedOperand> kept_;  // by lane; empty: nothing stays in the scratch
   std::vector<size_t> ends_;                  // of the parts before each barrier, and of all parts
   std::atomic<size_t> open_end_{0};           // parts before it may be taken

@@ -9,6 +9,7 @@
 
 #include "service/core/waits/spin.h"
 #include "service/device/run_impl.h"
+#include "service/kernels/cache_size.h"
 #include "service/ops/kernel_interface.h"
 
 namespace meshd::device {
@@ -17,6 +18,9 @@ namespace {
 // Waking a sleeping thread costs about 25 us in each direction: a step is shared when each part is worth more.
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
+// Steps go shard by shard where one shard stays in a core's second level cache and all do not, or where more than one
+// part of this many of their time is in steps that are not worth sharing.
+constexpr double kWorthSavingPart = 8;
 constexpr int64_t kPartsPerThread = 4;
 // The last part before a barrier is waited for: more parts, which are shorter.
 constexpr int64_t kPartsPerThreadBetweenBarriers = 16;
@@ -83,8 +87,7 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
 void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, Lane lane,
                              core::Checkpoint& checkpoint) {
   const int64_t shard = work_items.shard;
-  std::byte* const scratch =
-      step.kernel->scratch_bytes > 0 ? scratch_ + lane.number * step.kernel->scratch_bytes : nullptr;
+  std::byte* const scratch = step.kernel->scratch_bytes > 0 ? scratch_ + lane.scratch_at : nullptr;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.collective != nullptr) {
@@ -185,21 +188,7 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
   if (is_lent_ && estimated > kLentStepNs) return Next::kYield;
   charge(step, shard_count_everywhere(*frames_.back().active, step.table));
   if (seeks_nonfinite()) look_at_operands(step, shards);
-  const int threads = std::min(engine_.workers.threads(), plan().threads);
-  if (threads > 1 && estimated >= kWorthSharingNs) {
-    const auto shared = std::make_shared<SharedStep>(shared_from_this(), step, shards, threads, estimated);
-    if (shared->part_count() > 1) {
-      close_segment();
-      stats_.kernel_calls += shared->part_count();
-      ++stats_.handoffs;
-      // From here on the run may be another thread's.
-      const bool is_lent = is_lent_;
-      if (!shared->start(is_lent)) return Next::kHandedOff;
-      segment_start_ = std::chrono::steady_clock::now();
-      if (shared->error()) throw *shared->error();
-      return shards_done(step);
-    }
-  }
+  if (const std::optional<Next> next = share({&step, 1}, shards, estimated)) return *next;
   RunCheckpoint checkpoint(*this, is_lent_);
   kernels::PackedOperand kept;
   const Lane lane{0, shares_packed_operand(step, shards) ? &kept : nullptr};
@@ -209,37 +198,140 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
     run_work_groups(step, work_items, lane, checkpoint);
   }
   stats_.kernel_calls += static_cast<int64_t>(shards.size());
-  return shards_done(step);
+  return shards_done({&step, 1});
 }
 
-RunImpl::Next RunImpl::shards_done(const compile::Step& step) {
+std::optional<RunImpl::Next> RunImpl::share(std::span<const compile::Step> steps, std::span<const int32_t> shards,
+                                            double estimated_ns) {
+  const int threads = shared_between();
+  if (threads < 2 || estimated_ns < kWorthSharingNs) return std::nullopt;
+  const auto shared = std::make_shared<SharedStep>(shared_from_this(), steps, shards, threads, estimated_ns);
+  if (shared->part_count() < 2) return std::nullopt;
+  close_segment();
+  stats_.kernel_calls += shared->part_count() * static_cast<int64_t>(steps.size());
+  ++stats_.handoffs;
+  // From here on the run may be another thread's.
+  const bool is_lent = is_lent_;
+  if (!shared->start(is_lent)) return Next::kHandedOff;
+  segment_start_ = std::chrono::steady_clock::now();
+  if (shared->error()) throw *shared->error();
+  return shards_done(steps);
+}
+
+RunImpl::Next RunImpl::shards_done(std::span<const compile::Step> steps) {
   if (exchange_ != nullptr && !exchange_->in_parts.empty()) {
     exchange_->is_made = true;
     return Next::kGoOn;  // it is executed again, to gather the parts
   }
   exchange_.reset();
-  return step_done(step);
+  Next next = Next::kGoOn;
+  for (const compile::Step& step : steps) {
+    if (step_done(step) == Next::kYield) next = Next::kYield;
+  }
+  return next;
+}
+
+// ---- a sequence of steps, shard by shard
+
+bool RunImpl::goes_by_shard(const compile::Step& step) {
+  if (step.sequence < 2 || !owners_.is_alone || !frames_.back().active->is_all()) return false;
+  // What looks at each step.
+  if (profiler_ || seeks_nonfinite() || request_.pause_before) return false;
+  const int64_t shards = plan().table(step.table).count();
+  const int threads = shared_between();
+  if (shards % threads != 0 && shards < kPartsPerThread * threads) return false;  // some threads would wait long
+  double estimated = 0;
+  double too_small = 0;  // of steps that no other thread would share
+  double most_bytes = 0;
+  double operations = operations_;
+  double bytes = bytes_;
+  for (const compile::Step& one : std::span(&step, static_cast<size_t>(step.sequence))) {
+    const double step_bytes = one.bytes * static_cast<double>(shards);
+    estimated += one.estimated_ns;
+    if (one.estimated_ns < kWorthSharingNs) too_small += one.estimated_ns;
+    most_bytes = std::max(most_bytes, step_bytes);
+    operations += one.flops * static_cast<double>(shards);
+    bytes += step_bytes;
+  }
+  // A run that cannot afford all of it ends at the step that is too much.
+  const bool is_affordable = (request_.operation_budget <= 0 || operations <= request_.operation_budget) &&
+                             (request_.byte_budget <= 0 || bytes <= request_.byte_budget) &&
+                             (request_.step_budget <= 0 ||
+                              steps_done_.load(std::memory_order_relaxed) + step.sequence <= request_.step_budget);
+  const auto cache = static_cast<double>(kernels::second_level_bytes());
+  const bool stays_in_cache = most_bytes > cache * threads && most_bytes / static_cast<double>(shards) <= cache;
+  const bool uses_threads = threads > 1 && too_small * kWorthSavingPart > estimated;
+  return is_affordable && estimated >= kWorthSharingNs && (stays_in_cache || uses_threads);
+}
+
+RunImpl::Next RunImpl::execute_sequence(std::span<const compile::Step> steps) {
+  const std::span<const int32_t> shards = active_shards(*frames_.back().active, steps.front().table);
+  double estimated = 0;
+  for (const compile::Step& step : steps) estimated += step.estimated_ns;
+  if (is_lent_ && estimated > kLentStepNs) return Next::kYield;
+  for (const compile::Step& step : steps) charge(step, shards.size());
+  if (const std::optional<Next> next = share(steps, shards, estimated)) return *next;
+  RunCheckpoint checkpoint(*this, is_lent_);
+  run_shards(steps, shards, {}, checkpoint);
+  stats_.kernel_calls += static_cast<int64_t>(steps.size() * shards.size());
+  return shards_done(steps);
+}
+
+void RunImpl::run_shards(std::span<const compile::Step> steps, std::span<const int32_t> shards, Lane lane,
+                         core::Checkpoint& checkpoint) {
+  for (const int32_t shard : shards) {
+    for (const compile::Step& step : steps) {
+      current_.store(&step, std::memory_order_release);
+      WorkItems work_items = work_items_of(step, shard);
+      work_items.estimated_ns = step.estimated_ns / static_cast<double>(plan().table(step.table).count());
+      run_work_groups(step, work_items, lane, checkpoint);
+      checkpoint.pass();
+    }
+  }
 }
 
 // ---- a step that several threads execute
 
-SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards,
-                       int lanes, double estimated_ns)
-    : run_(std::move(run)), step_(step) {
+SharedStep::SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps,
+                       std::span<const int32_t> shards, int lanes, double estimated_ns)
+    : run_(std::move(run)), steps_(steps), shards_(shards), lanes_(lanes), estimated_ns_(estimated_ns) {
+  for (const compile::Step& step : steps_)
+    lane_scratch_bytes_ = std::max(lane_scratch_bytes_, step.kernel->scratch_bytes);
+  if (steps_.size() > 1) {
+    add_sequence();
+  } else {
+    add_step();
+  }
+  open_end_.store(ends_.front(), std::memory_order_relaxed);
+}
+
+void SharedStep::add_sequence() {
+  const auto count = static_cast<int64_t>(shards_.size());
+  // Each lane has scratch of its own; the plan has no more than this of it, as many as each of the steps may need.
+  for (auto lane = static_cast<int>(std::min<int64_t>(lanes_, count)); lane-- > 0;) free_lanes_.push_back(lane);
+  const auto worth = core::round_up(static_cast<int64_t>(estimated_ns_ / kPartNs), lanes_);
+  const int64_t wanted = std::clamp<int64_t>(worth, lanes_, lanes_ * kPartsPerThread);
+  add_parts({.end = count, .estimated_ns = estimated_ns_ / static_cast<double>(count)}, core::ceil_div(count, wanted));
+  ends_.push_back(parts_.size());
+}
+
+void SharedStep::add_step() {
+  const compile::Step& step = steps_.front();
   int64_t all_work_items = 0;
-  for (const int32_t shard : shards) {
+  for (const int32_t shard : shards_) {
     const RunImpl::WorkItems own = run_->work_items_of(step, shard);
     all_work_items += own.end - own.begin;
   }
   // Each lane has scratch of its own; the plan has no more than this of it.
-  for (auto lane = static_cast<int>(std::min<int64_t>(lanes, all_work_items)); lane-- > 0;) free_lanes_.push_back(lane);
-  const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
-  if (run_->shares_packed_operand(step, shards)) kept_.resize(free_lanes_.size());
+  for (auto lane = static_cast<int>(std::min<int64_t>(lanes_, all_work_items)); lane-- > 0;)
+    free_lanes_.push_back(lane);
+  const double of_work_item = estimated_ns_ / static_cast<double>(std::max<int64_t>(1, all_work_items));
+  if (run_->shares_packed_operand(step, shards_)) kept_.resize(free_lanes_.size());
   const std::vector<int64_t>& barriers = step.kernel->barriers;
   for (size_t i = 0; i <= barriers.size(); ++i) {
     std::vector<RunImpl::WorkItems> ranges;
     int64_t count = 0;
-    for (const int32_t shard : shards) {
+    for (const int32_t shard : shards_) {
       const RunImpl::WorkItems own = run_->work_items_of(step, shard);
       const int64_t begin = i == 0 ? own.begin : barriers[i - 1];
       const int64_t end = i == barriers.size() ? own.end : barriers[i];
@@ -247,7 +339,7 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
       count += end - begin;
     }
     const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / kPartNs);
-    const int64_t most = lanes * (barriers.empty() ? kPartsPerThread : kPartsPerThreadBetweenBarriers);
+    const int64_t most = lanes_ * (barriers.empty() ? kPartsPerThread : kPartsPerThreadBetweenBarriers);
     const int64_t wanted = std::clamp<int64_t>(worth, 1, most);
     const bool is_by_item = !kept_.empty() && of_work_item >= kPartNs;
     const int64_t part_work_items = is_by_item ? 1 : std::max<int64_t>(1, core::ceil_div(count, wanted));
@@ -256,7 +348,6 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
     if (is_by_item) order_by_work_item(first_part);
     if (ends_.empty() || ends_.back() < parts_.size()) ends_.push_back(parts_.size());
   }
-  open_end_.store(ends_.front(), std::memory_order_relaxed);
 }
 
 void SharedStep::add_parts(const RunImpl::WorkItems& work_items, int64_t part_work_items) {
@@ -315,8 +406,13 @@ void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkp
   const auto begun = std::chrono::steady_clock::now();
   try {
     run_->throw_if_cancelled();
-    const auto number = static_cast<size_t>(lane);
-    run_->run_work_groups(step_, part, {lane, kept_.empty() ? nullptr : &kept_[number]}, checkpoint);
+    const RunImpl::Lane own{lane * lane_scratch_bytes_, kept_.empty() ? nullptr : &kept_[static_cast<size_t>(lane)]};
+    if (steps_.size() > 1) {
+      const auto first = static_cast<size_t>(part.begin);
+      run_->run_shards(steps_, shards_.subspan(first, static_cast<size_t>(part.end) - first), own, checkpoint);
+    } else {
+      run_->run_work_groups(steps_.front(), part, own, checkpoint);
+    }
   } catch (...) {
     const std::lock_guard held(mutex_);
     if (!error_) error_ = error_of(std::current_exception());
@@ -334,7 +430,7 @@ bool SharedStep::start(bool is_lent) {
 void SharedStep::work() {
   const std::optional<int> lane = take_lane();
   if (!lane) return;  // no scratch for more
-  if (take_parts(*lane, false)) run_->go_on_after(*this, step_);
+  if (take_parts(*lane, false)) run_->go_on_after(*this, steps_);
 }
 
 bool SharedStep::take_parts(int lane, bool is_lent) {
@@ -352,7 +448,7 @@ bool SharedStep::take_parts(int lane, bool is_lent) {
   return false;
 }
 
-void RunImpl::go_on_after(const SharedStep& shared, const compile::Step& step) {
+void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Step> steps) {
   ++stats_.handoffs;
   segment_start_ = std::chrono::steady_clock::now();
   is_lent_ = false;
@@ -360,7 +456,7 @@ void RunImpl::go_on_after(const SharedStep& shared, const compile::Step& step) {
     const bool was_cancelled = is_cancelled();
     return finish(was_cancelled ? cancel_reason_.with([](const auto& reason) { return *reason; }) : shared.error());
   }
-  shards_done(step);
+  shards_done(steps);
   drive();
 }
 

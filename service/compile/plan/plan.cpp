@@ -10,6 +10,7 @@
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
 #include "service/compile/plan/shared_reads.h"
+#include "service/compile/plan/shard_sequences.h"
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
 #include "service/compile/plan/small_whiles.h"
@@ -60,6 +61,7 @@ class PlanMaker {
       // Nothing is known to be left; processes would compute with other bytes if something were.
       plan_->shares_between_devices = plan_->shares_between_devices || reads_other_shards(*plan_);
     }
+    if (options_.shard_sequences) find_shard_sequences(*plan_);
     if (options_.small_whiles) add_scratch(core::round_up(find_small_whiles(*plan_), tensor::kBufferAlignment), 1);
     finish_memory();
     plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);

@@ -193,12 +193,15 @@ struct Step {
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
   int64_t trip_count = -1;                           ///< kWhile: iterations, every time it is entered; -1: not known
   std::shared_ptr<const SmallWhileStep> small;       ///< kWhile: its form as one step, where it has one
-  bool is_copy = false;                              ///< kKernel: result 0 gets the bytes of operand 0
-  bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
-  int32_t effect = -1;                               ///< kEffect: index in Plan::effects
-  int32_t number = 0;                                ///< in plan order, over all blocks
-  double estimated_ns = 0;                           ///< all shards, one thread, control flow: one iteration
-  std::string name;                                  ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
+  /// kKernel: so many steps, from this one on, may be executed shard by shard (shard_sequences.h). Those after the
+  /// first have 1.
+  int32_t sequence = 1;
+  bool is_copy = false;     ///< kKernel: result 0 gets the bytes of operand 0
+  bool is_bool = false;     ///< kCase: the operand is i1, true is block 0
+  int32_t effect = -1;      ///< kEffect: index in Plan::effects
+  int32_t number = 0;       ///< in plan order, over all blocks
+  double estimated_ns = 0;  ///< all shards, one thread, control flow: one iteration
+  std::string name;         ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
   ir::Location location;
   std::vector<int32_t> lines;    ///< of every op in it
   std::string reason;            ///< why partition appended it
@@ -275,6 +278,8 @@ struct PlanSettings {
   bool fuse_sums = true;
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
+  /// False: steps are executed one by one over all shards.
+  bool shard_sequences = true;
   /// False: transposes next to matrix products are steps of their own. Products that a library makes (f64, matrix times
   /// vector, large ones with AVX-512) may have other last bits then.
   bool fold_transposes = true;
@@ -297,15 +302,16 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 9> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
-                                                         {"fusion", &PlanSettings::fuse},
-                                                         {"row_fusion", &PlanSettings::fuse_rows},
-                                                         {"sum_fusion", &PlanSettings::fuse_sums},
-                                                         {"small_whiles", &PlanSettings::small_whiles},
-                                                         {"fold_transposes", &PlanSettings::fold_transposes},
-                                                         {"hoist_products", &PlanSettings::hoist_products},
-                                                         {"short_dims", &PlanSettings::split_short_dims},
-                                                         {"generated_code", &PlanSettings::generate_code}}};
+inline constexpr std::array<PlanPass, 10> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
+                                                          {"fusion", &PlanSettings::fuse},
+                                                          {"row_fusion", &PlanSettings::fuse_rows},
+                                                          {"sum_fusion", &PlanSettings::fuse_sums},
+                                                          {"small_whiles", &PlanSettings::small_whiles},
+                                                          {"shard_sequences", &PlanSettings::shard_sequences},
+                                                          {"fold_transposes", &PlanSettings::fold_transposes},
+                                                          {"hoist_products", &PlanSettings::hoist_products},
+                                                          {"short_dims", &PlanSettings::split_short_dims},
+                                                          {"generated_code", &PlanSettings::generate_code}}};
 
 struct PlanOptions : PlanSettings {
   /// Positions of arguments that may be overwritten.

@@ -417,6 +417,7 @@ struct Variant {
   std::string name;
   compile::PlanSettings settings;
   int threads;
+  double estimated_ns = 0;  // of each step; 0: as planned
 };
 
 std::vector<Variant> variants() {
@@ -428,7 +429,18 @@ std::vector<Variant> variants() {
     settings.*pass.is_on = false;
     out.push_back({std::string("without ") + pass.name, settings, 3});
   }
+  out.push_back({"all on, each step shared", {}, 3, 1e6});
+  // Two threads have two shards each.
+  out.push_back({"all on, shard by shard", {}, 2, 59'000});
   return out;
+}
+
+compile::PlanRef estimated_at(const compile::Plan& plan, double ns) {
+  compile::Plan out = plan;
+  for (compile::Block& block : out.blocks) {
+    for (compile::Step& step : block.steps) step.estimated_ns = ns;
+  }
+  return std::make_shared<const compile::Plan>(std::move(out));
 }
 
 compile::PlanRef plan_of(const compile::ParsedProgram& parsed, compile::PlanSettings settings, int threads) {
@@ -448,6 +460,7 @@ TEST(RandomPrograms, have_the_same_bits_without_any_pass) {
   const unsigned first = seed_text != nullptr ? static_cast<unsigned>(std::atoi(seed_text)) : 1;
   const unsigned count = seed_text != nullptr ? 1 : std::getenv("MESHD_LONG") != nullptr ? 20'000 : 300;
   Bench one({.device_count = 4, .threads = 1});
+  Bench two({.device_count = 4, .threads = 2});
   Bench three({.device_count = 4, .threads = 3});
   const std::vector<Variant> all = variants();
   for (unsigned seed = first; seed < first + count; ++seed) {
@@ -458,9 +471,10 @@ TEST(RandomPrograms, have_the_same_bits_without_any_pass) {
     std::optional<Bits> expected;
     Bits arguments;
     for (const Variant& variant : all) {
-      const compile::PlanRef plan = plan_of(*parsed, variant.settings, variant.threads);
+      compile::PlanRef plan = plan_of(*parsed, variant.settings, variant.threads);
+      if (variant.estimated_ns > 0) plan = estimated_at(*plan, variant.estimated_ns);
       if (!expected) arguments = arguments_of(plan, seed);
-      const Bits got = run(variant.threads == 1 ? one : three, plan, arguments);
+      const Bits got = run(variant.threads == 1 ? one : variant.threads == 2 ? two : three, plan, arguments);
       if (!expected) expected = got;
       ASSERT_EQ(difference(got, *expected), "") << variant.name << "\n" << text << to_text(*plan);
     }
