@@ -34,6 +34,7 @@
 
 #include "service/compile/plan/collective_parts.h"
 #include "service/core/checkpoint.h"
+#include "service/core/keep_trying.h"
 #include "service/core/locked.h"
 #include "service/device/active_set.h"
 #include "service/device/engine.h"
@@ -366,9 +367,10 @@ class RunCheckpoint final : public core::Checkpoint {
   }
   /// For the time that it parks; whoever wakes it gives it a place again, if it gave one.
   std::shared_ptr<ParkedThread> park() {
-    return std::make_shared<ParkedThread>(run_.engine_.workers, std::exchange(gave_place_, false)
-                                                                    ? ParkedThread::Kind::kWorker
-                                                                    : ParkedThread::Kind::kLent);
+    const auto kind = gave_place_ ? ParkedThread::Kind::kWorker : ParkedThread::Kind::kLent;
+    auto out = core::keep_trying([&] { return std::make_shared<ParkedThread>(run_.engine_.workers, kind); });
+    gave_place_ = false;
+    return out;
   }
 
  private:

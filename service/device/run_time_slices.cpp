@@ -143,11 +143,12 @@ void RunImpl::wait_for_slice(RunCheckpoint& thread) {
     if (is_cancelled()) return Part::kGoOn;
     const TimeSlice::Where where = slice.where;
     if (where == TimeSlice::Where::kHere && !is_slice_over(std::chrono::steady_clock::now())) return Part::kGoOn;
+    // Others park behind a thread that has said it would ask for the devices: from here on nothing throws.
+    parked = thread.park();
+    core::keep_trying([&] { slice.parked.push_back(parked); });
     // The thread that is leaving finds those that have parked.
     if (where != TimeSlice::Where::kLeaving) slice.where = TimeSlice::Where::kWaiting;
     attention_.fetch_or(kAway, std::memory_order_relaxed);
-    parked = thread.park();
-    slice.parked.push_back(parked);
     return where == TimeSlice::Where::kHere   ? Part::kYield
            : where == TimeSlice::Where::kLeft ? Part::kStepBack
                                               : Part::kWait;
