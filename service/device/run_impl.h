@@ -152,6 +152,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void begin();
   void allocate();
   void bind_argument(size_t number, const compile::Slot& slot);
+  /// Of a run that is_cancelled().
+  [[nodiscard]] core::Error cancel_reason();
   void drive();
   /// By the thread that owns the run's phase: another thread drives it, as soon as it has its devices.
   void go_on();
@@ -360,8 +362,9 @@ class RunCheckpoint final : public core::Checkpoint {
   RunCheckpoint(RunImpl& run, bool is_lent)
       : Checkpoint(run.attention_, run.engine_.workers.waiting_count()), run_(run), is_lent_(is_lent) {}
 
-  /// Gives its place in the pool to another thread. A lent thread has none.
-  bool give_place() { return is_lent_ || (gave_place_ = run_.engine_.workers.give_place()); }
+  /// Gives its place in the pool to another thread, unless it has given it. A lent thread has none. False: there is no
+  /// thread for it. It must not park then: if all threads did, nobody would be left to wake them.
+  bool give_place() { return is_lent_ || gave_place_ || (gave_place_ = run_.engine_.workers.give_place()); }
   void take_place() {
     if (std::exchange(gave_place_, false)) run_.engine_.workers.take_place();
   }

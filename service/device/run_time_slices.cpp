@@ -13,7 +13,8 @@
 // Within a step (attend, wait_for_slice), at a checkpoint of each thread:
 // 1. attend() returns unless others have the devices (kAway) or the slice is 4 ms old. The 2 ms more let runs of short
 //    steps yield between two of them, without a parked thread.
-// 2. The thread gives its place in the pool to a spare worker. If none can be had, it continues.
+// 2. The thread gives its place in the pool to a spare worker. If none can be had, it continues: threads that parked
+//    with all places would have nobody to wake them.
 // 3. The first thread sets kAway and yields to the scheduler; later ones only park.
 // 4. If the run is the next at once and no work waits for a thread, the first thread continues and wakes the others.
 // 5. Else each parks until start_slice() posts it to the pool.
@@ -107,11 +108,13 @@ void RunImpl::attend(RunCheckpoint& thread) {
   throw_if_cancelled();
   const bool is_away = (attention_.load(std::memory_order_relaxed) & kAway) != 0;
   if (!is_away && !is_slice_over(std::chrono::steady_clock::now() - kGrace)) return;
-  if (thread.give_place()) wait_for_slice(thread);
+  wait_for_slice(thread);
 }
 
 void RunImpl::leave_slice(RunCheckpoint& thread) {
   throw_if_cancelled();
+  // A thread that keeps its place could not park when it comes back: the run keeps its devices, too.
+  if (!thread.give_place()) return;
   // A run of several ranks keeps its devices, and other ranks than 0 take the order of tickets.
   const bool may_leave = engine_.options.transport == nullptr || (engine_.options.rank == 0 && owners_.is_alone);
   const bool leaves = may_leave && slice_.with([](TimeSlice& slice) {
@@ -119,7 +122,6 @@ void RunImpl::leave_slice(RunCheckpoint& thread) {
     slice.where = TimeSlice::Where::kLeaving;
     return true;
   });
-  thread.give_place();
   if (!leaves) return;
   const auto self = shared_from_this();
   start_all(engine_.scheduler.step_aside(self, slice_time()));
@@ -133,8 +135,11 @@ void RunImpl::leave_slice(RunCheckpoint& thread) {
   withdraw_if_cancelled();
 }
 
-// Steps 3 to 5 within a step, and the end of a library call.
+// Steps 2 to 5 within a step, and the end of a library call.
 void RunImpl::wait_for_slice(RunCheckpoint& thread) {
+  // Without a place to give it goes on, with the run's devices or without: the thread that gave them back has a part of
+  // the step left, and asks for them again before the step can end.
+  if (!thread.give_place()) return throw_if_cancelled();
   const auto self = shared_from_this();
   enum class Part : uint8_t { kGoOn, kYield, kStepBack, kWait };
   std::shared_ptr<ParkedThread> parked;

@@ -301,17 +301,18 @@ TEST(EngineTimeSlices, results_do_not_depend_on_slices) {
   for (const auto& pending : together) EXPECT_EQ(output<float>(pending->wait())[0][0], alone);
 }
 
-// One step of 64 work items, each a short library call without checkpoints.
-compile::PlanRef library_calls_in_a_step() {
+// One step of so many work items, each a library call without checkpoints that takes as long as `call`.
+compile::PlanRef library_calls_in_a_step(int64_t work_items, std::function<void()> call) {
   LocalBuilder b({1});
   b.result(b.point("stablehlo.negate", {b.argument("f32")}));
   compile::Plan plan = *plan_of(b);
   auto kernel = std::make_shared<ops::PreparedKernel>();
-  kernel->work_count = 64;
+  kernel->work_count = work_items;
   kernel->passes_checkpoints = true;
-  kernel->run = [](const ops::KernelCall& call) {
-    for (int64_t item = call.begin; item < call.end; ++item) {
-      core::UncheckedCall library(call.checkpoint);
+  kernel->run = [call = std::move(call)](const ops::KernelCall& part) {
+    for (int64_t item = part.begin; item < part.end; ++item) {
+      core::UncheckedCall library(part.checkpoint);
+      call();
       library.end();
     }
   };
@@ -324,10 +325,10 @@ compile::PlanRef library_calls_in_a_step() {
 
 // A thread comes back from its call while another one is about to release the devices for its own.
 TEST(EngineTimeSlices, threads_of_a_step_leave_and_come_back_in_any_order) {
-  const compile::PlanRef plan = library_calls_in_a_step();
+  const compile::PlanRef plan = library_calls_in_a_step(64, [] {});
   for (const int threads : {2, 4}) {
     Bench bench({.device_count = 1, .threads = threads});
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 150; ++i) {
       std::vector<std::shared_ptr<Bench::Pending>> runs;
       for (int run = 0; run <= i % 3; ++run) {
         device::RunRequest request = request_for(plan, std::to_string(run));
@@ -339,6 +340,28 @@ TEST(EngineTimeSlices, threads_of_a_step_leave_and_come_back_in_any_order) {
       for (const auto& pending : runs) EXPECT_TRUE(pending->wait().ok() || (is_cancelled && pending == runs[0]));
     }
   }
+}
+
+// The pool has at most 512 threads: the last ones have no other thread for their places.
+TEST(EngineTimeSlices, more_runs_are_in_library_calls_than_there_may_be_threads) {
+  std::atomic<bool> is_open = false;
+  std::atomic<int> calls = 0;
+  const compile::PlanRef plan = library_calls_in_a_step(1, [&] {
+    ++calls;
+    is_open.wait(false);
+  });
+  Bench bench({.device_count = 1, .threads = 2});
+  std::vector<std::shared_ptr<Bench::Pending>> runs;
+  for (int run = 0; run < 560; ++run) {
+    device::RunRequest request = request_for(plan, std::to_string(run % 7));
+    request.arguments = {bench.shards<float>({{1}})};
+    runs.push_back(bench.start(std::move(request)));
+  }
+  // All threads but one hold a run; that one has no place to give, and its run keeps the device.
+  EXPECT_TRUE(testing::eventually([&] { return calls >= 511; }));
+  is_open = true;
+  is_open.notify_all();
+  for (const auto& pending : runs) EXPECT_TRUE(pending->wait().ok());
 }
 
 TEST(EngineTimeSlices, least_loaded_devices_come_first) {
