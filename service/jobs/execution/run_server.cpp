@@ -1,11 +1,14 @@
 #include "service/jobs/execution/run_server.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "service/core/error.h"
+#include "service/core/keep_trying.h"
 
 namespace meshd::jobs {
 namespace {
@@ -15,6 +18,12 @@ constexpr std::chrono::hours kUntilCancelled{1};
 // Between two commits of a streaming job, unless the run waits for one: an effect is visible this much and a commit
 // after it happened, and a program that logs all the time costs the disk so many syncs.
 constexpr std::chrono::milliseconds kBatchTime{10};
+
+core::Error error_of(const std::exception& exception) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr)
+    return core::Error("memory_exceeded", "the server has no memory for what the run waits for");
+  return core::Error("internal", "what the run waits for failed").with_internal(exception.what());
+}
 
 }  // namespace
 
@@ -34,7 +43,7 @@ device::RunOutcome RunServer::serve(Job& job, const core::WaiterRef& waiter, Run
   bool is_ending = false;  // cancelled from here: nothing is done for it any more
   const auto cancel = [&](const core::Error& reason) {
     is_ending = true;
-    job.run->cancel(reason);
+    core::keep_trying([&] { job.run->cancel(reason); });
   };
   const auto wake_time = [&] {
     if (is_ending) return clock_.steady() + kUntilCancelled;
@@ -47,14 +56,17 @@ device::RunOutcome RunServer::serve(Job& job, const core::WaiterRef& waiter, Run
       return std::move(*outcome);
     }
     if (is_ending) continue;
-    if (const auto reason = waits_.end_of(job, *waiter)) {
-      cancel(*reason);
-      continue;
-    }
+    // Whatever is thrown, the job must not end before its run, which refers to it.
     try {
-      attend(job, waiter, notes);
+      if (const auto reason = waits_.end_of(job, *waiter)) {
+        cancel(*reason);
+      } else {
+        attend(job, waiter, notes);
+      }
     } catch (const core::Error& error) {
       cancel(error);
+    } catch (const std::exception& other) {
+      cancel(core::keep_trying([&] { return error_of(other); }));
     }
   }
 }
