@@ -58,7 +58,8 @@ Reactor::Reactor(FrontContext& context)
       watch_timer_(*io_),
       workers_(std::make_shared<WorkerPool>(context.options.workers, context.options.workers_max,
                                             context.options.worker_queue)),
-      uploads_(std::make_shared<WorkerPool>(0, context.options.upload_workers_max, context.options.worker_queue)),
+      // One thread stays: a fiber that waits for its body goes on whether the system has another thread then or not.
+      uploads_(std::make_shared<WorkerPool>(1, context.options.upload_workers_max, context.options.worker_queue)),
       handshakes_(0, context.options.handshake_workers_max, context.options.connections),
       fibers_(timers_),
       busy_answer_(
