@@ -34,7 +34,7 @@ RunImpl::Next RunImpl::advance() {
   while (true) {
     if (frames_.empty()) return Next::kFinished;
     if (is_elsewhere()) return request_.is_over_elsewhere() ? Next::kFinished : Next::kSuspended;
-    if (is_cancelled()) throw cancel_reason_.with([](const auto& reason) { return *reason; });
+    if (is_cancelled()) throw cancel_reason();
     Frame& frame = frames_.back();
     const std::vector<compile::Step>& steps = plan().block(frame.block).steps;
     const int64_t executed = steps_done_.load(std::memory_order_relaxed);

@@ -181,6 +181,10 @@ void RunImpl::close_segment() {
   segment_start_ = now;
 }
 
+core::Error RunImpl::cancel_reason() {
+  return core::keep_trying([&] { return cancel_reason_.with([](const auto& reason) { return *reason; }); });
+}
+
 void RunImpl::drive() {
   const auto self = shared_from_this();
   segment_start_ = std::chrono::steady_clock::now();
@@ -189,7 +193,7 @@ void RunImpl::drive() {
     Next next = Next::kFinished;
     try {
       if (is_cancelled()) {
-        error = cancel_reason_.with([](const auto& reason) { return *reason; });
+        error = cancel_reason();
       } else {
         if (!has_begun_ && request_.may_begin && !request_.may_begin()) {
           next = Next::kSuspended;
@@ -199,9 +203,9 @@ void RunImpl::drive() {
         }
       }
     } catch (...) {
-      error = error_of(std::current_exception());
+      error = core::keep_trying([] { return error_of(std::current_exception()); });
     }
-    if (error && is_cancelled()) error = cancel_reason_.with([](const auto& reason) { return *reason; });
+    if (error && is_cancelled()) error = cancel_reason();
     // A step left to others: one of them has the run now.
     if (!error && next == Next::kHandedOff) return;
     close_segment();
@@ -217,8 +221,8 @@ void RunImpl::drive() {
     }
     Phase expected = Phase::kRunning;
     if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
-    // Resumed before it had stopped.
-    phase_.store(Phase::kRunning, std::memory_order_release);
+    // Resumed before it had stopped. What it waited for is looked at again after this, and not before.
+    phase_.exchange(Phase::kRunning, std::memory_order_acq_rel);
     if (gave_way_) return go_on();
   }
 }
@@ -240,7 +244,9 @@ void RunImpl::resume() {
       if (!phase_.compare_exchange_weak(seen, Phase::kRunning, std::memory_order_acq_rel)) continue;
       return go_on();
     }
-    if (seen != Phase::kRunning) return;
+    if (seen != Phase::kRunning && seen != Phase::kResumed) return;
+    // Written where it is kResumed already, too: the thread that drives reads it with an exchange, and so sees what
+    // happened before this call (a message that has come).
     if (phase_.compare_exchange_weak(seen, Phase::kResumed, std::memory_order_acq_rel)) return;
   }
 }

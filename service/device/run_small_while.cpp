@@ -88,7 +88,7 @@ RunImpl::Next RunImpl::run_small_while() {
   };
   const int64_t chunk = std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastNs)));
   while (true) {
-    if (is_cancelled()) throw cancel_reason_.with([](const auto& reason) { return *reason; });
+    if (is_cancelled()) throw cancel_reason();
     const int64_t most = std::min(chunk, affordable_iterations(small));
     int64_t iterations = 0;
     bool is_over = true;
