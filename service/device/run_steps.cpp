@@ -415,7 +415,7 @@ void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkp
     }
   } catch (...) {
     const std::lock_guard held(mutex_);
-    if (!error_) error_ = error_of(std::current_exception());
+    if (!error_) error_ = core::keep_trying([] { return error_of(std::current_exception()); });
     has_failed_.store(true, std::memory_order_relaxed);
   }
   run_->helper_ns_.fetch_add((std::chrono::steady_clock::now() - begun).count(), std::memory_order_relaxed);
@@ -452,11 +452,12 @@ void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Ste
   ++stats_.handoffs;
   segment_start_ = std::chrono::steady_clock::now();
   is_lent_ = false;
-  if (shared.error()) {
-    const bool was_cancelled = is_cancelled();
-    return finish(was_cancelled ? cancel_reason_.with([](const auto& reason) { return *reason; }) : shared.error());
+  if (shared.error()) return finish(is_cancelled() ? cancel_reason() : shared.error());
+  try {
+    shards_done(steps);
+  } catch (...) {
+    return finish(core::keep_trying([] { return error_of(std::current_exception()); }));
   }
-  shards_done(steps);
   drive();
 }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <new>
 #include <vector>
 
 #include "service/core/checked_math.h"
@@ -130,14 +131,23 @@ BufferRef BufferPool::allocate(int64_t size) {
     if (is_large(capacity)) madvise(fresh, static_cast<size_t>(capacity), MADV_HUGEPAGE);
     data = static_cast<std::byte*>(fresh) + ahead;
   }
-  return std::make_shared<Buffer>(data, size, capacity, shared_from_this());
+  try {
+    return std::make_shared<Buffer>(data, size, capacity, shared_from_this());
+  } catch (const std::bad_alloc&) {
+    release(data, capacity);
+    throw;
+  }
 }
 
 void BufferPool::release(std::byte* data, int64_t capacity) {
   const bool kept = state_->inner.with([&](State::Inner& inner) {
     inner.stats.in_use_bytes -= capacity;
     if (inner.stats.kept_bytes + capacity > state_->may_keep(inner.stats)) return false;
-    inner.free[capacity].push_back(data);
+    try {
+      inner.free[capacity].push_back(data);
+    } catch (const std::bad_alloc&) {
+      return false;  // no memory to remember it: destructors call this
+    }
     inner.stats.kept_bytes += capacity;
     return true;
   });
