@@ -208,7 +208,7 @@ std::optional<RunImpl::Next> RunImpl::share(std::span<const compile::Step> steps
   const auto shared = std::make_shared<SharedStep>(shared_from_this(), steps, shards, threads, estimated_ns);
   if (shared->part_count() < 2) return std::nullopt;
   close_segment();
-  stats_.kernel_calls += shared->part_count() * static_cast<int64_t>(steps.size());
+  stats_.kernel_calls += steps.size() == 1 ? shared->part_count() : static_cast<int64_t>(steps.size() * shards.size());
   ++stats_.handoffs;
   // From here on the run may be another thread's.
   const bool is_lent = is_lent_;
@@ -307,7 +307,7 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::St
 
 void SharedStep::add_sequence() {
   const auto count = static_cast<int64_t>(shards_.size());
-  // Each lane has scratch of its own; the plan has no more than this of it, as many as each of the steps may need.
+  // Each lane has scratch of its own; the plan has no more than this of it.
   for (auto lane = static_cast<int>(std::min<int64_t>(lanes_, count)); lane-- > 0;) free_lanes_.push_back(lane);
   const auto worth = core::round_up(static_cast<int64_t>(estimated_ns_ / kPartNs), lanes_);
   const int64_t wanted = std::clamp<int64_t>(worth, lanes_, lanes_ * kPartsPerThread);

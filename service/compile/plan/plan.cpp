@@ -9,8 +9,8 @@
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
-#include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/shard_sequences.h"
+#include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
 #include "service/compile/plan/small_whiles.h"
@@ -61,7 +61,10 @@ class PlanMaker {
       // Nothing is known to be left; processes would compute with other bytes if something were.
       plan_->shares_between_devices = plan_->shares_between_devices || reads_other_shards(*plan_);
     }
-    if (options_.shard_sequences) find_shard_sequences(*plan_);
+    if (options_.shard_sequences) {
+      find_shard_sequences(*plan_);
+      add_scratch_of_sequences();
+    }
     if (options_.small_whiles) add_scratch(core::round_up(find_small_whiles(*plan_), tensor::kBufferAlignment), 1);
     finish_memory();
     plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);
@@ -286,6 +289,19 @@ class PlanMaker {
   void add_scratch(int64_t of_call, int64_t calls_at_once) {
     scratch_ = std::max(scratch_, of_call);
     shared_scratch_ = std::max(shared_scratch_, core::checked_mul(of_call, calls_at_once));
+  }
+
+  // In a sequence each thread has as much as the step that needs most of it, whether that has work items or none.
+  void add_scratch_of_sequences() {
+    for (const Block& block : plan_->blocks) {
+      for (size_t i = 0; i < block.steps.size(); ++i) {
+        const auto steps = std::span(block.steps).subspan(i, static_cast<size_t>(block.steps[i].sequence));
+        if (steps.size() < 2) continue;
+        int64_t most = 0;
+        for (const Step& step : steps) most = std::max(most, step.kernel->scratch_bytes);
+        add_scratch(most, std::min<int64_t>(plan_->threads, plan_->table(steps.front().table).count()));
+      }
+    }
   }
 
   void finish_memory() {

@@ -146,7 +146,7 @@ class ProductRewriter {
     for (size_t i = 0; i < body.ops.size(); ++i) {
       const LocalOp& op = body.ops[i];
       const bool may_move = is_pure(program_, op) && std::none_of(op.operands.begin(), op.operands.end(),
-                                                        [&](LocalId id) { return changing.contains(id); });
+                                                                  [&](LocalId id) { return changing.contains(id); });
       for (const LocalId id : op.results) {
         if (may_move) {
           makers[id] = i;

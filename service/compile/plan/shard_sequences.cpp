@@ -60,7 +60,8 @@ class Sequence {
 
   // False: the step has to wait for all shards of those before it, and is not part of the sequence, which is over.
   bool take(const Step& step) {
-    const bool is_ours = step.kind == StepKind::kKernel && plan_.table(step.table).shard_of_device == devices();
+    if (step.kind != StepKind::kKernel || step.results.empty()) return false;
+    const bool is_ours = step.table == table_ || plan_.table(step.table).shard_of_device == devices();
     if (!is_ours || !step.kernel->barriers.empty() || step.kernel->workspace_bytes > 0 || packs_for_all(step))
       return false;
     const auto adds = [this](bool is_written) {
@@ -102,7 +103,7 @@ class Sequence {
   bool add(SlotId id, bool is_written, bool is_by_shard) {
     const Slot& slot = plan_.slot(id);
     Use use{0, slot.stride, is_written, is_by_shard};
-    if (slot.storage == Storage::kConstant) return true;  // never written
+    if (slot.storage == Storage::kConstant || slot.bytes == 0) return true;  // nothing is written there
     if (slot.storage != Storage::kArena) return merge(apart_.try_emplace(id, use).first->second, use);
     use.end = slot.offset + slot.stride * plan_.table(slot.table).count();
     auto at = arena_.upper_bound(slot.offset);

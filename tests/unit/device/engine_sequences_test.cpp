@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "service/ops/kernel_interface.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -66,6 +67,8 @@ LocalId half(LocalBuilder& b, LocalId from, int64_t rows, int64_t columns, bool 
 // Rows over 8 shards: slices, mirrors and sums of arrays of 64, 32 and 16 columns, in loops, too.
 void random_rows(LocalBuilder& b, Random& random) {
   std::map<int64_t, std::vector<LocalId>> pool = {{64, {b.argument("16x64xf32", {{0}, {}})}}};
+  // Lives to the end, has no bytes, and lies where another slot begins.
+  const LocalId empty = below(random, 2) == 0 ? b.point("stablehlo.sine", {b.argument("16x0xf32", {{0}, {}})}) : -1;
   const auto any = [&](int64_t columns) {
     const auto& from = pool[columns];
     return from[below(random, from.size())];
@@ -111,6 +114,7 @@ void random_rows(LocalBuilder& b, Random& random) {
     grow(4 + below(random, 8), pool);
   }
   for (const auto& [columns, values] : pool) b.result(values.back());
+  if (empty >= 0) b.result(b.point("stablehlo.cosine", {empty}));
 }
 
 struct Range {
@@ -206,6 +210,20 @@ TEST(EngineSequences, have_no_shard_that_touches_what_another_one_writes) {
   EXPECT_GT(cut_ones, 10) << "nothing is seen where there is no hazard";
 }
 
+TEST(EngineSequences, have_scratch_for_each_thread) {
+  LocalBuilder b({kShards});
+  // A kernel without work items, which has scratch all the same.
+  const LocalId none = b.argument("8x0x64x64xbf16", {{0}, {}, {}, {}});
+  const LocalId factor = b.like(none);
+  b.op("stablehlo.cholesky", {none}, {factor}, {{"lower", attribute(ir::IntegerAttr{1, "i1"})}});
+  b.result(b.point("stablehlo.negate", {factor}));
+  const compile::PlanRef plan = plan_with(b, true);
+  ASSERT_EQ(sequences_of(*plan), (std::vector<int32_t>{2}));
+  const int64_t scratch = plan->block(0).steps.front().kernel->scratch_bytes;
+  ASSERT_GT(scratch, 0);
+  EXPECT_GE(plan->shared_scratch_bytes, 2 * scratch);
+}
+
 TEST(EngineSequences, have_the_bytes_and_the_counts_of_steps) {
   int64_t handoffs[2] = {};  // step by step, shard by shard
   for (unsigned seed = 0; seed < 60; ++seed) {
@@ -220,7 +238,11 @@ TEST(EngineSequences, have_the_bytes_and_the_counts_of_steps) {
     for (const int threads : {1, 2, 3, 4}) {
       Bench bench({.device_count = kShards, .threads = threads});
       for (const bool by_shard : {false, true}) {
-        auto out = bench.run(just_too_small(plan_with(b, by_shard, threads)), {bench.shards<float>(rows)});
+        const compile::PlanRef plan = just_too_small(plan_with(b, by_shard, threads));
+        std::vector<device::RunArgument> arguments = {bench.shards<float>(rows)};
+        if (plan->arguments.size() > 1)
+          arguments.push_back(bench.shards<float>(std::vector<std::vector<float>>(kShards)));
+        auto out = bench.run(plan, std::move(arguments));
         ASSERT_TRUE(out.ok());
         handoffs[by_shard ? 1 : 0] += out.stats.handoffs;
         if (!expected) {
