@@ -208,16 +208,11 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   [[noreturn]] void fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const;
 
   // ---- kernels and collectives (run_steps.cpp)
+  // A lent thread leaves longer steps to the pool, so that its lender gets it back.
+  static constexpr double kLentStepNs = 2'000'000;
   Next execute_kernel(const compile::Step& step);
   Next execute_collective(const compile::Step& step);
   Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
-  /// Whether the step and those of its sequence are to be executed shard by shard.
-  [[nodiscard]] bool goes_by_shard(const compile::Step& step);
-  Next execute_sequence(std::span<const compile::Step> steps);
-  /// How many threads may share a step.
-  [[nodiscard]] int shared_between() const { return std::min(engine_.workers.threads(), plan().threads); }
-  /// By several threads; nothing: that is not worth it.
-  std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns);
   struct WorkItems {
     int64_t shard = 0;
     int64_t begin = 0;
@@ -229,9 +224,6 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     int64_t scratch_at = 0;
     kernels::PackedOperand* kept = nullptr;  ///< null: nothing stays
   };
-  /// The steps of a sequence on each of these shards in turn.
-  void run_shards(std::span<const compile::Step> steps, std::span<const int32_t> shards, Lane lane,
-                  core::Checkpoint& checkpoint);
   /// Cut into work groups, a checkpoint behind each.
   void run_work_groups(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
   void run_work_items(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
@@ -242,9 +234,21 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   [[nodiscard]] WorkItems work_items_of(const compile::Step& step, int64_t shard) const;
   /// Behind all shards of a step, or of a sequence.
   Next shards_done(std::span<const compile::Step> steps);
+  void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
+
+  // ---- shared between threads, shard by shard (run_shared.cpp)
+  /// How many threads may share a step.
+  [[nodiscard]] int shared_between() const { return std::min(engine_.workers.threads(), plan().threads); }
+  /// By several threads; nothing: that is not worth it.
+  std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns);
   /// On the thread that finishes the last part of a shared step.
   void go_on_after(const SharedStep& shared, std::span<const compile::Step> steps);
-  void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
+  /// Whether the step and those of its sequence are to be executed shard by shard.
+  [[nodiscard]] bool goes_by_shard(const compile::Step& step);
+  Next execute_sequence(std::span<const compile::Step> steps);
+  /// The steps of a sequence on each of these shards in turn.
+  void run_shards(std::span<const compile::Step> steps, std::span<const int32_t> shards, Lane lane,
+                  core::Checkpoint& checkpoint);
 
   // ---- the first NaN or infinity (run_nonfinite.cpp)
   [[nodiscard]] bool seeks_nonfinite() const { return request_.nonfinite.is_on() && !stats_.first_nonfinite; }
