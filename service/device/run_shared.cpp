@@ -43,12 +43,13 @@ void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Ste
   ++stats_.handoffs;
   segment_start_ = std::chrono::steady_clock::now();
   is_lent_ = false;
-  if (shared.error()) return finish(is_cancelled() ? cancel_reason() : shared.error());
+  std::optional<core::Error> error = core::keep_trying([&] { return shared.error(); });
   try {
-    shards_done(steps);
+    if (!error) shards_done(steps);
   } catch (...) {
-    return finish(core::keep_trying([] { return error_of(std::current_exception()); }));
+    error = core::keep_trying([] { return error_of(std::current_exception()); });
   }
+  if (error) return finish(is_cancelled() ? cancel_reason() : std::move(error));
   drive();
 }
 

@@ -161,7 +161,8 @@ void Scheduler::leave(State& state, const QueueEntryRef& entry) {
 std::vector<QueueEntryRef> Scheduler::yield(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
   return state_.with([&](State& state) {
     if (entry->state_ != QueueEntry::State::kRunning) return std::vector<QueueEntryRef>();
-    if (order_ == Order::kTickets || entry->keeps_devices_) return std::vector<QueueEntryRef>{entry};
+    if (order_ == Order::kTickets || entry->keeps_devices_)
+      return core::keep_trying([&] { return std::vector<QueueEntryRef>{entry}; });
     charge(state, *entry, used);
     stop(state, *entry);
     entry->state_ = QueueEntry::State::kWaiting;

@@ -1,8 +1,10 @@
 #include "service/hosts/multi_rank_run.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "service/core/keep_trying.h"
 #include "service/device/local_arena.h"
 
 namespace meshd::hosts {
@@ -287,16 +289,24 @@ void MultiRankRun::cancel(core::Error reason) {
     reason_ = reason;
     own = own_.lock();
   }
-  if (own != nullptr) own->cancel(reason);
-  cancel_ranks(reason);
+  // Nobody cancels it again: whoever runs out of memory here goes on until it is told everywhere.
+  if (own != nullptr) core::keep_trying([&] { own->cancel(reason); });
+  core::keep_trying([&] { cancel_ranks(reason); });
   finish_if_over();
 }
 
 void MultiRankRun::cancel_ranks(const core::Error& reason) {
   const std::lock_guard held(mutex_);
   for (const int rank : begun_) {
-    if (outcomes_.count(rank) > 0 || !told_.try_emplace(rank, reason).second) continue;
-    owner_.messages_->send(rank, Control::kCancel, encode(Cancel{key_, reason}));
+    if (outcomes_.count(rank) > 0 || told_.count(rank) > 0) continue;
+    auto message = encode(Cancel{key_, reason});
+    const auto told = told_.emplace(rank, reason).first;
+    try {
+      owner_.messages_->send(rank, Control::kCancel, std::move(message));
+    } catch (const std::bad_alloc&) {
+      told_.erase(told);  // it is told when this is called again
+      throw;
+    }
   }
 }
 
@@ -326,7 +336,7 @@ void MultiRankRun::own_ended(device::RunOutcome outcome) {
     own_outcome_ = std::move(outcome);
     if (error && !reason_) reason_ = error;
   }
-  if (error) cancel_ranks(*error);
+  if (error) core::keep_trying([&] { cancel_ranks(*error); });
   finish_if_over();
 }
 

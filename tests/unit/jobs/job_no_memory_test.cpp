@@ -14,6 +14,7 @@ void* operator new(size_t size) {
   if (void* const made = std::malloc(size)) return made;
   throw std::bad_alloc();
 }
+void* operator new(size_t size, const std::nothrow_t& /*nothrow*/) noexcept { return std::malloc(size); }
 void operator delete(void* made) noexcept { std::free(made); }
 void operator delete(void* made, size_t /*size*/) noexcept { std::free(made); }
 
