@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "service/core/error_of.h"
 #include "service/core/keep_trying.h"
 #include "service/device/run_impl.h"
 
@@ -27,15 +28,7 @@ constexpr int64_t kLeastKept = int64_t{64} << 10;
 }  // namespace
 
 core::Error error_of(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const core::Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return core::Error("memory_exceeded", "the server has no memory for this run");
-  } catch (const std::exception& other) {
-    return core::Error("internal", "the run failed").with_internal(other.what());
-  }
+  return core::error_of(exception, "the server has no memory for this run", "the run failed");
 }
 
 RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(RunOutcome)> done)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "service/core/error_of.h"
 #include "service/hosts/holders.h"
 #include "service/hosts/plan_digest.h"
 #include "service/warmup/compile_record.h"
@@ -23,15 +24,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 }
 
 core::Error error_of(const std::exception_ptr& exception) {
-  try {
-    std::rethrow_exception(exception);
-  } catch (const core::Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return {"memory_exceeded", "a rank has no memory for this run"};
-  } catch (const std::exception& other) {
-    return core::Error("internal", "a rank cannot begin the run").with_internal(other.what());
-  }
+  return core::error_of(exception, "a rank has no memory for this run", "a rank cannot begin the run");
 }
 
 }  // namespace

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <new>
 #include <utility>
 #include <vector>
 
-#include "service/core/error.h"
+#include "service/core/error_of.h"
 #include "service/core/keep_trying.h"
 
 namespace meshd::jobs {
@@ -19,10 +18,9 @@ constexpr std::chrono::hours kUntilCancelled{1};
 // after it happened, and a program that logs all the time costs the disk so many syncs.
 constexpr std::chrono::milliseconds kBatchTime{10};
 
-core::Error error_of(const std::exception& exception) {
-  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr)
-    return core::Error("memory_exceeded", "the server has no memory for what the run waits for");
-  return core::Error("internal", "what the run waits for failed").with_internal(exception.what());
+core::Error error_of(const std::exception_ptr& exception) {
+  return core::error_of(exception, "the server has no memory for what the run waits for",
+                        "what the run waits for failed");
 }
 
 }  // namespace
@@ -63,10 +61,8 @@ device::RunOutcome RunServer::serve(Job& job, const core::WaiterRef& waiter, Run
       } else {
         attend(job, waiter, notes);
       }
-    } catch (const core::Error& error) {
-      cancel(error);
-    } catch (const std::exception& other) {
-      cancel(core::keep_trying([&] { return error_of(other); }));
+    } catch (...) {
+      cancel(core::keep_trying([] { return error_of(std::current_exception()); }));
     }
   }
 }

@@ -1,7 +1,12 @@
-// Excerpts of a program's text in errors.
+// Excerpts of a program's text in errors; exceptions as errors.
 #include "service/core/error.h"
 
 #include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "service/core/error_of.h"
 
 namespace meshd::core {
 namespace {
@@ -52,6 +57,16 @@ TEST(ErrorText, first_pointer_and_excerpt_stay) {
   Error without_place("invalid_request", "wrong", {{"", "wrong"}});
   EXPECT_EQ(without_place.with_text("text", "/program").diagnostics().at(0).pointer, "");
   EXPECT_THROW(in_text("text", "/text", []() -> int { throw at(1, 1); }), Error);
+}
+
+TEST(ErrorOf, is_the_error_itself_or_names_what_was_thrown) {
+  const auto of = [](const auto& thrown) { return error_of(std::make_exception_ptr(thrown), "no memory", "failed"); };
+  EXPECT_EQ(of(Error("array_lost", "it is gone")).code().word(), "array_lost");
+  EXPECT_EQ(of(std::bad_alloc()).code().word(), "memory_exceeded");
+  EXPECT_EQ(of(std::bad_alloc()).detail(), "no memory");
+  EXPECT_EQ(of(std::runtime_error("why")).code().word(), "internal");
+  EXPECT_EQ(of(std::runtime_error("why")).detail(), "failed");
+  EXPECT_EQ(of(std::runtime_error("why")).internal(), "why");
 }
 
 }  // namespace
