@@ -435,14 +435,6 @@ std::vector<Variant> variants() {
   return out;
 }
 
-compile::PlanRef estimated_at(const compile::Plan& plan, double ns) {
-  compile::Plan out = plan;
-  for (compile::Block& block : out.blocks) {
-    for (compile::Step& step : block.steps) step.estimated_ns = ns;
-  }
-  return std::make_shared<const compile::Plan>(std::move(out));
-}
-
 compile::PlanRef plan_of(const compile::ParsedProgram& parsed, compile::PlanSettings settings, int threads) {
   compile::LowerRequest request;
   for (const auto& named : parsed.flat->meshes)
@@ -472,7 +464,7 @@ TEST(RandomPrograms, have_the_same_bits_without_any_pass) {
     Bits arguments;
     for (const Variant& variant : all) {
       compile::PlanRef plan = plan_of(*parsed, variant.settings, variant.threads);
-      if (variant.estimated_ns > 0) plan = estimated_at(*plan, variant.estimated_ns);
+      if (variant.estimated_ns > 0) plan = estimated_at(plan, variant.estimated_ns);
       if (!expected) arguments = arguments_of(plan, seed);
       const Bits got = run(variant.threads == 1 ? one : variant.threads == 2 ? two : three, plan, arguments);
       if (!expected) expected = got;

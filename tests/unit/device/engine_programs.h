@@ -1,9 +1,17 @@
 // Programs that several engine tests run.
 #pragma once
 
+#include <random>
+
 #include "tests/unit/device/engine_support.h"
 
 namespace meshd::test {
+
+using Random = std::mt19937;
+
+inline size_t below(Random& random, size_t limit) {
+  return std::uniform_int_distribution<size_t>(0, limit - 1)(random);
+}
 
 /// x (8 rows over 4 positions): a loop of `iterations` iterations; inside a branch by parity, an inner loop, a sum over
 /// all shards. Uses every kind of step but effects.

@@ -1,7 +1,6 @@
 // Sequences of steps that are executed shard by shard: where they end, and that nothing shows but the time.
 #include <algorithm>
 #include <map>
-#include <random>
 
 #include "service/ops/kernel_interface.h"
 #include "tests/unit/device/engine_programs.h"
@@ -9,11 +8,7 @@
 namespace meshd::test {
 namespace {
 
-using Random = std::mt19937;
-
 constexpr int64_t kShards = 8;
-
-size_t below(Random& random, size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); }
 
 compile::PlanOptions options_of(bool by_shard, int threads = 2) {
   compile::PlanOptions options;
@@ -30,13 +25,7 @@ compile::PlanRef plan_with(LocalBuilder& builder, bool by_shard, int threads = 2
 }
 
 // Steps are estimated at just less than what is shared between threads: sequences are executed shard by shard.
-compile::PlanRef just_too_small(const compile::PlanRef& plan) {
-  compile::Plan out = *plan;
-  for (compile::Block& block : out.blocks) {
-    for (compile::Step& step : block.steps) step.estimated_ns = 59'000;
-  }
-  return std::make_shared<const compile::Plan>(std::move(out));
-}
+compile::PlanRef just_too_small(const compile::PlanRef& plan) { return estimated_at(plan, 59'000); }
 
 // Lengths of the sequences of the program's own block.
 std::vector<int32_t> sequences_of(const compile::Plan& plan) {

@@ -1,7 +1,6 @@
 // Loops of small steps as one step: the same bytes, budgets and errors as step by step.
 #include <algorithm>
 #include <limits>
-#include <random>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/fused/small_while.h"
@@ -9,8 +8,6 @@
 
 namespace meshd::test {
 namespace {
-
-using Random = std::mt19937;
 
 // Small loops as machine code where it can be, or interpreted; or all steps by themselves.
 enum class Loops : uint8_t { kCode, kInterpreted, kSteps };
@@ -41,8 +38,6 @@ int64_t coded_in(const compile::Plan& plan) {
   }
   return count;
 }
-
-size_t below(Random& random, size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); }
 
 template <typename T>
 T any_of(Random& random, const std::vector<T>& items) {

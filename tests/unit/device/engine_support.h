@@ -323,6 +323,15 @@ std::vector<std::vector<T>> output(const device::RunOutcome& outcome, size_t num
   return out;
 }
 
+/// The plan with another estimate of each step: the engine takes it to be worth sharing between threads, or not to be.
+inline compile::PlanRef estimated_at(const compile::PlanRef& plan, double step_ns) {
+  compile::Plan out = *plan;
+  for (compile::Block& block : out.blocks) {
+    for (compile::Step& step : block.steps) step.estimated_ns = step_ns;
+  }
+  return std::make_shared<const compile::Plan>(std::move(out));
+}
+
 inline compile::PlanRef plan_of(LocalBuilder& builder, int threads = 2, bool fuse = true, bool shares_memory = true) {
   compile::PlanOptions options;
   options.shares_memory = shares_memory;

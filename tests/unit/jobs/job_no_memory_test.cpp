@@ -23,28 +23,28 @@ namespace {
 
 class JobNoMemory : public RunnerBench {};
 
-// Its thread's first allocation after the wait that finds it poor fails.
-class PoorWaiter final : public core::Waiter {
+// Its thread's first allocation after the wait that finds memory short fails.
+class WaiterShortOfMemory final : public core::Waiter {
  public:
   void wait(core::SteadyTime until) override {
     waiter_.wait(until);
-    if (is_poor.exchange(false)) next_fails = true;
+    if (is_short.exchange(false)) next_fails = true;
   }
   void notify() override { waiter_.notify(); }
-  std::atomic<bool> is_poor = false;
+  std::atomic<bool> is_short = false;
 
  private:
   core::ThreadWaiter waiter_;
 };
 
 TEST_F(JobNoMemory, ends_its_run_before_it_ends) {
-  const auto waiter = std::make_shared<PoorWaiter>();
+  const auto waiter = std::make_shared<WaiterShortOfMemory>();
   auto result = std::async(std::launch::async,
                            [&, ses = session()] { return runner().run(request(kTakes, ses), encode, waiter); });
   const auto run = engine_.next();
   ASSERT_TRUE(run->begin());
-  waiter->is_poor = true;
-  while (waiter->is_poor) waiter->notify();  // it has nothing to do yet, and allocates nothing
+  waiter->is_short = true;
+  while (waiter->is_short) waiter->notify();  // it has nothing to do yet, and allocates nothing
   EXPECT_FALSE(run->emit(1)) << "it waits for an entry, for which the job looks";
   try {
     result.get();
