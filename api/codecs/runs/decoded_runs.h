@@ -15,11 +15,13 @@ namespace meshd::api {
 /// Any thread.
 class DecodedRuns {
  public:
-  /// Of longer documents nothing is kept: they bring data, which is another next time.
-  static constexpr size_t kLongestDocument = size_t{16} << 10;
+  /// True for a document that is likely to come again: a short one, or one that is long for the text of its program
+  /// (`text_bytes`, as it is without escapes). Others bring data, which is another next time.
+  static bool may_come_again(size_t bytes, size_t text_bytes);
 
   struct Entry {
     std::shared_ptr<const DecodedRun> run;
+    std::string document;  ///< a long one, whose key is a part of it
     /// Of the last run, if that was brief (jobs::JobResult::is_brief): the next one is, too, as long as the compiler's
     /// cache keeps the plan.
     core::Locked<std::weak_ptr<const compile::Plan>> brief_plan;
@@ -34,6 +36,8 @@ class DecodedRuns {
                               std::shared_ptr<const DecodedRun> run);
 
  private:
+  static std::string key_of(const std::string& principal, std::string_view document);
+
   static constexpr size_t kEntries = 4096;
   static constexpr int64_t kBytes = int64_t{8} << 20;
 

@@ -86,6 +86,14 @@ std::string session_in(const Json& document) {
   return id == nullptr ? std::string() : *id;
 }
 
+// Of the program that a body brings, if it does.
+size_t text_bytes_in(const Json& document) {
+  const Json* program = document.find("program");
+  const Json* text = program == nullptr ? nullptr : program->find("text");
+  const auto* value = text == nullptr ? nullptr : text->as<std::string>();
+  return value == nullptr ? 0 : value->size();
+}
+
 /// A request's body as a job.
 struct Submission {
   jobs::JobRequest job;
@@ -129,7 +137,8 @@ Submission read_submission(Request& request, Services& services, DecodedRuns& de
     context.session_mesh = &session_mesh;
   }
   std::shared_ptr<DecodedRun> run;
-  const bool may_be_kept = path_session.empty() && body.document->size() <= DecodedRuns::kLongestDocument;
+  const bool may_be_kept =
+      path_session.empty() && DecodedRuns::may_come_again(body.document->size(), text_bytes_in(document));
   take(decode_job(document, request.principal, path_session, context, may_be_kept ? &run : nullptr));
   out.decoded = run == nullptr ? nullptr : decoded.keep(request.principal, *body.document, std::move(run));
   return out;

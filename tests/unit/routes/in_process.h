@@ -92,6 +92,7 @@ class InProcess {
   }
   [[nodiscard]] bool is_loaded(const std::string& array) { return arrays_.is_loaded(arrays_.find(array, "ann")); }
   [[nodiscard]] int64_t queued_runs() const { return engine_.stats().queued; }
+  [[nodiscard]] compile::CompileCounters compile_counters() const { return compiler_.counters(); }
   storage::Catalog& catalog() { return store_->catalog(); }
   models::ModelStore& models() { return models_; }
   /// The models as a process that starts now finds them, beside those of this one.

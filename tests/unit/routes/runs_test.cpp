@@ -225,6 +225,38 @@ TEST_F(Runs, deleted_program_is_gone_for_documents_that_came_before) {
   EXPECT_EQ(first_result(run_form(body, {{"x", raw(kTens)}})), std::vector<float>(6, 20));
 }
 
+TEST_F(Runs, a_long_program_that_comes_again_is_not_parsed_again) {
+  const auto parse_hits = [&] { return server_.compile_counters().parse_hits; };
+  const std::string arrays[] = {stored(kOnes), stored(kTens)};
+  const auto body_of = [](const json& argument, const std::string& comment) {
+    json body = document({argument, argument});
+    body["program"]["text"] = body["program"]["text"].get<std::string>() + "// " + comment + std::string(20'000, '.');
+    return body.dump();
+  };
+  const std::string first = body_of({{"array", arrays[0]}}, "a");
+  const auto answer_of = [&](const std::string& body) { return first_result(server_.ask("POST", "/v1/run", body)); };
+  ASSERT_EQ(answer_of(first), std::vector<float>(6, 2));
+  const int64_t hits = parse_hits();
+  EXPECT_EQ(answer_of(first), std::vector<float>(6, 2));
+  EXPECT_EQ(parse_hits(), hits) << "nobody asked the compiler for the text";
+  // As long, and the same where its key looks.
+  std::string other = first;
+  other[other.size() / 2] = '!';
+  for (const std::string& body :
+       {other, first, body_of({{"array", arrays[1]}}, "a"), body_of({{"array", arrays[0]}}, "b")}) {
+    const float sum = body.find(arrays[1]) == std::string::npos ? 2.0F : 20.0F;
+    EXPECT_EQ(answer_of(body), std::vector<float>(6, sum));
+  }
+  // What is long for other things than its program is not kept.
+  std::string padded = document({{{"array", arrays[1]}}, {{"array", arrays[1]}}}).dump();
+  padded.insert(padded.size() - 1, std::string(20'000, ' '));
+  for (int i = 0; i < 3; ++i) {
+    const int64_t before = parse_hits();
+    EXPECT_EQ(answer_of(padded), std::vector<float>(6, 20));
+    EXPECT_EQ(parse_hits(), before + (i == 0 ? 0 : 1));
+  }
+}
+
 TEST_F(Runs, only_short_runs_that_wait_for_nothing_are_brief) {
   const std::string x = stored(kTens);
   const json argument = {{"array", x}};
