@@ -32,6 +32,21 @@ ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
   return spec;
 }
 
+// A product of the patches reads each element once, where a library's loops read the few features of a tap at a time.
+// Not for patches so small that copies of them cost more than that, and not where an image has hardly any.
+bool is_product_of_patches(const ConvolutionSpec& spec) {
+  constexpr int64_t kLeastTerms = 256;
+  constexpr int64_t kFewestWindows = 16;
+  int64_t windows = 1;
+  int64_t terms = spec.in_features;
+  for (const ConvolutionDim& dim : spec.dims) {
+    windows *= dim.out;
+    terms *= dim.kernel;
+  }
+  return has_disjoint_windows(spec) && spec.lhs.minor == 1 && spec.groups == 1 && terms > spec.in_features &&
+         terms >= kLeastTerms && windows >= kFewestWindows;
+}
+
 }  // namespace
 
 DType convolution_type(DType lhs, DType rhs, DType out) {
@@ -49,6 +64,14 @@ DType convolution_type(DType lhs, DType rhs, DType out) {
   return gemm_takes(out, out) ? out : DType::kInt32;
 }
 
+bool has_disjoint_windows(const ConvolutionSpec& spec) {
+  return std::all_of(spec.dims.begin(), spec.dims.end(), [](const ConvolutionDim& dim) {
+    const bool is_next = dim.stride == dim.kernel || dim.out == 1;
+    return is_next && dim.pad_low == 0 && dim.lhs_dilation == 1 && dim.rhs_dilation == 1 &&
+           dim.in >= dim.out * dim.kernel;
+  });
+}
+
 Convolution::Convolution(const ConvolutionSpec& spec) {
   double positions = static_cast<double>(spec.groups) * static_cast<double>(spec.batch);
   double taps = static_cast<double>(spec.in_features);
@@ -63,7 +86,7 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
   const ConvolutionSpec plain = normalised(spec, lhs_offset);
   // oneDNN splits the sums of a gradient by weights between the threads that it sees when the primitive is made.
   prepare_thread();
-  plan_ = plan_convolution_onednn(plain);
+  if (!is_product_of_patches(plain)) plan_ = plan_convolution_onednn(plain);
   if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
   lhs_offset_bytes_ = lhs_offset * tensor::size_bytes(spec.lhs_dtype);
 }

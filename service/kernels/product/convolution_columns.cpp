@@ -20,6 +20,9 @@ using tensor::DType;
 
 constexpr int64_t kTileBytes = 256 << 10;  ///< of patches at once
 constexpr int64_t kFewestRows = 16;        ///< of patches, however large they are
+// Of patches, where the loops that multiply so few keep the kernel packed from one product to the next.
+constexpr int64_t kRowsOfPacked = 56;
+constexpr double kPackedTileFlops = 1e6;  // of so many patches, at least
 constexpr double kColumnsItemFlops = 4e6;
 
 int64_t product_of(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionDim::*field) {
@@ -32,6 +35,8 @@ int64_t product_of(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionD
 class Patches {
  public:
   Patches(const ConvolutionSpec& spec, int64_t position) : spec_(spec), at_(spec.dims.size()), taps_(spec.dims.size()) {
+    joins_taps_ = !spec.dims.empty() && spec.dims.back().lhs_dilation == 1 && spec.lhs.minor == 1 &&
+                  spec.lhs.spatial.back() * spec.dims.back().rhs_dilation == spec.in_features;
     for (size_t d = spec.dims.size(); d-- > 0;) {
       at_[d] = position % spec.dims[d].out;
       position /= spec.dims[d].out;
@@ -74,6 +79,11 @@ class Patches {
   /// Taps of dimension d and those behind it; returns where the next ones go.
   std::byte* write_from(size_t d, int64_t offset, const std::byte* image, std::byte* to, int64_t elem) const {
     const int64_t row_bytes = spec_.in_features * elem;
+    if (d + 1 == taps_.size() && joins_taps_ && taps_[d].front() != kNothing && taps_[d].back() != kNothing) {
+      const auto bytes = row_bytes * static_cast<int64_t>(taps_[d].size());
+      std::memcpy(to, image + (offset + taps_[d].front()) * elem, static_cast<size_t>(bytes));
+      return to + bytes;
+    }
     if (d == taps_.size()) {
       copy_strided(to, elem, image + offset * elem, spec_.lhs.minor * elem, spec_.in_features, elem);
       return to + row_bytes;
@@ -94,6 +104,7 @@ class Patches {
   const ConvolutionSpec& spec_;
   Dims at_;
   std::vector<Dims> taps_;
+  bool joins_taps_ = false;  ///< of the last dimension: they lie next to each other, all their features with them
 };
 
 struct ColumnsPlan : Convolution::Plan {
@@ -109,6 +120,7 @@ struct ColumnsPlan : Convolution::Plan {
   int64_t taps = 1;  ///< columns: taps of the window times features
   int64_t tile = 1;  ///< positions at once
   int64_t images_per_work_item = 1;
+  int64_t work_items_per_image = 1;  ///< more than one where a work item has one image
   int64_t lhs_elem = 4;
   int64_t rhs_elem = 4;
   int64_t out_elem = 4;
@@ -120,28 +132,44 @@ struct ColumnsPlan : Convolution::Plan {
   int64_t gemm_at = 0;
 
   void run(const Convolution::Call& call) const override {
-    const auto& [lhs, rhs, out, begin, end, scratch, workspace, checkpoint] = call;
     const int64_t images = spec.groups * spec.batch;
-    const std::byte* matrix = nullptr;
-    int64_t current = -1;
-    for (int64_t i = begin * images_per_work_item; i < std::min(end * images_per_work_item, images); ++i) {
-      const int64_t group = i / spec.batch;
-      const int64_t image = i % spec.batch;
-      if (group != current) {
-        matrix = kernel.read(rhs + (group * spec.rhs.group + kernel_offset) * rhs_elem, scratch);
-        current = group;
+    Kernel matrix;
+    for (int64_t item = call.begin; item < call.end; ++item) {
+      const int64_t first = item / work_items_per_image * images_per_work_item;
+      const int64_t part = item % work_items_per_image;
+      const int64_t tiles = core::ceil_div(positions, tile);
+      const int64_t begin = tiles * part / work_items_per_image * tile;
+      const int64_t end = std::min(positions, tiles * (part + 1) / work_items_per_image * tile);
+      for (int64_t i = first; i < std::min(first + images_per_work_item, images); ++i) {
+        read_kernel(call, i / spec.batch, matrix);
+        run_positions(call, i, begin, end, matrix);
       }
-      run_image(lhs + (group * spec.lhs.group + image * spec.lhs.major) * lhs_elem, matrix,
-                out + (group * spec.out.group + image * spec.out.major) * out_elem, scratch, checkpoint);
     }
   }
 
-  void run_image(const std::byte* image, const std::byte* matrix, std::byte* out, std::byte* scratch,
-                 core::Checkpoint* checkpoint) const {
-    Patches reading(spec, 0);
-    Patches writing(spec, 0);
-    for (int64_t position = 0; position < positions; position += tile) {
-      core::pass(checkpoint);
+  /// The kernel of a group as a matrix, and what the products have packed of it.
+  struct Kernel {
+    int64_t group = -1;
+    const std::byte* data = nullptr;
+    PackedOperand packed;
+  };
+
+  void read_kernel(const Convolution::Call& call, int64_t group, Kernel& matrix) const {
+    if (group == matrix.group) return;
+    const std::byte* const from = call.rhs + (group * spec.rhs.group + kernel_offset) * rhs_elem;
+    matrix = {group, kernel.read(from, call.scratch), {}};
+  }
+
+  void run_positions(const Convolution::Call& call, int64_t number, int64_t begin, int64_t end, Kernel& matrix) const {
+    const int64_t group = number / spec.batch;
+    const int64_t of_group = number % spec.batch;
+    const std::byte* const image = call.lhs + (group * spec.lhs.group + of_group * spec.lhs.major) * lhs_elem;
+    std::byte* const out = call.out + (group * spec.out.group + of_group * spec.out.major) * out_elem;
+    std::byte* const scratch = call.scratch;
+    Patches reading(spec, begin);
+    Patches writing(spec, begin);
+    for (int64_t position = begin; position < end; position += tile) {
+      core::pass(call.checkpoint);
       const int64_t rows = std::min(tile, positions - position);
       std::byte* to = scratch + columns_at;
       for (int64_t row = 0; row < rows; ++row, reading.advance(), to += taps * lhs_elem) {
@@ -152,7 +180,9 @@ struct ColumnsPlan : Convolution::Plan {
         convert_lhs(&columns, scratch + converted_at, rows * taps);
         columns = scratch + converted_at;
       }
-      (rows == tile ? *whole : *last).run(columns, matrix, scratch + product_at, scratch + gemm_at, checkpoint);
+      const Gemm& product = rows == tile ? *whole : *last;
+      product.run(columns, matrix.data, scratch + product_at, scratch + gemm_at, call.checkpoint,
+                  product.keeps_packed() ? &matrix.packed : nullptr);
       const std::byte* result = scratch + product_at;
       if (convert_out != nullptr) {
         convert_out(&result, scratch + result_at, rows * spec.out_features);
@@ -206,8 +236,22 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   const int64_t elem = tensor::size_bytes(plan->type);
   const int64_t row_bytes = core::checked_mul(std::max<int64_t>(plan->taps, 1), std::max(elem, plan->lhs_elem));
   plan->tile = std::clamp<int64_t>(kTileBytes / row_bytes, std::min(kFewestRows, plan->positions), plan->positions);
-  GemmSpec gemm{plan->tile,      spec.out_features,     plan->taps, plan->type, plan->type,
-                {plan->taps, 1}, {spec.out_features, 1}};
+  GemmSpec gemm{std::min(plan->tile, kRowsOfPacked),
+                spec.out_features,
+                plan->taps,
+                plan->type,
+                plan->type,
+                {plan->taps, 1},
+                {spec.out_features, 1}};
+  plan->whole.emplace(gemm);
+  const double flops_of_position = 2.0 * static_cast<double>(plan->taps) * static_cast<double>(spec.out_features);
+  if (plan->whole->keeps_packed() && flops_of_position * kRowsOfPacked >= kPackedTileFlops) {
+    // As even as can be.
+    gemm.m = core::ceil_div(plan->positions, core::ceil_div(plan->positions, gemm.m));
+    plan->tile = gemm.m;
+  } else {
+    gemm.m = plan->tile;
+  }
   plan->whole.emplace(gemm);
   int64_t gemm_scratch = plan->whole->scratch_bytes();
   if (const int64_t rest = plan->positions % plan->tile; rest != 0) {
@@ -230,12 +274,15 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   plan->gemm_at = place(gemm_scratch);
   plan->scratch_bytes = bytes;
 
-  const double flops_of_one = 2.0 * static_cast<double>(plan->positions) * static_cast<double>(plan->taps) *
-                              static_cast<double>(spec.out_features);
+  const double flops_of_one = static_cast<double>(plan->positions) * flops_of_position;
   const int64_t images = core::checked_mul(spec.groups, spec.batch);
   plan->images_per_work_item =
       std::clamp<int64_t>(static_cast<int64_t>(kColumnsItemFlops / std::max(1.0, flops_of_one)), 1, images);
-  plan->work_count = core::ceil_div(images, plan->images_per_work_item);
+  if (plan->images_per_work_item == 1) {
+    const auto worth = static_cast<int64_t>(std::min(flops_of_one / kColumnsItemFlops, 1e9));
+    plan->work_items_per_image = std::clamp<int64_t>(worth, 1, core::ceil_div(plan->positions, plan->tile));
+  }
+  plan->work_count = core::ceil_div(images, plan->images_per_work_item) * plan->work_items_per_image;
   return plan;
 }
 

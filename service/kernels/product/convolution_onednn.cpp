@@ -492,9 +492,11 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_onednn(const Convoluti
     taps *= static_cast<double>(dim.kernel);
     positions *= static_cast<double>(dim.out);
   }
-  const OneDnnPlan::Way way = has_holes          ? OneDnnPlan::Way::kData
-                              : taps > positions ? OneDnnPlan::Way::kWeights
-                                                 : OneDnnPlan::Way::kForward;
+  // The kernel of a gradient by weights is what the images of the result were.
+  const bool by_weights = taps > positions && (positions == 1 || !has_disjoint_windows(spec));
+  const OneDnnPlan::Way way = has_holes    ? OneDnnPlan::Way::kData
+                              : by_weights ? OneDnnPlan::Way::kWeights
+                                           : OneDnnPlan::Way::kForward;
   try {
     return Builder(spec, way).build();
   } catch (const dnnl::error&) {

@@ -241,6 +241,10 @@ TEST(Convolution, gradients_find_their_loops) {
             "oneDNN by data");
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 14, .out = 3, .pad_low = 1})), "oneDNN by weights");
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 7, .out = 3, .rhs_dilation = 2})), "oneDNN by weights");
+  // Patches, as of vision transformers.
+  EXPECT_EQ(way(images(8, 3, 192, {.in = 224, .kernel = 16, .out = 14, .stride = 16})), "columns");
+  EXPECT_EQ(way(images(8, 3, 96, {.in = 64, .kernel = 8, .out = 7, .stride = 8})), "oneDNN forward");
+  EXPECT_EQ(way(images(8, 64, 64, {.in = 14, .kernel = 14, .out = 1})), "oneDNN by weights");
 }
 
 /// A gradient of 3 x 3 taps by `count` images of 28 x 28, and its operands.
@@ -279,6 +283,41 @@ struct LargeGradient {
   std::vector<float> lhs;
   std::vector<float> rhs;
 };
+
+TEST(Convolution, windows_side_by_side_are_a_product_of_patches) {
+  std::mt19937 random(9);
+  std::uniform_int_distribution<int> digit(-8, 8);  // sums are exact
+  for (const auto& [batch, in, out, dim] :
+       {std::tuple{3, 3, 64, kernels::ConvolutionDim{.in = 64, .kernel = 16, .out = 4, .stride = 16}},
+        {1, 5, 33, {.in = 92, .kernel = 9, .out = 10, .stride = 9}},
+        {2, 64, 48, {.in = 31, .kernel = 2, .out = 15, .stride = 2}},
+        {1, 4, 7, {.in = 50, .kernel = 10, .out = 5, .stride = 10, .is_reversed = true}}}) {
+    const kernels::ConvolutionSpec spec = images(batch, in, out, dim);
+    const kernels::Convolution made(spec);
+    ASSERT_EQ(made.way(), std::string("columns"));
+    const auto onednn = kernels::plan_convolution_onednn(spec);
+    ASSERT_NE(onednn, nullptr);
+    ASSERT_EQ(onednn->way, std::string("oneDNN forward"));
+    std::vector<float> lhs(static_cast<size_t>(batch * in * dim.in * dim.in));
+    std::vector<float> rhs(static_cast<size_t>(in * out * dim.kernel * dim.kernel));
+    for (float& value : lhs) value = static_cast<float>(digit(random));
+    for (float& value : rhs) value = static_cast<float>(digit(random));
+    const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
+    const auto value = [&](const auto& convolution, int64_t work_count, int64_t scratch_bytes, int64_t work_items) {
+      std::vector<float> result(static_cast<size_t>(batch * out * dim.out * dim.out));
+      const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, scratch_bytes));
+      for (int64_t at = 0; at < work_count; at += work_items) {
+        convolution.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+                         reinterpret_cast<std::byte*>(result.data()), at, std::min(work_count, at + work_items),
+                         scratch->data()});
+      }
+      return result;
+    };
+    const std::vector<float> expected = value(*onednn, onednn->work_count, onednn->scratch_bytes, onednn->work_count);
+    EXPECT_EQ(value(made, made.work_count(), made.scratch_bytes(), made.work_count()), expected);
+    EXPECT_EQ(value(made, made.work_count(), made.scratch_bytes(), 1), expected);
+  }
+}
 
 // A new thread sees all processors, one that has computed a product only itself; sums are split alike for both.
 TEST(Convolution, bits_of_a_gradient_do_not_depend_on_the_thread_that_made_it) {
