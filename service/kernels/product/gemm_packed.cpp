@@ -290,7 +290,7 @@ class PackedGemm final : public Gemm::Plan {
     tile.a_pitch = tiles_.rows;
     const int64_t row = strip_row(strip, strips);
     const int64_t rows = strip_row(strip + 1, strips) - row;
-    if (a_.by_rows && a_.convert == nullptr && !is_read_again) {
+    if (a_.by_rows && a_.convert == nullptr && (!is_read_again || a_.line_stride <= kTilePitch)) {
       tile.a = reinterpret_cast<const T*>(a_.at(call.a, row, term));
       tile.a_pitch = a_.line_stride;
       return TileRows::kApart;

@@ -45,10 +45,11 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
 }
 
 template <class Width, int kRows, int kVectors, TileRows kOrder>
-[[gnu::always_inline]] inline void multiply_tile(const TileCall<typename Width::Element>& call) {
+[[gnu::always_inline]] inline void multiply_tile(const TileCall<typename Width::Element>& given) {
   using T = typename Width::Element;
   using Vector = typename Width::Vector;
   constexpr int64_t kLanes = Width::kCount;
+  const TileCall<T> call = given;  // in registers: stores to c might otherwise change it
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     // Read or written when the sums are made.
@@ -75,13 +76,19 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
       for (int v = 0; v < kVectors; ++v) sums[i][v] = first[i][v] + sums[i][v];
     }
   }
+  T* c = call.c;
+  if (call.adds) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kRows; ++i, c += call.c_pitch) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      Vector* const to = reinterpret_cast<Vector*>(call.c + i * call.c_pitch + v * kLanes);
-      *to = call.adds ? *to + sums[i][v] : sums[i][v];
+      for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(c + v * kLanes) += sums[i][v];
     }
+    return;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i, c += call.c_pitch) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(c + v * kLanes) = sums[i][v];
   }
 }
 
