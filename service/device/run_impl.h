@@ -237,8 +237,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
 
   // ---- shared between threads, shard by shard (run_shared.cpp)
-  /// How many threads may share a step.
-  [[nodiscard]] int shared_between() const { return std::min(engine_.workers.threads(), plan().threads); }
+  /// How many threads may share a step, how many of them now without being woken, and from what time on that pays.
+  struct Sharing {
+    int threads;
+    int awake;
+    double worth_ns;
+  };
+  [[nodiscard]] Sharing sharing() const;
   /// By several threads; nothing: that is not worth it.
   std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns);
   /// On the thread that finishes the last part of a shared step.
@@ -403,7 +408,7 @@ class RunCheckpoint final : public core::Checkpoint {
 class SharedStep final : public Work, public std::enable_shared_from_this<SharedStep> {
  public:
   SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps, std::span<const int32_t> shards,
-             int lanes, double estimated_ns);
+             int lanes, double estimated_ns, double part_ns);
   /// On the thread that drives the run: calls others and takes parts until none is left; true when it finished the last
   /// one. After false the run must not be touched.
   bool start(bool is_lent);
@@ -434,6 +439,7 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   const std::span<const int32_t> shards_;
   const int lanes_;
   const double estimated_ns_;
+  const double part_ns_;  ///< of about so long are parts, where there are no more than fit the lanes
   int64_t lane_scratch_bytes_ = 0;
   std::vector<RunImpl::WorkItems> parts_;     // of a sequence: begin and end are positions in shards_
   std::vector<kernels::PackedOperand> kept_;  // by lane; empty: nothing stays in the scratch

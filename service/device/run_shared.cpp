@@ -10,9 +10,12 @@
 namespace meshd::device {
 namespace {
 
-// Waking a sleeping thread costs about 25 us in each direction: a step is shared when each part is worth more.
+// Waking a sleeping thread costs about 25 us in each direction: a step is shared when each part is worth more. One that
+// is awake takes a part within a microsecond or two.
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
+constexpr double kWorthSharingAwakeNs = 15'000;
+constexpr double kPartAwakeNs = 5'000;
 // Steps go shard by shard where one shard stays in a core's second level cache and all do not, or where more than one
 // part of this many of their time is in steps that are not worth sharing.
 constexpr double kWorthSavingPart = 8;
@@ -22,11 +25,20 @@ constexpr int64_t kPartsPerThreadBetweenBarriers = 16;
 
 }  // namespace
 
+RunImpl::Sharing RunImpl::sharing() const {
+  const int most = std::min(engine_.workers.threads(), plan().threads);
+  const int awake = std::min(most, 1 + engine_.workers.awake());
+  return {most, awake, awake > 1 ? kWorthSharingAwakeNs : kWorthSharingNs};
+}
+
 std::optional<RunImpl::Next> RunImpl::share(std::span<const compile::Step> steps, std::span<const int32_t> shards,
                                             double estimated_ns) {
-  const int threads = shared_between();
-  if (threads < 2 || estimated_ns < kWorthSharingNs) return std::nullopt;
-  const auto shared = std::make_shared<SharedStep>(shared_from_this(), steps, shards, threads, estimated_ns);
+  const Sharing among = sharing();
+  if (among.threads < 2 || estimated_ns < among.worth_ns) return std::nullopt;
+  const bool wakes = estimated_ns >= kWorthSharingNs;
+  const auto shared =
+      std::make_shared<SharedStep>(shared_from_this(), steps, shards, wakes ? among.threads : among.awake, estimated_ns,
+                                   wakes ? kPartNs : kPartAwakeNs);
   if (shared->part_count() < 2) return std::nullopt;
   close_segment();
   stats_.kernel_calls += steps.size() == 1 ? shared->part_count() : static_cast<int64_t>(steps.size() * shards.size());
@@ -60,7 +72,7 @@ bool RunImpl::goes_by_shard(const compile::Step& step) {
   // What looks at each step.
   if (profiler_ || seeks_nonfinite() || request_.pause_before) return false;
   const int64_t shards = plan().table(step.table).count();
-  const int threads = shared_between();
+  const auto [threads, awake, worth_ns] = sharing();
   if (shards % threads != 0 && shards < kPartsPerThread * threads) return false;  // some threads would wait long
   double estimated = 0;
   double too_small = 0;  // of steps that no other thread would share
@@ -83,7 +95,7 @@ bool RunImpl::goes_by_shard(const compile::Step& step) {
   const auto cache = static_cast<double>(kernels::second_level_bytes());
   const bool stays_in_cache = most_bytes > cache * threads && most_bytes / static_cast<double>(shards) <= cache;
   const bool uses_threads = threads > 1 && too_small * kWorthSavingPart > estimated;
-  return is_affordable && estimated >= kWorthSharingNs && (stays_in_cache || uses_threads);
+  return is_affordable && estimated >= worth_ns && (stays_in_cache || uses_threads);
 }
 
 RunImpl::Next RunImpl::execute_sequence(std::span<const compile::Step> steps) {
@@ -115,8 +127,13 @@ void RunImpl::run_shards(std::span<const compile::Step> steps, std::span<const i
 // ---- a step that several threads execute
 
 SharedStep::SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps,
-                       std::span<const int32_t> shards, int lanes, double estimated_ns)
-    : run_(std::move(run)), steps_(steps), shards_(shards), lanes_(lanes), estimated_ns_(estimated_ns) {
+                       std::span<const int32_t> shards, int lanes, double estimated_ns, double part_ns)
+    : run_(std::move(run)),
+      steps_(steps),
+      shards_(shards),
+      lanes_(lanes),
+      estimated_ns_(estimated_ns),
+      part_ns_(part_ns) {
   for (const compile::Step& step : steps_)
     lane_scratch_bytes_ = std::max(lane_scratch_bytes_, step.kernel->scratch_bytes);
   if (steps_.size() > 1) {
@@ -131,7 +148,7 @@ void SharedStep::add_sequence() {
   const auto count = static_cast<int64_t>(shards_.size());
   // Each lane has scratch of its own; the plan has no more than this of it.
   for (auto lane = static_cast<int>(std::min<int64_t>(lanes_, count)); lane-- > 0;) free_lanes_.push_back(lane);
-  const auto worth = core::round_up(static_cast<int64_t>(estimated_ns_ / kPartNs), lanes_);
+  const auto worth = core::round_up(static_cast<int64_t>(estimated_ns_ / part_ns_), lanes_);
   const int64_t wanted = std::clamp<int64_t>(worth, lanes_, lanes_ * kPartsPerThread);
   add_parts({.end = count, .estimated_ns = estimated_ns_ / static_cast<double>(count)}, core::ceil_div(count, wanted));
   ends_.push_back(parts_.size());
@@ -160,7 +177,7 @@ void SharedStep::add_step() {
       ranges.push_back({shard, begin, end, of_work_item});
       count += end - begin;
     }
-    const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / kPartNs);
+    const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / part_ns_);
     const int64_t most = lanes_ * (barriers.empty() ? kPartsPerThread : kPartsPerThreadBetweenBarriers);
     const int64_t wanted = std::clamp<int64_t>(worth, 1, most);
     const bool is_by_item = !kept_.empty() && of_work_item >= kPartNs;

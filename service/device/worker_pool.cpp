@@ -50,6 +50,7 @@ struct WorkerPool::Impl {
   std::atomic<int64_t> waiting{0};
   std::atomic<int64_t> wake_ups{0};
   std::atomic<uint32_t> posted{0};  // changes with every post and at the end; idle threads wait on it
+  std::atomic<int> awake{0};  // workers that spin
   std::atomic<bool> stopped{false};
   std::atomic<int64_t> surplus{0};  // workers that shall become spare ones
 
@@ -85,7 +86,12 @@ struct WorkerPool::Impl {
       }
       // The next step of a run often follows at once.
       const auto is_posted = [&] { return posted.load(std::memory_order_relaxed) != seen; };
-      if (std::exchange(has_worked, false) && core::spin_until(is_posted)) continue;
+      if (std::exchange(has_worked, false)) {
+        awake.fetch_add(1, std::memory_order_relaxed);
+        const bool goes_on = core::spin_until(is_posted);
+        awake.fetch_sub(1, std::memory_order_relaxed);
+        if (goes_on) continue;
+      }
       posted.wait(seen, std::memory_order_acquire);
     }
   }
@@ -140,6 +146,7 @@ int64_t WorkerPool::wake_ups() const { return impl_->wake_ups.load(std::memory_o
 
 const std::atomic<int64_t>& WorkerPool::waiting_count() const { return impl_->waiting; }
 int WorkerPool::threads() const { return impl_->thread_count; }
+int WorkerPool::awake() const { return impl_->awake.load(std::memory_order_relaxed); }
 
 std::unique_ptr<Timer> WorkerPool::at(core::SteadyTime time, std::function<void()> fire) {
   return std::make_unique<AsioTimer>(impl_->timers, time, std::move(fire));
