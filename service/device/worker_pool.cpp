@@ -50,7 +50,7 @@ struct WorkerPool::Impl {
   std::atomic<int64_t> waiting{0};
   std::atomic<int64_t> wake_ups{0};
   std::atomic<uint32_t> posted{0};  // changes with every post and at the end; idle threads wait on it
-  std::atomic<int> awake{0};  // workers that spin
+  std::atomic<int> awake{0};        // workers that spin
   std::atomic<bool> stopped{false};
   std::atomic<int64_t> surplus{0};  // workers that shall become spare ones
 

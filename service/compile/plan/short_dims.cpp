@@ -10,6 +10,8 @@
 // Where this ends, at a leaf, the elements of that index are copied out of the array: so leaves have to be small beside
 // what is added, and what is small and computed is a leaf. What has one element in the last dim is written once.
 //
+// A reduction over dims of one element, as JAX's checks of indices are, is one pointwise op with the initial value.
+//
 // Example, forces of 2048 bodies on each other: d = p[j] - p[i], 2048x2048x3; r = sum over the last dim of d * d; f =
 // sum over j of d / (r + e) ** 1.5, 2048x3. Out: x, y, z = columns of p; r = (x[j] - x[i])^2 + (y[j] - y[i])^2 + ...;
 // fx = sum over j of (x[j] - x[i]) / (r + e) ** 1.5; fy, fz alike; f = concatenate fx, fy, fz.
@@ -74,7 +76,7 @@ class Splitter {
     LocalBlock rest = std::exchange(made_, {});
     for (LocalOp& op : ops) {
       for (LocalBlock& inner : op.blocks) split_in(inner);
-      if (!split(op)) append(std::move(op));
+      if (!combine_with_init(op) && !split(op)) append(std::move(op));
     }
     block.ops = std::exchange(made_, std::move(rest)).ops;
     makers_ = std::move(outside);
@@ -91,6 +93,34 @@ class Splitter {
   }
 
   const ShardedType& type(LocalId id) const { return program_.type(id); }
+
+  // A reduction over dims of one element. False: nothing was written.
+  bool combine_with_init(const LocalOp& op) {
+    if (!is_reduce(op) || op.operands.size() != 2 || op.regions.at(0).ops.size() != 2) return false;
+    const ShardedType reduced = type(op.operands[0]);
+    const ShardedType result = type(op.results[0]);
+    if (reduced.local.dtype != result.local.dtype) return false;
+    const std::vector<int64_t> dims = op.def->fuse.reduce_dims(LocalView(program_, op).view);
+    const bool is_of_one = std::all_of(dims.begin(), dims.end(), [&](int64_t dim) {
+      const auto d = static_cast<size_t>(dim);
+      return reduced.logical_dims[d] == 1 && reduced.local.dims[d] == 1 && reduced.layout.dims[d].empty();
+    });
+    if (!is_of_one) return false;
+    const ir::Region& region = op.regions.at(0);
+    const kernels::ScalarOp scalar = kernels::as_single_binary(ops::compile_scalar_region(*program_.function, region));
+    if (kernels::identity_of(scalar) == kernels::Identity::kNone) return false;  // its operands may be in either order
+    location_ = op.location;
+    LocalId init = op.operands[1];
+    if (result.rank() > 0) {
+      init = one("stablehlo.broadcast_in_dim", {init}, result, {{"broadcast_dimensions", ir::int_array_attr({})}});
+    }
+    const LocalId element = one("stablehlo.reshape", {op.operands[0]}, result);
+    LocalOp combined = new_op(region.ops.front().name, {init, element});
+    combined.results = op.results;
+    append(std::move(combined));
+    has_changed_ = true;
+    return true;
+  }
 
   // False: nothing was written.
   bool split(const LocalOp& op) {
@@ -317,9 +347,11 @@ class Splitter {
 
 std::optional<LocalProgram> split_short_dims(const LocalProgram& program, const PlanSettings& settings) {
   if (!settings.fuse || !settings.split_short_dims || !partition::any_op(program.body, [&](const LocalOp& op) {
-        return is_reduce(op) && program.type(op.operands[0]).rank() >= 2 &&
-               program.type(op.operands[0]).local.dims.back() <= kLongest &&
-               element_count(program.type(op.operands[0])) >= kFewest;
+        if (!is_reduce(op)) return false;
+        const ShardedType& reduced = program.type(op.operands[0]);
+        const Dims& dims = reduced.local.dims;
+        const bool is_split = dims.size() >= 2 && dims.back() <= kLongest && element_count(reduced) >= kFewest;
+        return is_split || std::find(dims.begin(), dims.end(), 1) != dims.end();
       })) {
     return std::nullopt;
   }

@@ -174,6 +174,28 @@ TEST(ShortDims, arrays_that_are_large_themselves_stay) {
       "(tensor<70x70x3xf32>, tensor<f32>) -> tensor<70x70xf32>\n    return %r : tensor<70x70xf32>\n  }\n}\n");
 }
 
+// Whatever it adds: one pointwise op with the initial value, and no step that reduces.
+TEST(ShortDims, reduction_over_dims_of_one_element_is_pointwise) {
+  const auto reduced = [](const std::string& op, const std::string& init, const std::string& dims,
+                          const std::string& from, const std::string& to, const std::string& sharding = "") {
+    const std::string in = "tensor<" + from + "xf32>", out = "tensor<" + to + "f32>";
+    return "module {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func @main(%p: " + in + sharding + ") -> " + out +
+           " {\n    %init = stablehlo.constant dense<" + init +
+           "> : tensor<f32>\n    %r = stablehlo.reduce(%p init: " + "%init) applies stablehlo." + op +
+           " across dimensions = [" + dims + "] : (" + in + ", tensor<f32>) -> " + out + "\n    return %r : " + out +
+           "\n  }\n}\n";
+  };
+  const std::string by_rows = " {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}";
+  for (const std::string& text :
+       {reduced("maximum", "-2.0", "1", "50x1", "50x"), reduced("add", "3.0", "0, 2", "1x9x1", "9x"),
+        reduced("multiply", "0.5", "0", "1", ""), reduced("add", "1.0", "1", "50x1", "50x", by_rows)}) {
+    const PlanRef plan = expect_same_bits(text);
+    EXPECT_EQ(to_text(*plan).find("reduce"), std::string::npos) << to_text(*plan);
+  }
+  expect_same_bits(reduced("add", "1.0", "0", "1x50", "50x", by_rows));  // three of four shards have none of it
+  expect_unchanged(reduced("add", "1.0", "0, 1", "1x50", ""));
+}
+
 // What is small and computed is copied where it is: the text is not written again from its beginning.
 TEST(ShortDims, positions_that_were_computed_before_are_leaves) {
   std::string text = pairs(70, kForces, "tensor<70x3xf32>");
