@@ -24,6 +24,11 @@ constexpr int64_t kMaxBuckets = 32;
 constexpr int64_t kMostChunkTuples = 1 << 13;
 constexpr int64_t kLeastChunkTuples = 1 << 10;
 constexpr int64_t kWantedChunks = 16;
+// A sum of parts takes so many updates, and so many for each element of all parts.
+constexpr int64_t kMinPartsUpdates = 1 << 16;
+constexpr int64_t kPartUpdates = 4;
+constexpr int64_t kParts = 8;  // for up to so many threads, and as even for two and four
+constexpr int64_t kAddedAtOnce = 1 << 12;
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
 // Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
@@ -108,6 +113,21 @@ Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims upda
   const ElementUpdate update = apply_ == Apply::kReplace ? replacing_update(elem_sizes_[0], run_length_)
                                                          : combining_update(op, body_.registers[0], run_length_);
   lines_ = ScatterLines::make(table_, {outer_, outer_update_, outer_array_}, run_length_, elem_sizes_[0], update);
+  if (lines_ && apply_ == Apply::kBinary) plan_parts(op, table_.count() * tensor::element_count(window));
+}
+
+void Scatter::plan_parts(ScalarOp op, int64_t updates) {
+  const Identity identity = identity_of(op);
+  if (identity != Identity::kSum && identity != Identity::kZero) return;
+  // Long sums of narrow floats are what their rounding makes of them, one after the other.
+  zero_is_negative_ = tensor::is_float(body_.registers[0]);
+  if (zero_is_negative_ && elem_sizes_[0] < 4) return;
+  if (updates < kMinPartsUpdates || array_elements_ > updates / (kParts * kPartUpdates)) return;
+  if (lines_->line_count() < kParts) return;
+  part_count_ = kParts;
+  part_bytes_ = core::round_up(array_elements_ * elem_sizes_[0], kCacheLine);
+  bucket_elements_ = std::max<int64_t>(core::ceil_div(array_elements_, kParts), kAddedAtOnce);
+  bucket_count_ = core::ceil_div(array_elements_, bucket_elements_);
 }
 
 void Scatter::plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides) {
@@ -139,7 +159,7 @@ int64_t Scatter::chunk_bytes() const {
       kCacheLine);
 }
 
-int64_t Scatter::workspace_bytes() const { return chunk_count_ * chunk_bytes(); }
+int64_t Scatter::workspace_bytes() const { return chunk_count_ * chunk_bytes() + part_count_ * part_bytes_; }
 
 // Combines runs of elements; holds the memory that a body needs.
 struct Scatter::Rows {
@@ -224,7 +244,7 @@ void Scatter::copy_range(const ScatterCall& call, int64_t begin, int64_t end) co
 void Scatter::run_whole(const ScatterCall& call) const {
   copy_range(call, 0, array_elements_);
   if (is_empty_) return;
-  if (lines_) return lines_->run(call.results[0], call.indices, call.updates[0], call.shifts, call.checkpoint);
+  if (lines_) return lines_->run({call.results[0], call.indices, call.updates[0], call.shifts, call.checkpoint});
   IndexRun run;
   Rows rows(*this);
   const int64_t tuples = table_.count();
@@ -278,7 +298,42 @@ void Scatter::run_bucket(const ScatterCall& call, int64_t bucket) const {
   }
 }
 
+void Scatter::run_part(const ScatterCall& call, int64_t part) const {
+  std::byte* const sums = call.workspace + part * part_bytes_;
+  std::memset(sums, 0, static_cast<size_t>(part_bytes_));
+  if (zero_is_negative_) {
+    for (int64_t end = elem_sizes_[0]; end <= part_bytes_; end += elem_sizes_[0]) sums[end - 1] = std::byte{0x80};
+  }
+  const int64_t lines = lines_->line_count();
+  lines_->run({sums, call.indices, call.updates[0], call.shifts, call.checkpoint}, lines * part / part_count_,
+              lines * (part + 1) / part_count_);
+}
+
+void Scatter::add_parts(const ScatterCall& call, int64_t bucket) const {
+  const int64_t last = std::min(array_elements_, (bucket + 1) * bucket_elements_);
+  for (int64_t begin = bucket * bucket_elements_; begin < last; begin += kAddedAtOnce) {
+    const int64_t count = std::min(kAddedAtOnce, last - begin);
+    copy_range(call, begin, begin + count);
+    std::byte* const sums = call.results[0] + begin * elem_sizes_[0];
+    for (int64_t part = 0; part < part_count_; ++part) {
+      const std::byte* const operands[2] = {sums, call.workspace + part * part_bytes_ + begin * elem_sizes_[0]};
+      binary_(operands, sums, count);
+    }
+    core::pass(call.checkpoint);
+  }
+}
+
 void Scatter::run(const ScatterCall& call) const {
+  if (part_count_ > 0) {
+    for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
+      if (work_item < part_count_) {
+        run_part(call, work_item);
+      } else {
+        add_parts(call, work_item - part_count_);
+      }
+    }
+    return;
+  }
   if (chunk_count_ == 0) {
     if (call.begin < call.end) run_whole(call);
     return;

@@ -9,6 +9,12 @@
 //    of the tuples: the order of the updates of one row is that of the whole, so bits do not depend on the split.
 //
 // Example: rows 20,000 x 64, 65,536 updates of a row: 8 work items of 8,192 tuples, a barrier, 32 buckets of 625 rows.
+//
+// A scatter that adds many updates of few elements, as a histogram does, is a sum of parts:
+// 1. First work items: each adds its share of the updates to zeros in the workspace.
+// 2. Behind a barrier, each adds a range of the array and of all parts, in their order.
+//
+// Example: 1,000,000 updates of 100 counts: 8 parts of 100 counts, a barrier, one range.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +51,9 @@ class Scatter {
   Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims update_strides, tensor::Dims array_strides,
           int64_t array_elements, TileProgram body);
 
-  [[nodiscard]] int64_t work_count() const { return chunk_count_ + bucket_count_; }
+  [[nodiscard]] int64_t work_count() const { return barrier() + bucket_count_; }
   /// Work items from here on need all before; zero: there is no such item.
-  [[nodiscard]] int64_t barrier() const { return chunk_count_; }
+  [[nodiscard]] int64_t barrier() const { return chunk_count_ + part_count_; }
   [[nodiscard]] int64_t workspace_bytes() const;
   void run(const ScatterCall& call) const;
 
@@ -61,6 +67,9 @@ class Scatter {
   };
 
   void plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides);
+  void plan_parts(ScalarOp op, int64_t updates);
+  void run_part(const ScatterCall& call, int64_t part) const;
+  void add_parts(const ScatterCall& call, int64_t bucket) const;
   void copy_range(const ScatterCall& call, int64_t begin, int64_t end) const;
   /// All tuples, in their order.
   void run_whole(const ScatterCall& call) const;
@@ -90,6 +99,9 @@ class Scatter {
   int64_t chunk_count_ = 0;
   int64_t bucket_count_ = 1;
   int64_t bucket_elements_ = 0;
+  int64_t part_count_ = 0;  // more than zero: each part has an array in the workspace, of zeros at first
+  int64_t part_bytes_ = 0;
+  bool zero_is_negative_ = false;  // -0 is what changes no float
 };
 
 }  // namespace meshd::kernels

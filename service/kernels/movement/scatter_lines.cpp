@@ -31,12 +31,11 @@ std::optional<ScatterLines> ScatterLines::make(const IndexTable& table, const Li
   return ScatterLines(TupleLines(table, row, window, elem_size, kTuplesAtOnce), run, update);
 }
 
-void ScatterLines::run(std::byte* array, const std::byte* indices, const std::byte* updates, const int64_t* shifts,
-                       core::Checkpoint* checkpoint) const {
-  lines_.visit_checked(indices, shifts, 0, lines_.line_count(), [&](const TupleLine& line) {
-    core::pass(checkpoint);
-    update_(
-        {array + line.array_at, updates + line.slice_at, lines_.slice_stride_bytes(), line.offsets, line.count, run_});
+void ScatterLines::run(const Call& call, int64_t first, int64_t last) const {
+  lines_.visit_checked(call.indices, call.shifts, first, last, [&](const TupleLine& line) {
+    core::pass(call.checkpoint);
+    update_({call.array + line.array_at, call.updates + line.slice_at, lines_.slice_stride_bytes(), line.offsets,
+             line.count, run_});
   });
 }
 

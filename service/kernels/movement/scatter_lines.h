@@ -22,9 +22,17 @@ class ScatterLines {
   static std::optional<ScatterLines> make(const IndexTable& table, const LineWindow& window, int64_t run,
                                           int64_t elem_size, ElementUpdate update);
 
-  /// All updates. `shifts` as IndexRun::read_checked takes them.
-  void run(std::byte* array, const std::byte* indices, const std::byte* updates, const int64_t* shifts,
-           core::Checkpoint* checkpoint) const;
+  struct Call {
+    std::byte* array = nullptr;
+    const std::byte* indices = nullptr;
+    const std::byte* updates = nullptr;
+    const int64_t* shifts = nullptr;  ///< as IndexRun::read_checked takes them
+    core::Checkpoint* checkpoint = nullptr;
+  };
+  [[nodiscard]] int64_t line_count() const { return lines_.line_count(); }
+  /// All updates, or those of lines first..last-1.
+  void run(const Call& call) const { run(call, 0, line_count()); }
+  void run(const Call& call, int64_t first, int64_t last) const;
 
  private:
   ScatterLines(TupleLines lines, int64_t run, ElementUpdate update)

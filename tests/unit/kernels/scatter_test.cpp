@@ -115,5 +115,97 @@ TEST(scatter, random_shapes_types_and_operations_match_the_definition) {
   }
 }
 
+/// Sums of so many are exact in any order.
+std::vector<std::byte> whole_numbers(Dice& dice, DType dtype, int64_t count) {
+  const ScalarKernel convert = find_scalar_kernel(ScalarOp::kConvert, DType::kInt8, dtype);
+  const int64_t size = tensor::size_bytes(dtype);
+  std::vector<std::byte> out(static_cast<size_t>(count * size));
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = static_cast<int8_t>(dice.upto(20) - 10);
+    const std::byte* const from[1] = {reinterpret_cast<const std::byte*>(&value)};
+    convert(from, out.data() + i * size, 1);
+  }
+  return out;
+}
+
+// A histogram: many updates of few elements, or of short runs.
+TEST(scatter, many_updates_of_few_elements_are_a_sum_of_parts) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    Dice dice(seed);
+    const DType dtype = dice.pick({DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kUint8});
+    const int64_t run = dice.pick<int64_t>({1, 1, 3});
+    const int64_t targets = 1 + dice.upto(300);
+    const int64_t count = 70'000 + dice.upto(9'000);
+    WindowProblem problem;
+    problem.table.batch = {count};
+    problem.table.batch_strides = {1};
+    problem.table.operand_strides = {0};
+    problem.table.slice_strides = {run};
+    problem.table.components = {{targets - 1, run}};
+    problem.window = {1, run};
+    problem.slice_strides = {1, 1};
+    problem.array_strides = {run, 1};
+    problem.array_elements = targets * run;
+    problem.slice_elements = count * run;
+    problem.indices = random_indices(dice, problem.table.dtype, count, targets);
+    const std::vector<std::byte> updates = whole_numbers(dice, dtype, problem.slice_elements);
+    const std::vector<std::byte> array = whole_numbers(dice, dtype, problem.array_elements);
+    const Scatter scatter(problem.table, problem.window, problem.slice_strides, problem.array_strides,
+                          problem.array_elements, body_of(ScalarOp::kAdd, dtype));
+    ASSERT_GT(scatter.barrier(), 1) << seed << " " << tensor::name(dtype) << " " << run << " " << targets;
+    std::vector<std::byte> got = array;  // the array's own memory
+    std::vector<std::byte> workspace = dice.bytes(scatter.workspace_bytes());
+    const std::byte* const sources[1] = {got.data()};
+    const std::byte* const from[1] = {updates.data()};
+    std::byte* const results[1] = {got.data()};
+    // Others may run the first work items in another order.
+    for (int64_t item = scatter.barrier(); item-- > 0;) {
+      scatter.run({.sources = sources,
+                   .results = results,
+                   .indices = problem.indices.data(),
+                   .updates = from,
+                   .workspace = workspace.data(),
+                   .begin = item,
+                   .end = item + 1});
+    }
+    scatter.run({.sources = sources,
+                 .results = results,
+                 .indices = problem.indices.data(),
+                 .updates = from,
+                 .workspace = workspace.data(),
+                 .begin = scatter.barrier(),
+                 .end = scatter.work_count()});
+    ASSERT_EQ(by_definition(problem, array, updates, ScalarOp::kAdd, dtype), got)
+        << "seed " << seed << " " << tensor::name(dtype);
+  }
+}
+
+// A sum of -0 stays -0; what rounds much keeps its order.
+TEST(scatter, sums_of_parts_keep_zeros_and_narrow_floats_are_none) {
+  IndexTable table;
+  table.batch = {100'000};
+  table.batch_strides = {1};
+  table.operand_strides = {0};
+  table.slice_strides = {1};
+  table.components = {{9, 1}};
+  const auto of = [&](DType dtype) { return Scatter(table, {1}, {1}, {1}, 10, body_of(ScalarOp::kAdd, dtype)); };
+  EXPECT_EQ(of(DType::kBfloat16).barrier(), 0);
+  const Scatter scatter = of(DType::kFloat32);
+  const std::vector<int32_t> indices(100'000, 3);
+  const std::vector<float> updates(100'000, -0.0F);
+  std::vector<float> sums(10, -0.0F);
+  std::vector<std::byte> workspace(static_cast<size_t>(scatter.workspace_bytes()));
+  const auto* const from = reinterpret_cast<const std::byte*>(updates.data());
+  auto* const to = reinterpret_cast<std::byte*>(sums.data());
+  const std::byte* const source = to;
+  scatter.run({.sources = &source,
+               .results = &to,
+               .indices = reinterpret_cast<const std::byte*>(indices.data()),
+               .updates = &from,
+               .workspace = workspace.data(),
+               .end = scatter.work_count()});
+  for (const float sum : sums) EXPECT_TRUE(sum == 0 && std::signbit(sum));
+}
+
 }  // namespace
 }  // namespace meshd::kernels
