@@ -95,7 +95,7 @@ void RunServer::attend(Job& job, const core::WaiterRef& waiter, Notes& notes) {
 bool RunServer::take_order(Job& job, Notes& notes) {
   // Asked each time: a job before it may have failed and halted the session.
   if (job.queue != nullptr && !job.queue->is_next_in_order(job.row.number)) {
-    JobWaits::throw_if_never_next(job);
+    waits_.throw_if_never_next(job);
     waits_.give_slot(job);
     notes.waited_in_order = true;
     return false;

@@ -25,10 +25,12 @@ void JobWaits::throw_if_ended(Job& job, const core::Waiter& waiter) const {
   if (auto end = end_of(job, waiter)) throw std::move(*end);
 }
 
-void JobWaits::throw_if_never_next(const Job& job) {
+void JobWaits::throw_if_never_next(const Job& job) const {
   if (job.queue->is_behind_put_back(job.row.number)) throw draining();
   if (job.queue->is_dropped(job.row.number)) throw session_dropped();
-  if (!job.in_background && job.is_held()) throw session_halted(job.row.session);
+  if (!job.is_held()) return;
+  if (!job.in_background) throw session_halted(job.row.session);
+  if (stopping_) throw draining();  // no client can resume its session any more
 }
 
 void JobWaits::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {

@@ -28,8 +28,9 @@ class JobWaits {
   [[nodiscard]] std::optional<core::Error> end_of(Job& job, const core::Waiter& waiter) const;
   /// Throws it.
   void throw_if_ended(Job& job, const core::Waiter& waiter) const;
-  /// Throws for a job that waits for its session in vain: an earlier one was put back, or the session closes halted.
-  static void throw_if_never_next(const Job& job);
+  /// Throws for a job that waits for its session in vain: an earlier one was put back, the session closes halted, or it
+  /// is halted while the server stops.
+  void throw_if_never_next(const Job& job) const;
   /// Waits until `is_there` of the job's session queue; throws what ends the job before.
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
   /// Until nothing of its session is before it in what it commits.
@@ -53,9 +54,9 @@ class JobWaits {
   const int foreground_limit_;
   JobQueue& queue_;
   std::atomic<bool> all_end_ = false;
+  std::atomic<bool> stopping_ = false;
   std::mutex mutex_;    ///< a leaf
   int foreground_ = 0;  ///< requests that wait for their clients
-  bool stopping_ = false;
 };
 
 }  // namespace meshd::jobs

@@ -396,6 +396,27 @@ TEST_P(Drain, puts_jobs_back_and_the_next_start_runs_them_in_their_order) {
 INSTANTIATE_TEST_SUITE_P(Stages, Drain, ::testing::Values(Stage::kRunning, Stage::kTaking, Stage::kCommitting),
                          [](const auto& given) { return name_of(given.param); });
 
+// It would wait for its session to be resumed until the stop's whole time is up.
+TEST_F(JobRunner, job_that_becomes_held_during_a_stop_is_put_back) {
+  reopen(slots(2));
+  const std::string at = session(storage::OnError::kHalt);
+  const RunRef first = start_and_begin(request(kLogs, at));
+  id_ = start(request(kLogs, at));
+  run_ = engine_.next();
+  ASSERT_TRUE(run_->begin());
+  EXPECT_TRUE(run_->emit(2));
+  run_->finish();
+  wait_until_a_slot_is_free();
+  auto stopped = std::async(std::launch::async, [&] { return runner().drain(24h); });
+  const auto refused = [&] { return error_word([&] { start(request(kPlain, "no session")); }); };
+  ASSERT_TRUE(eventually([&] { return refused() == "draining"; }));
+  first->fail(core::Error("invalid_argument", "by the test"));
+  EXPECT_TRUE(stopped.get());
+  EXPECT_EQ(row(before_id_).state, State::kFailed);
+  EXPECT_EQ(row(id_).state, State::kQueued);
+  EXPECT_EQ(log_of(at), "");
+}
+
 TEST_F(JobRunner, queued_jobs_of_before_a_stop_start_by_their_numbers) {
   reopen(slots(1));
   const std::string at = session();
