@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Times small programs of every kind of op on JAX in this process and on a running meshd, in turn, and prints ratios.
 
-    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX]     # needs jax, numpy; one device
+    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX] [--devices 8]     # needs jax, numpy
 
-The programs of compare.py are few and chosen; these are many and plain, so that a kernel that is slow shows itself. The ratio is JAX's time
-over the `run` of Server-Timing, medians of rounds in turn; above 1 meshd was faster. Arguments are stored beforehand, results dropped.
+The programs of compare.py are few and chosen; these are many and plain, so that a kernel or a reshard that is slow shows itself: on one
+device those of plain_rows.py, on eight those of sharded_rows.py. The ratio is JAX's time over the `run` of Server-Timing, medians of rounds
+in turn; above 1 meshd was faster. Arguments are stored beforehand, results dropped; `--check` compares the results of one run.
 """
 import argparse
+import base64
 import http.client
 import json
 import os
@@ -16,226 +18,121 @@ import statistics
 import time
 import urllib.parse
 
-os.environ["JAX_PLATFORMS"] = "cpu"
-import jax  # noqa: E402
-import jax.nn as nn  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import jax.scipy as jsp  # noqa: E402
-import numpy as np  # noqa: E402
-from jax import lax  # noqa: E402
-
-RANDOM = np.random.default_rng(0)
-
-
-def normal(*shape):
-    return RANDOM.standard_normal(shape).astype(np.float32)
-
-
-def bfloats(*shapes):
-    return [normal(*shape).astype(jnp.bfloat16) for shape in shapes]
-
-
-def uniform(*shape):
-    return RANDOM.random(shape).astype(np.float32)
-
-
-def whole(low, high, *shape, dtype=np.int32):
-    return RANDOM.integers(low, high, shape).astype(dtype)
-
-
-def definite(order):
-    a = normal(order, order)
-    return a @ a.T + order * np.eye(order, dtype=np.float32)
-
-
-def classes(rows, count):
-    return np.eye(count, dtype=np.float32)[RANDOM.integers(0, count, rows)]
-
-
-def convolved(*dimension_numbers, **options):
-    names = dimension_numbers or None
-    return lambda x, w: lax.conv_general_dilated(x, w, (1,) * (x.ndim - 2), "SAME", dimension_numbers=names, **options)
-
-
-def pooled(reducer, init, window, strides, padding="VALID"):
-    return lambda x: lax.reduce_window(x, init, reducer, window, strides, padding)
-
-
-def attention(q, k, v):
-    weights = nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) / 8, -1)
-    return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-
-
-def layer_norm(x):
-    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
-
-
-def loss(w, v, x, y):
-    return -(nn.log_softmax(jnp.tanh(x @ w) @ v) * y).sum(1).mean()
-
-
-def recurrent(h, xs, w):
-    return lax.scan(lambda h, x: (jnp.tanh(jnp.concatenate([h, x], 1) @ w), h), h, xs)
-
-
-def integers_multiplied(a, b):
-    return lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32)
-
-
-KEY = np.array([0, 1], np.uint32)
-NHWC = ("NHWC", "HWIO", "NHWC")
-SQUARE = (1000, 1000)
-
-ROWS = {  # name: function, arguments
-    "add": (jnp.add, normal(*SQUARE), normal(*SQUARE)),
-    "where": (lambda a, b: jnp.where(a > 0, a, b), normal(*SQUARE), normal(*SQUARE)),
-    "add a row": (jnp.add, normal(*SQUARE), normal(1000)),
-    "add a column": (jnp.add, normal(*SQUARE), normal(1000, 1)),
-    "outer 2000": (jnp.outer, normal(2000), normal(2000)),
-    "polynomial": (lambda x: jnp.polyval(jnp.array([1.0, 2, 3, 4, 5]), x), normal(*SQUARE)),
-    "gelu": (nn.gelu, normal(*SQUARE)),
-    "erf": (jsp.special.erf, normal(*SQUARE)),
-    "sine": (jnp.sin, normal(*SQUARE)),
-    "power": (jnp.power, uniform(*SQUARE), normal(*SQUARE)),
-    "integer divide": (lax.div, whole(-10**9, 10**9, 10**6), whole(1, 1000, 10**6)),
-    "floor divide by 3": (lambda a: a // 3, whole(-10**9, 10**9, 10**6)),
-    "broadcast a scalar": (lambda a: jnp.broadcast_to(a, SQUARE), np.float32(1)),
-    "iota": (lambda: jnp.arange(10**6),),
-    "one_hot 10000x100": (lambda i: nn.one_hot(i, 100), whole(0, 100, 10000)),
-    "transpose 1000": (jnp.transpose, normal(*SQUARE)),
-    "transpose 0213": (lambda a: jnp.transpose(a, (0, 2, 1, 3)), normal(16, 64, 16, 64)),
-    "NHWC to NCHW": (lambda a: jnp.transpose(a, (0, 3, 1, 2)), normal(8, 64, 64, 32)),
-    "reverse": (lambda a: a[::-1, ::-1], normal(*SQUARE)),
-    "concatenate": (lambda a, b: jnp.concatenate([a, b], 1), normal(1000, 500), normal(1000, 500)),
-    "pad": (lambda a: jnp.pad(a, 1), normal(*SQUARE)),
-    "roll": (lambda a: jnp.roll(a, 3, 1), normal(*SQUARE)),
-    "sum of rows 25600x10": (lambda a: a.sum(1), normal(25600, 10)),
-    "maximum of rows 25600x10": (lambda a: a.max(1), normal(25600, 10)),
-    "sum of rows 8192x32": (lambda a: a.sum(1), normal(8192, 32)),
-    "argmax 25600x10": (lambda a: jnp.argmax(a, 1), normal(25600, 10)),
-    "variance of columns": (lambda a: a.var(0), normal(*SQUARE)),
-    "variance of rows": (lambda a: a.var(1), normal(*SQUARE)),
-    "layer norm 4096x256": (layer_norm, normal(4096, 256)),
-    "logsumexp 4096x256": (lambda a: jsp.special.logsumexp(a, 1), normal(4096, 256)),
-    "softmax 2560x10": (nn.softmax, normal(2560, 10)),
-    "cumsum of rows": (lambda a: jnp.cumsum(a, 1), normal(*SQUARE)),
-    "sort rows": (lambda a: jnp.sort(a, 1), normal(*SQUARE)),
-    "top 10 of rows": (lambda a: lax.top_k(a, 10), normal(*SQUARE)),
-    "rows by index": (lambda a, i: a[i], normal(100000, 64), whole(0, 100000, 10000)),
-    "take along rows": (lambda a, i: jnp.take_along_axis(a, i, 1), normal(1000, 100), whole(0, 100, 1000, 100)),
-    "scatter add of rows": (lambda a, i, u: a.at[i].add(u), normal(10000, 64), whole(0, 10000, 10000), normal(10000, 64)),
-    "segment_sum": (lambda a, i: jax.ops.segment_sum(a, i, 1000), normal(10**6), whole(0, 1000, 10**6)),
-    "bincount": (lambda i: jnp.bincount(i, length=100), whole(0, 100, 10**6)),
-    "searchsorted": (jnp.searchsorted, np.sort(normal(10000)), normal(10000)),
-    "histogram": (lambda a: jnp.histogram(a, bins=50), normal(100000)),
-    "interp": (jnp.interp, normal(100000), np.sort(normal(1000)), normal(1000)),
-    "uniform numbers": (lambda k: jax.random.uniform(k, (10**6,)), KEY),
-    "normal numbers": (lambda k: jax.random.normal(k, (10**6,)), KEY),
-    "permutation": (lambda k: jax.random.permutation(k, 100000), KEY),
-    "matrix by vector 2000": (jnp.matmul, normal(2000, 2000), normal(2000)),
-    "vector by matrix 2000": (lambda a, b: b @ a, normal(2000, 2000), normal(2000)),
-    "10000 dot products of 64": (jax.vmap(jnp.dot), normal(10000, 64), normal(10000, 64)),
-    "20000 products 4x4": (jnp.matmul, normal(20000, 4, 4), normal(20000, 4, 4)),
-    "64 products 64x64": (jnp.matmul, normal(64, 64, 64), normal(64, 64, 64)),
-    "int32 product 512": (jnp.matmul, whole(-9, 9, 512, 512), whole(-9, 9, 512, 512)),
-    "int8 product 512": (integers_multiplied, whole(-9, 9, 512, 512, dtype=np.int8), whole(-9, 9, 512, 512, dtype=np.int8)),
-    "bf16 product 64": (jnp.matmul, *bfloats((64, 64), (64, 64))),
-    "bf16 product 256": (jnp.matmul, *bfloats((256, 256), (256, 256))),
-    "bf16 product 1024": (jnp.matmul, *bfloats((1024, 1024), (1024, 1024))),
-    "bf16 attention": (attention, *bfloats(*3 * [(4, 128, 8, 64)])),
-    "distances 256x256x32": (lambda a, b: jnp.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)), normal(256, 32), normal(256, 32)),
-    "attention": (attention, normal(4, 128, 8, 64), normal(4, 128, 8, 64), normal(4, 128, 8, 64)),
-    "convolution 3x3": (convolved(*NHWC), normal(8, 64, 64, 32), normal(3, 3, 32, 32)),
-    "convolution 1x1": (convolved(*NHWC), normal(8, 32, 32, 64), normal(1, 1, 64, 128)),
-    "convolution NCHW": (convolved(), normal(8, 16, 32, 32), normal(32, 16, 3, 3)),
-    "convolution by channels": (convolved(*NHWC, feature_group_count=64), normal(8, 32, 32, 64), normal(3, 3, 1, 64)),
-    "convolution of lines": (convolved("NWC", "WIO", "NWC"), normal(16, 1000, 16), normal(5, 16, 32)),
-    "maximum 2x2": (pooled(lax.max, -np.inf, (1, 2, 2, 1), (1, 2, 2, 1)), normal(8, 64, 64, 32)),
-    "sum 3x3": (pooled(lax.add, 0.0, (1, 3, 3, 1), (1, 1, 1, 1), "SAME"), normal(8, 64, 64, 32)),
-    "fft 1024x1024": (jnp.fft.fft, normal(1024, 1024)),
-    "rfft 1000x1000": (jnp.fft.rfft, normal(1000, 1000)),
-    "LU 1024": (jsp.linalg.lu_factor, normal(1024, 1024)),
-    "QR 512": (jnp.linalg.qr, normal(512, 512)),
-    "Cholesky 1024": (jnp.linalg.cholesky, definite(1024)),
-    "solve 512x8": (jnp.linalg.solve, definite(512), normal(512, 8)),
-    "256 solutions of 16": (jnp.linalg.solve, np.stack([definite(16)] * 256), normal(256, 16, 4)),
-    "inverse 512": (jnp.linalg.inv, definite(512)),
-    "eigenvalues 256": (jnp.linalg.eigh, definite(256)),
-    "singular values 256": (jnp.linalg.svd, normal(256, 256)),
-    "Newton, 50 steps": (lambda x: lax.fori_loop(0, 50, lambda i, x: x - (x * x - 2) / (2 * x), x), uniform(1000) + 1),
-    "scan of 100 steps": (recurrent, normal(16, 64), normal(100, 16, 64), normal(128, 64)),
-    "gradient of an MLP": (jax.grad(loss, (0, 1)), normal(64, 128), normal(128, 10), normal(64, 64), classes(64, 10)),
-}
+IDLE = 5  # seconds after which a server may close a connection
 
 
 class Meshd:
     def __init__(self, url):
-        address = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(address.hostname, address.port)
-        self.connection.connect()
-        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.address = urllib.parse.urlsplit(url)
+        self.connection, self.used = None, 0
 
     def send(self, method, path, body=None, kind="application/json"):
+        if time.perf_counter() - self.used > IDLE:
+            self.connection = http.client.HTTPConnection(self.address.hostname, self.address.port)
+            self.connection.connect()
+            self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection.request(method, path, body, {"Content-Type": kind})
         answer = self.connection.getresponse()
-        return answer, answer.read()
+        data = answer.read()
+        self.used = time.perf_counter()
+        if answer.status >= 300:
+            raise SystemExit(data.decode())
+        return answer, data
 
     def store(self, array):
         shape = ",".join(map(str, array.shape))
         path = f"/v1/arrays?dtype={array.dtype}&shape={shape}&durability=memory"
-        _, text = self.send("POST", path, np.ascontiguousarray(array).tobytes(), "application/octet-stream")
+        _, text = self.send("POST", path, array.tobytes(), "application/octet-stream")
         return json.loads(text)["id"]
 
     def run(self, body):
-        """Milliseconds of the run, or the answer where it is no success."""
-        answer, text = self.send("POST", "/v1/run", body)
-        if answer.status != 200:
-            raise SystemExit(text.decode())
+        """Milliseconds of the run."""
+        answer, _ = self.send("POST", "/v1/run", body)
         return float(re.search(r"\brun;[^,]*dur=([\d.]+)", answer.getheader("Server-Timing")).group(1))
 
 
-def time_row(meshd, function, arguments, seconds):
-    """Median milliseconds of meshd and of JAX, in rounds that take turns."""
-    jitted = jax.jit(function)
-    text = jitted.lower(*arguments).as_text()
-    stored = [meshd.store(np.asarray(each)) for each in arguments]
-    program = {"format": "stablehlo", "text": text}
-    body = json.dumps({"program": program, "arguments": [{"array": i} for i in stored], "results": {"encoding": "none"}})
-    placed = [jax.device_put(each) for each in arguments]
-    jax.block_until_ready(jitted(*placed))
-    ours, theirs = [], []
+class Program:
+    """One row, ready on both sides."""
+
+    def __init__(self, meshd, jitted, arguments):
+        self.meshd = meshd
+        lowered = jitted.lower(*arguments)
+        self.stored = [meshd.store(np.asarray(leaf)) for leaf in jax.tree.leaves(arguments)]
+        self.request = {"program": {"format": "stablehlo", "text": lowered.as_text()}, "arguments": [{"array": i} for i in self.stored],
+                        "results": {"encoding": "none"}}
+        self.body = json.dumps(self.request)
+        self.compiled = lowered.compile()
+        self.placed = jax.block_until_ready(jax.device_put(arguments, self.compiled.input_shardings[0]))
+
+    def ours(self):
+        return self.meshd.run(self.body)
+
+    def theirs(self):
+        begun = time.perf_counter()
+        jax.block_until_ready(self.compiled(*self.placed))
+        return 1e3 * (time.perf_counter() - begun)
+
+    def difference(self):
+        """The largest difference of a result's element, as a part of the result's largest."""
+        _, text = self.meshd.send("POST", "/v1/run", json.dumps({**self.request, "results": {"encoding": "base64"}}))
+        largest = 0.0
+        for made, expected in zip(json.loads(text)["results"], jax.tree.leaves(self.compiled(*self.placed))):
+            expected = np.asarray(expected)
+            got = np.frombuffer(base64.b64decode(made["base64"]), expected.dtype).reshape(expected.shape)
+            wide = np.complex128 if np.iscomplexobj(got) else np.float64
+            scale = np.abs(expected.astype(wide)).max(initial=1e-30)
+            largest = max(largest, np.abs(got.astype(wide) - expected.astype(wide)).max(initial=0) / scale)
+        return largest
+
+    def drop(self):
+        for each in self.stored:
+            self.meshd.send("DELETE", f"/v1/arrays/{each}")
+
+
+def medians(program, seconds):
+    """Of meshd's and JAX's milliseconds, in rounds that take turns."""
+    times = {program.ours: [], program.theirs: []}
     for _ in range(3):
-        stop = time.perf_counter() + seconds / 6
-        while time.perf_counter() < stop or len(ours) < 3:
-            ours.append(meshd.run(body))
-        stop = time.perf_counter() + seconds / 6
-        while time.perf_counter() < stop or len(theirs) < 3:
-            begun = time.perf_counter()
-            jax.block_until_ready(jitted(*placed))
-            theirs.append(1e3 * (time.perf_counter() - begun))
-    for each in stored:
-        meshd.send("DELETE", f"/v1/arrays/{each}")
-    return statistics.median(ours), statistics.median(theirs)
+        for call, took in times.items():
+            stop = time.perf_counter() + seconds / 6
+            at_least = len(took) + 1
+            while time.perf_counter() < stop or len(took) < at_least:
+                took.append(call())
+    return [statistics.median(took) for took in times.values()]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--url", default="http://127.0.0.1:8080")
-    parser.add_argument("-k", dest="pattern", default="", help="rows whose names match")
-    parser.add_argument("--seconds", type=float, default=1, help="for each row")
-    given = parser.parse_args()
-    meshd = Meshd(given.url)
-    ratios = []
-    print(f"{'':28}{'meshd':>10}{'JAX':>10}{'ratio':>8}")
-    for name, (function, *arguments) in ROWS.items():
+def main(given, rows):
+    meshd, ratios = Meshd(given.url), []
+    print(f"{'':32}{'meshd':>10}{'JAX':>10}{'ratio':>8}")
+    for name, (jitted, arguments) in rows.items():
         if not re.search(given.pattern, name):
             continue
-        ours, theirs = time_row(meshd, function, arguments, given.seconds)
+        program = Program(meshd, jitted, arguments)
+        ours, theirs = medians(program, given.seconds)
         ratios.append(theirs / ours)
-        print(f"{name:28}{ours * 1e3:7.0f} us{theirs * 1e3:7.0f} us{ratios[-1]:8.2f}", flush=True)
+        difference = f"  differs by {program.difference():.1e}" if given.check else ""
+        print(f"{name:32}{ours * 1e3:7.0f} us{theirs * 1e3:7.0f} us{ratios[-1]:8.2f}{difference}", flush=True)
+        program.drop()
     below = sum(ratio < 1 for ratio in ratios)
     capped = statistics.geometric_mean([min(ratio, 4) for ratio in ratios])
     print(f"{len(ratios)} rows, {below} below 1; geometric mean {statistics.geometric_mean(ratios):.2f}, {capped:.2f} with ratios of at most 4")
 
 
-main()
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--url", default="http://127.0.0.1:8080")
+    parser.add_argument("-k", dest="pattern", default="", help="rows whose names match")
+    parser.add_argument("--seconds", type=float, default=1, help="for each row")
+    parser.add_argument("--devices", type=int, choices=(1, 8), default=1)
+    parser.add_argument("--check", action="store_true", help="how far the results are from JAX's")
+    options = parser.parse_args()
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={options.devices}"
+    import jax
+    import numpy as np
+    if options.devices == 1:
+        from plain_rows import ROWS
+        main(options, {name: (jax.jit(function, keep_unused=True), arguments) for name, (function, *arguments) in ROWS.items()})
+    else:
+        from sharded_rows import ROWS
+        main(options, {name: (row.jitted(), row.arguments) for name, row in ROWS.items()})
