@@ -10,9 +10,9 @@ constexpr size_t kShortDocument = size_t{16} << 10;
 constexpr size_t kLongestDocument = size_t{2} << 20;
 // What of a long document is in its key: ends and samples. Most documents are told apart by them without a look at all
 // that they have.
-constexpr size_t kEnd = size_t{4} << 10;
-constexpr size_t kSamples = 256;
-constexpr size_t kSampleBytes = 8;
+constexpr size_t kKeyEnd = size_t{4} << 10;
+constexpr size_t kKeySamples = 256;
+constexpr size_t kKeySampleBytes = 8;
 
 }  // namespace
 
@@ -27,8 +27,9 @@ std::string DecodedRuns::key_of(const std::string& principal, std::string_view d
   out.append(1, '\0');
   if (document.size() <= kShortDocument) return out.append(document);
   out.append(std::to_string(document.size())).append(1, '\0');
-  out.append(document.substr(0, kEnd)).append(document.substr(document.size() - kEnd));
-  for (size_t i = 0; i < kSamples; ++i) out.append(document.substr(document.size() / kSamples * i, kSampleBytes));
+  out.append(document.substr(0, kKeyEnd)).append(document.substr(document.size() - kKeyEnd));
+  for (size_t i = 0; i < kKeySamples; ++i)
+    out.append(document.substr(document.size() / kKeySamples * i, kKeySampleBytes));
   return out;
 }
 
