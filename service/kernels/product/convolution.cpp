@@ -32,18 +32,20 @@ ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
   return spec;
 }
 
-// A product of the patches reads each element once, where a library's loops read the few features of a tap at a time.
-// Not for patches so small that copies of them cost more than that, and not where an image has hardly any.
+// One image of large patches: a product of them is cut for all threads, where a library has a call for each image. Not
+// for patches so small that copies of them cost more, nor where each thread would copy the kernel.
 bool is_product_of_patches(const ConvolutionSpec& spec) {
   constexpr int64_t kLeastTerms = 256;
   constexpr int64_t kFewestWindows = 16;
   int64_t windows = 1;
   int64_t terms = spec.in_features;
-  for (const ConvolutionDim& dim : spec.dims) {
-    windows *= dim.out;
-    terms *= dim.kernel;
+  for (size_t d = spec.dims.size(); d-- > 0;) {
+    if (spec.rhs.spatial[d] != spec.out_features * terms || spec.dims[d].is_reversed) return false;
+    windows *= spec.dims[d].out;
+    terms *= spec.dims[d].kernel;
   }
-  return has_disjoint_windows(spec) && spec.lhs.minor == 1 && spec.groups == 1 && terms > spec.in_features &&
+  const bool is_in_place = spec.rhs.major == 1 && spec.rhs.minor == spec.out_features && spec.lhs.minor == 1;
+  return has_disjoint_windows(spec) && is_in_place && spec.groups == 1 && spec.batch == 1 && terms > spec.in_features &&
          terms >= kLeastTerms && windows >= kFewestWindows;
 }
 

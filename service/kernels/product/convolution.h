@@ -1,6 +1,6 @@
 // Convolutions of any rank, layout and element type. What oneDNN has (f32 forward, by data and by weights, up to three
-// spatial dimensions) runs there, one thread a call; the rest is im2col and a matrix product. Layouts are strides: an
-// operand is transposed only where the chosen implementation cannot read it.
+// spatial dimensions) runs there, one thread a call; the rest, and one image of large patches, is im2col and a matrix
+// product. Layouts are strides: an operand is transposed only where the chosen implementation cannot read it.
 #pragma once
 
 #include <cstddef>

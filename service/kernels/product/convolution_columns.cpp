@@ -20,10 +20,12 @@ using tensor::DType;
 
 constexpr int64_t kTileBytes = 256 << 10;  ///< of patches at once
 constexpr int64_t kFewestRows = 16;        ///< of patches, however large they are
-// Of patches, where the loops that multiply so few keep the kernel packed from one product to the next.
+// Of patches, where the loops that multiply so few keep the kernel packed from one product to the next: four strips of
+// the largest tile.
 constexpr int64_t kRowsOfPacked = 56;
 constexpr double kPackedTileFlops = 1e6;  // of so many patches, at least
 constexpr double kColumnsItemFlops = 4e6;
+constexpr double kFlopsOfCopied = 400;  // of a work item, for each element of a kernel that each thread copies
 
 int64_t product_of(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionDim::*field) {
   int64_t out = 1;
@@ -35,8 +37,8 @@ int64_t product_of(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionD
 class Patches {
  public:
   Patches(const ConvolutionSpec& spec, int64_t position) : spec_(spec), at_(spec.dims.size()), taps_(spec.dims.size()) {
-    joins_taps_ = !spec.dims.empty() && spec.dims.back().lhs_dilation == 1 && spec.lhs.minor == 1 &&
-                  spec.lhs.spatial.back() * spec.dims.back().rhs_dilation == spec.in_features;
+    joins_taps_ = !spec.dims.empty() && spec.dims.back().kernel > 0 && spec.dims.back().lhs_dilation == 1 &&
+                  spec.lhs.minor == 1 && spec.lhs.spatial.back() * spec.dims.back().rhs_dilation == spec.in_features;
     for (size_t d = spec.dims.size(); d-- > 0;) {
       at_[d] = position % spec.dims[d].out;
       position /= spec.dims[d].out;
@@ -181,8 +183,7 @@ struct ColumnsPlan : Convolution::Plan {
         columns = scratch + converted_at;
       }
       const Gemm& product = rows == tile ? *whole : *last;
-      product.run(columns, matrix.data, scratch + product_at, scratch + gemm_at, call.checkpoint,
-                  product.keeps_packed() ? &matrix.packed : nullptr);
+      product.run(columns, matrix.data, scratch + product_at, scratch + gemm_at, call.checkpoint, &matrix.packed);
       const std::byte* result = scratch + product_at;
       if (convert_out != nullptr) {
         convert_out(&result, scratch + result_at, rows * spec.out_features);
@@ -279,7 +280,9 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   plan->images_per_work_item =
       std::clamp<int64_t>(static_cast<int64_t>(kColumnsItemFlops / std::max(1.0, flops_of_one)), 1, images);
   if (plan->images_per_work_item == 1) {
-    const auto worth = static_cast<int64_t>(std::min(flops_of_one / kColumnsItemFlops, 1e9));
+    const double copied = plan->kernel.scratch_bytes() > 0 ? static_cast<double>(plan->kernel.count()) : 0;
+    const double least = std::max(kColumnsItemFlops, copied * kFlopsOfCopied);
+    const auto worth = static_cast<int64_t>(std::min(flops_of_one / least, 1e9));
     plan->work_items_per_image = std::clamp<int64_t>(worth, 1, core::ceil_div(plan->positions, plan->tile));
   }
   plan->work_count = core::ceil_div(images, plan->images_per_work_item) * plan->work_items_per_image;

@@ -242,7 +242,8 @@ TEST(Convolution, gradients_find_their_loops) {
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 14, .out = 3, .pad_low = 1})), "oneDNN by weights");
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 7, .out = 3, .rhs_dilation = 2})), "oneDNN by weights");
   // Patches, as of vision transformers.
-  EXPECT_EQ(way(images(8, 3, 192, {.in = 224, .kernel = 16, .out = 14, .stride = 16})), "columns");
+  EXPECT_EQ(way(images(1, 3, 192, {.in = 224, .kernel = 16, .out = 14, .stride = 16})), "columns");
+  EXPECT_EQ(way(images(8, 3, 192, {.in = 224, .kernel = 16, .out = 14, .stride = 16})), "oneDNN forward");
   EXPECT_EQ(way(images(8, 3, 96, {.in = 64, .kernel = 8, .out = 7, .stride = 8})), "oneDNN forward");
   EXPECT_EQ(way(images(8, 64, 64, {.in = 14, .kernel = 14, .out = 1})), "oneDNN by weights");
 }
@@ -284,38 +285,85 @@ struct LargeGradient {
   std::vector<float> rhs;
 };
 
-TEST(Convolution, windows_side_by_side_are_a_product_of_patches) {
+/// Both ways of one convolution, by each number of work items at once, on whole numbers, whose sums are exact.
+void expect_columns_as_onednn(const kernels::ConvolutionSpec& spec, std::mt19937& random) {
+  const auto onednn = kernels::plan_convolution_onednn(spec);
+  ASSERT_NE(onednn, nullptr);
+  ASSERT_EQ(onednn->way, std::string("oneDNN forward"));
+  const auto columns = kernels::plan_convolution_columns(spec);
+  const auto elements = [&](int64_t count, const auto& size_of) {
+    for (const kernels::ConvolutionDim& dim : spec.dims) count *= size_of(dim);
+    return static_cast<size_t>(count);
+  };
+  std::uniform_int_distribution<int> digit(-8, 8);
+  std::vector<float> lhs(elements(spec.batch * spec.in_features, [](const auto& dim) { return dim.in; }));
+  std::vector<float> rhs(elements(spec.in_features * spec.out_features, [](const auto& dim) { return dim.kernel; }));
+  for (float& value : lhs) value = static_cast<float>(digit(random));
+  for (float& value : rhs) value = static_cast<float>(digit(random));
+  const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
+  const auto value = [&](const kernels::Convolution::Plan& plan, int64_t work_items) {
+    std::vector<float> result(elements(spec.batch * spec.out_features, [](const auto& dim) { return dim.out; }));
+    const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, plan.scratch_bytes));
+    for (int64_t at = 0; at < plan.work_count; at += work_items) {
+      plan.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+                reinterpret_cast<std::byte*>(result.data()), at, std::min(plan.work_count, at + work_items),
+                scratch->data()});
+    }
+    return result;
+  };
+  const std::vector<float> expected = value(*onednn, onednn->work_count);
+  for (const int64_t work_items : {int64_t{1}, int64_t{3}, columns->work_count})
+    EXPECT_EQ(value(*columns, work_items), expected) << work_items;
+}
+
+// The last rows of an image may be multiplied in another way than those before: what is packed is used by the next
+// image.
+TEST(Convolution, windows_side_by_side_are_products_of_patches) {
   std::mt19937 random(9);
-  std::uniform_int_distribution<int> digit(-8, 8);  // sums are exact
-  for (const auto& [batch, in, out, dim] :
-       {std::tuple{3, 3, 64, kernels::ConvolutionDim{.in = 64, .kernel = 16, .out = 4, .stride = 16}},
-        {1, 5, 33, {.in = 92, .kernel = 9, .out = 10, .stride = 9}},
-        {2, 64, 48, {.in = 31, .kernel = 2, .out = 15, .stride = 2}},
-        {1, 4, 7, {.in = 50, .kernel = 10, .out = 5, .stride = 10, .is_reversed = true}}}) {
-    const kernels::ConvolutionSpec spec = images(batch, in, out, dim);
+  using Dim = kernels::ConvolutionDim;
+  for (const auto& [batch, in, out, high, wide] :
+       {std::tuple{3, 3, 64, Dim{.in = 64, .kernel = 16, .out = 4, .stride = 16},
+                   Dim{.in = 64, .kernel = 16, .out = 4, .stride = 16}},
+        {2, 5, 33, {.in = 45, .kernel = 9, .out = 5, .stride = 9}, {.in = 117, .kernel = 9, .out = 13, .stride = 9}},
+        {4, 5, 33, {.in = 46, .kernel = 9, .out = 5, .stride = 9}, {.in = 119, .kernel = 9, .out = 13, .stride = 9}},
+        {3,
+         3,
+         768,
+         {.in = 91, .kernel = 13, .out = 7, .stride = 13},
+         {.in = 120, .kernel = 13, .out = 9, .stride = 13}},
+        {2,
+         64,
+         48,
+         {.in = 31, .kernel = 2, .out = 15, .stride = 2},
+         {.in = 31, .kernel = 2, .out = 15, .stride = 2}}}) {
+    kernels::ConvolutionSpec spec;
+    spec.batch = batch;
+    spec.in_features = in;
+    spec.out_features = out;
+    spec.dims = {high, wide};
+    spec.lhs = {0, high.in * wide.in * in, 1, {wide.in * in, in}};
+    spec.rhs = {0, 1, out, {wide.kernel * in * out, in * out}};
+    spec.out = {0, high.out * wide.out * out, 1, {wide.out * out, out}};
+    expect_columns_as_onednn(spec, random);
+    for (Dim& dim : spec.dims) dim.is_reversed = true;
+    expect_columns_as_onednn(spec, random);
+  }
+}
+
+TEST(Convolution, kernel_without_taps_gives_zeros) {
+  for (const size_t empty : {0, 1}) {
+    kernels::ConvolutionSpec spec = images(1, 2, 3, {.in = 4, .kernel = 2, .out = 3});
+    spec.dims[empty] = {.in = 4, .kernel = 0, .out = 5};
+    spec.out = {0, 5 * 5 * 3, 1, {5 * 3, 3}};
     const kernels::Convolution made(spec);
-    ASSERT_EQ(made.way(), std::string("columns"));
-    const auto onednn = kernels::plan_convolution_onednn(spec);
-    ASSERT_NE(onednn, nullptr);
-    ASSERT_EQ(onednn->way, std::string("oneDNN forward"));
-    std::vector<float> lhs(static_cast<size_t>(batch * in * dim.in * dim.in));
-    std::vector<float> rhs(static_cast<size_t>(in * out * dim.kernel * dim.kernel));
-    for (float& value : lhs) value = static_cast<float>(digit(random));
-    for (float& value : rhs) value = static_cast<float>(digit(random));
-    const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
-    const auto value = [&](const auto& convolution, int64_t work_count, int64_t scratch_bytes, int64_t work_items) {
-      std::vector<float> result(static_cast<size_t>(batch * out * dim.out * dim.out));
-      const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, scratch_bytes));
-      for (int64_t at = 0; at < work_count; at += work_items) {
-        convolution.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
-                         reinterpret_cast<std::byte*>(result.data()), at, std::min(work_count, at + work_items),
-                         scratch->data()});
-      }
-      return result;
-    };
-    const std::vector<float> expected = value(*onednn, onednn->work_count, onednn->scratch_bytes, onednn->work_count);
-    EXPECT_EQ(value(made, made.work_count(), made.scratch_bytes(), made.work_count()), expected);
-    EXPECT_EQ(value(made, made.work_count(), made.scratch_bytes(), 1), expected);
+    const std::vector<float> lhs(32, 1.0F);
+    const float rhs = 0;
+    std::vector<float> result(5 * 5 * 3, 1.0F);
+    const auto pool = tensor::BufferPool::create(int64_t{1} << 20);
+    const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, made.scratch_bytes()));
+    made.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(&rhs),
+              reinterpret_cast<std::byte*>(result.data()), 0, made.work_count(), scratch->data()});
+    EXPECT_EQ(std::count(result.begin(), result.end(), 0.0F), 3 * 5 * 3) << empty;
   }
 }
 
