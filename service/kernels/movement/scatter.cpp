@@ -120,8 +120,7 @@ void Scatter::plan_parts(ScalarOp op, int64_t updates) {
   const Identity identity = identity_of(op);
   if (identity != Identity::kSum && identity != Identity::kZero) return;
   // Long sums of narrow floats are what their rounding makes of them, one after the other.
-  zero_is_negative_ = tensor::is_float(body_.registers[0]);
-  if (zero_is_negative_ && elem_sizes_[0] < 4) return;
+  if (tensor::is_float(body_.registers[0]) && elem_sizes_[0] < 4) return;
   if (updates < kMinPartsUpdates || array_elements_ > updates / (kParts * kPartUpdates)) return;
   if (lines_->line_count() < kParts) return;
   part_count_ = kParts;
@@ -159,7 +158,9 @@ int64_t Scatter::chunk_bytes() const {
       kCacheLine);
 }
 
-int64_t Scatter::workspace_bytes() const { return chunk_count_ * chunk_bytes() + part_count_ * part_bytes_; }
+int64_t Scatter::workspace_bytes() const {
+  return chunk_count_ * chunk_bytes() + std::max<int64_t>(part_count_ - 1, 0) * part_bytes_;
+}
 
 // Combines runs of elements; holds the memory that a body needs.
 struct Scatter::Rows {
@@ -299,10 +300,15 @@ void Scatter::run_bucket(const ScatterCall& call, int64_t bucket) const {
 }
 
 void Scatter::run_part(const ScatterCall& call, int64_t part) const {
-  std::byte* const sums = call.workspace + part * part_bytes_;
-  std::memset(sums, 0, static_cast<size_t>(part_bytes_));
-  if (zero_is_negative_) {
-    for (int64_t end = elem_sizes_[0]; end <= part_bytes_; end += elem_sizes_[0]) sums[end - 1] = std::byte{0x80};
+  std::byte* sums = call.results[0];
+  if (part == 0) {
+    copy_range(call, 0, array_elements_);
+  } else {
+    sums = call.workspace + (part - 1) * part_bytes_;
+    std::memset(sums, 0, static_cast<size_t>(part_bytes_));
+    // -0 is what changes no float.
+    const int64_t step = tensor::is_float(body_.registers[0]) ? elem_sizes_[0] : part_bytes_ + 1;
+    for (int64_t end = step; end <= part_bytes_; end += step) sums[end - 1] = std::byte{0x80};
   }
   const int64_t lines = lines_->line_count();
   lines_->run({sums, call.indices, call.updates[0], call.shifts, call.checkpoint}, lines * part / part_count_,
@@ -312,38 +318,27 @@ void Scatter::run_part(const ScatterCall& call, int64_t part) const {
 void Scatter::add_parts(const ScatterCall& call, int64_t bucket) const {
   const int64_t last = std::min(array_elements_, (bucket + 1) * bucket_elements_);
   for (int64_t begin = bucket * bucket_elements_; begin < last; begin += kAddedAtOnce) {
-    const int64_t count = std::min(kAddedAtOnce, last - begin);
-    copy_range(call, begin, begin + count);
     std::byte* const sums = call.results[0] + begin * elem_sizes_[0];
-    for (int64_t part = 0; part < part_count_; ++part) {
-      const std::byte* const operands[2] = {sums, call.workspace + part * part_bytes_ + begin * elem_sizes_[0]};
-      binary_(operands, sums, count);
+    for (int64_t part = 1; part < part_count_; ++part) {
+      const std::byte* const operands[2] = {sums, call.workspace + (part - 1) * part_bytes_ + begin * elem_sizes_[0]};
+      binary_(operands, sums, std::min(kAddedAtOnce, last - begin));
     }
     core::pass(call.checkpoint);
   }
 }
 
 void Scatter::run(const ScatterCall& call) const {
-  if (part_count_ > 0) {
-    for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
-      if (work_item < part_count_) {
-        run_part(call, work_item);
-      } else {
-        add_parts(call, work_item - part_count_);
-      }
-    }
-    return;
-  }
-  if (chunk_count_ == 0) {
+  if (barrier() == 0) {
     if (call.begin < call.end) run_whole(call);
     return;
   }
   for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
     core::pass(call.checkpoint);
-    if (work_item < chunk_count_) {
-      sort_chunk(call, work_item);
+    const bool is_first = work_item < barrier();
+    if (part_count_ > 0) {
+      is_first ? run_part(call, work_item) : add_parts(call, work_item - part_count_);
     } else {
-      run_bucket(call, work_item - chunk_count_);
+      is_first ? sort_chunk(call, work_item) : run_bucket(call, work_item - chunk_count_);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Scatter: combines windows of updates into an array at index tuples, in the order of the updates. A window that is
-// partly out of bounds is skipped. Sizes and strides in elements.
+// Scatter: combines windows of updates into an array at index tuples, in the order of the updates but for sums of parts
+// (below). A window that is partly out of bounds is skipped. Sizes and strides in elements.
 //
 // A large scatter is split by target rows:
 // 1. Where all starts of windows are multiples of a row's elements, and no window is longer than a row, each window
@@ -10,9 +10,10 @@
 //
 // Example: rows 20,000 x 64, 65,536 updates of a row: 8 work items of 8,192 tuples, a barrier, 32 buckets of 625 rows.
 //
-// A scatter that adds many updates of few elements, as a histogram does, is a sum of parts:
-// 1. First work items: each adds its share of the updates to zeros in the workspace.
-// 2. Behind a barrier, each adds a range of the array and of all parts, in their order.
+// A scatter that adds many updates of few elements (or combines them by `or` and `xor`), as a histogram does, is a sum
+// of parts:
+// 1. First work items: one adds its share of the updates to the array, each of the others to zeros in the workspace.
+// 2. Behind a barrier, each adds a range of the others' sums to the array, in the order of the parts.
 //
 // Example: 1,000,000 updates of 100 counts: 8 parts of 100 counts, a barrier, one range.
 #pragma once
@@ -94,14 +95,13 @@ class Scatter {
   int64_t lanes_ = 64;
   bool is_empty_ = false;
   std::optional<ScatterLines> lines_;  // where they take the place of windows
-  // Zero chunks: one bucket is the whole array, and the tuples are read as it is combined.
+  // Zero chunks and parts: one bucket is the whole array, and the tuples are read as it is combined.
   int64_t chunk_tuples_ = 0;
   int64_t chunk_count_ = 0;
   int64_t bucket_count_ = 1;
   int64_t bucket_elements_ = 0;
-  int64_t part_count_ = 0;  // more than zero: each part has an array in the workspace, of zeros at first
-  int64_t part_bytes_ = 0;
-  bool zero_is_negative_ = false;  // -0 is what changes no float
+  int64_t part_count_ = 0;
+  int64_t part_bytes_ = 0;  // in the workspace, of each part but the first
 };
 
 }  // namespace meshd::kernels
