@@ -439,7 +439,7 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   const std::span<const int32_t> shards_;
   const int lanes_;
   const double estimated_ns_;
-  const double part_ns_;  ///< of about so long are parts, where there are no more than fit the lanes
+  const double part_ns_;  ///< about how long a part takes at least
   int64_t lane_scratch_bytes_ = 0;
   std::vector<RunImpl::WorkItems> parts_;     // of a sequence: begin and end are positions in shards_
   std::vector<kernels::PackedOperand> kept_;  // by lane; empty: nothing stays in the scratch

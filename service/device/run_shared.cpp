@@ -72,10 +72,11 @@ bool RunImpl::goes_by_shard(const compile::Step& step) {
   // What looks at each step.
   if (profiler_ || seeks_nonfinite() || request_.pause_before) return false;
   const int64_t shards = plan().table(step.table).count();
-  const auto [threads, awake, worth_ns] = sharing();
+  const Sharing among = sharing();
+  const int threads = among.threads;
   if (shards % threads != 0 && shards < kPartsPerThread * threads) return false;  // some threads would wait long
   double estimated = 0;
-  double too_small = 0;  // of steps that no other thread would share
+  double too_small = 0;  // of steps that no thread would be woken for
   double most_bytes = 0;
   double operations = operations_;
   double bytes = bytes_;
@@ -95,7 +96,7 @@ bool RunImpl::goes_by_shard(const compile::Step& step) {
   const auto cache = static_cast<double>(kernels::second_level_bytes());
   const bool stays_in_cache = most_bytes > cache * threads && most_bytes / static_cast<double>(shards) <= cache;
   const bool uses_threads = threads > 1 && too_small * kWorthSavingPart > estimated;
-  return is_affordable && estimated >= worth_ns && (stays_in_cache || uses_threads);
+  return is_affordable && estimated >= among.worth_ns && (stays_in_cache || uses_threads);
 }
 
 RunImpl::Next RunImpl::execute_sequence(std::span<const compile::Step> steps) {

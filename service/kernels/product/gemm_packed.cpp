@@ -6,8 +6,8 @@
 // For each block of columns of c, for each part of the sum (at most kTileDepth terms):
 //   1. the rows of b that belong to both are copied, a strip as wide as a tile after the other: they stay in the second
 //      level cache;
-//   2. for each strip of rows of a: its part is copied to where it stays in the first level cache, and multiplied by
-//      each strip of b: a tile of c gets the sums.
+//   2. for each strip of rows of a: its part is copied to where it stays in the first level cache, unless its rows lie
+//      close enough for that already, and multiplied by each strip of b: a tile of c gets the sums.
 // A packed b of one block may stay in the scratch, so that the next product with it begins with 2.
 //
 // Parts of a sum are added in the order of their terms, and how long they are follows from k. So an element of c has
@@ -282,7 +282,8 @@ class PackedGemm final : public Gemm::Plan {
 
   // ---- a
 
-  // Where tiles find the strip. One that is multiplied with one strip of b alone stays where it is.
+  // Where tiles find the strip. One that is multiplied with one strip of b alone stays where it is, and so do rows that
+  // are no further apart than those of a copy.
   TileRows load_strip(const Call& call, int64_t strip, int64_t strips, int64_t term, int64_t depth, bool is_read_again,
                       TileCall<T>& tile) const {
     T* const to = call.scratch + strip_at_;
