@@ -18,7 +18,7 @@ constexpr size_t kKeySampleBytes = 8;
 
 bool DecodedRuns::may_come_again(size_t bytes, size_t text_bytes) {
   if (bytes <= kShortDocument) return true;
-  const size_t escaped = text_bytes + text_bytes / 4;  // every fourth character at most is written as two
+  const size_t escaped = text_bytes + text_bytes / 8;  // quotes and line ends are written as two characters
   return bytes <= kLongestDocument && bytes <= escaped + kShortDocument;
 }
 
@@ -40,9 +40,10 @@ std::shared_ptr<DecodedRuns::Entry> DecodedRuns::find(const std::string& princip
     const std::shared_ptr<Entry>* const known = cache.find(key);
     return known == nullptr ? nullptr : *known;
   });
+  if (found == nullptr) return nullptr;
   const bool is_long = document.size() > kShortDocument;
-  if (found != nullptr && found->document != (is_long ? document : std::string_view())) return nullptr;
-  return found;
+  const bool is_it = is_long ? found->document == document : found->document.empty();
+  return is_it ? found : nullptr;
 }
 
 std::shared_ptr<DecodedRuns::Entry> DecodedRuns::keep(const std::string& principal, std::string_view document,
@@ -52,8 +53,8 @@ std::shared_ptr<DecodedRuns::Entry> DecodedRuns::keep(const std::string& princip
   entry->run = std::move(run);
   if (document.size() > kShortDocument) entry->document = document;
   // What was decoded is about as large as the document, but for the text of its program: values are base64 or text
-  // there.
-  const size_t decoded = 3 * std::min(document.size(), kShortDocument);
+  // there. Of a long document they are an eighth at most, and what a short one may have.
+  const size_t decoded = 3 * std::min(document.size(), kShortDocument + document.size() / 8);
   const auto bytes =
       static_cast<int64_t>(sizeof(Entry) + sizeof(DecodedRun) + key.size() + entry->document.size() + decoded);
   // An entry that is there is of a program that has left the compiler's cache.

@@ -32,6 +32,7 @@ class DecodedRuns {
   };
   /// Null: the principal has not sent this document, or it has left the cache.
   std::shared_ptr<Entry> find(const std::string& principal, std::string_view document);
+  /// Of a document that may_come_again().
   std::shared_ptr<Entry> keep(const std::string& principal, std::string_view document,
                               std::shared_ptr<const DecodedRun> run);
 
