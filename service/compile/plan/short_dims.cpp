@@ -11,6 +11,8 @@
 // what is added, and what is small and computed is a leaf. What has one element in the last dim is written once.
 //
 // A reduction over dims of one element, as JAX's checks of indices are, is one pointwise op with the initial value.
+// What it alone reads is written anew without these dims, back to values that others read, or that are not pointwise:
+// those get another shape. So one loop computes all of it.
 //
 // Example, forces of 2048 bodies on each other: d = p[j] - p[i], 2048x2048x3; r = sum over the last dim of d * d; f =
 // sum over j of d / (r + e) ** 1.5, 2048x3. Out: x, y, z = columns of p; r = (x[j] - x[i])^2 + (y[j] - y[i])^2 + ...;
@@ -62,7 +64,10 @@ int64_t element_count(const ShardedType& type) { return tensor::element_count(ty
 
 class Splitter {
  public:
-  explicit Splitter(LocalProgram& program) : program_(program) {}
+  explicit Splitter(LocalProgram& program) : program_(program), reads_(program.values.size()) {
+    partition::for_each_use(program.body, [&](LocalId id) { ++reads_[static_cast<size_t>(id)]; });
+    for (const partition::LocalParameter& result : program.results) ++reads_[static_cast<size_t>(result.value)];
+  }
 
   bool run() {
     split_in(program_.body);
@@ -114,12 +119,56 @@ class Splitter {
     if (result.rank() > 0) {
       init = one("stablehlo.broadcast_in_dim", {init}, result, {{"broadcast_dimensions", ir::int_array_attr({})}});
     }
-    const LocalId element = one("stablehlo.reshape", {op.operands[0]}, result);
+    const LocalId element = without_dims(op.operands[0], dims, 0);
     LocalOp combined = new_op(region.ops.front().name, {init, element});
     combined.results = op.results;
     append(std::move(combined));
     has_changed_ = true;
     return true;
+  }
+
+  // A value without dims that have one element.
+  LocalId without_dims(LocalId id, const std::vector<int64_t>& dims, int depth) {
+    const ShardedType whole = type(id);
+    ShardedType made = whole;
+    for (size_t i = dims.size(); i-- > 0;) {
+      made.local.dims.erase(made.local.dims.begin() + dims[i]);
+      made.logical_dims.erase(made.logical_dims.begin() + dims[i]);
+      made.layout.dims.erase(made.layout.dims.begin() + dims[i]);
+    }
+    const auto reshaped = [&] { return one("stablehlo.reshape", {id}, made); };
+    if (maker(id) == nullptr || depth == kDeepest) return reshaped();
+    LocalOp op = *maker(id);  // what is written moves it
+    if (op.kind == LocalKind::kConstant) {
+      const std::optional<LocalOp> constant = splat_of(op, made);
+      return constant ? add(*constant, made, "constant") : reshaped();
+    }
+    if (is_broadcast(op) && type(op.operands[0]).rank() == 0)
+      return one("stablehlo.broadcast_in_dim", op.operands, made, {{"broadcast_dimensions", ir::int_array_attr({})}});
+    const bool is_read_here_alone = static_cast<size_t>(id) < reads_.size() && reads_[static_cast<size_t>(id)] == 1;
+    const auto is_alike = [&](LocalId operand) {
+      const ShardedType& given = type(operand);
+      const auto is_whole = [&](int64_t dim) { return given.layout.dims[static_cast<size_t>(dim)].empty(); };
+      return given.rank() == 0 ||
+             (given.local.dims == whole.local.dims && std::all_of(dims.begin(), dims.end(), is_whole));
+    };
+    if (!is_read_here_alone || !is_pointwise(op) || !std::all_of(op.operands.begin(), op.operands.end(), is_alike))
+      return reshaped();
+    for (LocalId& operand : op.operands) {
+      if (type(operand).rank() > 0) operand = without_dims(operand, dims, depth + 1);
+    }
+    return add(std::move(op), made, program_.value(id).name);
+  }
+
+  // The same constant of another shape, where all its elements are one number.
+  static std::optional<LocalOp> splat_of(const LocalOp& op, const ShardedType& made) {
+    const auto* const dense = ir::find(op.attributes, "value")->as<ir::DenseAttr>();
+    if (dense == nullptr || !dense->splat) return std::nullopt;
+    ir::DenseAttr smaller = *dense;
+    smaller.type.dims = made.local.dims;
+    LocalOp constant = op;
+    ir::set(constant.attributes, "value", ir::Attribute{std::move(smaller)});
+    return constant;
   }
 
   // False: nothing was written.
@@ -235,13 +284,8 @@ class Splitter {
     const LocalOp op = *maker(id);  // what is written moves it
     const ShardedType made = without_last(type(id));
     if (op.kind == LocalKind::kConstant) {
-      const auto* const dense = ir::find(op.attributes, "value")->as<ir::DenseAttr>();
-      if (dense == nullptr || !dense->splat) return std::nullopt;
-      ir::DenseAttr smaller = *dense;
-      smaller.type.dims.pop_back();
-      LocalOp constant = op;
-      ir::set(constant.attributes, "value", ir::Attribute{std::move(smaller)});
-      return add(std::move(constant), made, "constant");
+      const std::optional<LocalOp> constant = splat_of(op, made);
+      return constant ? std::optional(add(*constant, made, "constant")) : std::nullopt;
     }
     if (is_broadcast(op)) return of_broadcast(op, made, index);
     if (op.kind != LocalKind::kMask && !is_pointwise(op)) return std::nullopt;
@@ -333,6 +377,7 @@ class Splitter {
   }
 
   LocalProgram& program_;
+  std::vector<int> reads_;                                  // of each value that was there before
   LocalBlock made_;                                         // of the block that is walked, so far
   std::map<LocalId, size_t> makers_;                        // ops of made_, by result
   std::map<std::pair<LocalId, int64_t>, LocalId> written_;  // of one sum: values at an index
