@@ -24,20 +24,21 @@ class QueueAccount {
     bytes_ += bytes;
     return true;
   }
-  /// A line that has entered is written, or lost.
-  void leave(int64_t bytes) {
+  /// Lines that have entered are written, or lost.
+  void leave(int64_t lines, int64_t bytes) {
     const std::lock_guard held(mutex_);
     bytes_ -= bytes;
-    if (--lines_ == 0) empty_.notify_all();
+    lines_ -= lines;
+    if (lines_ == 0) empty_.notify_all();
   }
   void wait_until_empty(std::chrono::seconds patience) {
     std::unique_lock held(mutex_);
     empty_.wait_for(held, patience, [this] { return lines_ == 0; });
   }
-  /// A line could not be written.
-  void add_lost() {
+  /// Lines could not be written.
+  void add_lost(int64_t lines) {
     const std::lock_guard held(mutex_);
-    ++lost_;
+    lost_ += lines;
   }
   [[nodiscard]] int64_t lost() const {
     const std::lock_guard held(mutex_);
