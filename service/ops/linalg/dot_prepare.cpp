@@ -41,6 +41,7 @@ constexpr int64_t kFewBlockColumns = 128;
 constexpr double kFastPerNs = 500;  // against faster products copies weigh more: twice as many columns
 constexpr int64_t kFewBlocks = 4;
 constexpr int64_t kManyBlocks = 16;
+constexpr int64_t kEvenRowBlocks = 8;  // fewer are an even number: of 3 blocks, one of two threads would compute 2
 
 struct Loops {
   Dims extent;
@@ -332,14 +333,16 @@ void set_blocks(Product& product, const GemmSpec& spec, double flops) {
   };
   const bool has_many = may_cut_columns && (product.m / (2 * kBlockRows)) * (product.n / kBlockColumns) >= kManyBlocks;
   const int64_t least_rows = product.m < 2 * kBlockRows ? kFewBlockRows : kBlockRows * (has_many ? 2 : 1);
-  const int64_t row_blocks = parts(product.m, least_rows, most_blocks);
+  int64_t row_blocks = parts(product.m, least_rows, most_blocks);
+  const bool is_odd = row_blocks > 1 && row_blocks < kEvenRowBlocks && row_blocks % 2 == 1;
+  if (is_odd && row_blocks < most_blocks && product.m / (row_blocks + 1) >= kFewBlockRows) ++row_blocks;
   int64_t column_blocks = 1;
   if (may_cut_columns) {
     column_blocks = parts(product.n, least_columns, most_blocks / row_blocks);
     if (row_blocks * column_blocks < kFewBlocks)
       column_blocks = parts(product.n, kFewBlockColumns, std::min(most_blocks, kFewBlocks) / row_blocks);
   }
-  product.block_rows = core::round_up(core::ceil_div(product.m, row_blocks), row_blocks > 1 ? 64 : 1);
+  product.block_rows = core::round_up(core::ceil_div(product.m, row_blocks), row_blocks > 1 ? 16 : 1);
   product.block_columns = core::round_up(core::ceil_div(product.n, column_blocks), column_blocks > 1 ? 32 : 1);
   product.column_blocks = core::ceil_div(product.n, product.block_columns);
   product.block_count = core::ceil_div(product.m, product.block_rows) * product.column_blocks;
