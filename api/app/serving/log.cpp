@@ -11,6 +11,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
@@ -86,12 +87,22 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
   /// `account` has each line until it is written; `pool` has the queue, and calls this.
   StandardError(std::shared_ptr<QueueAccount> account, spdlog::details::thread_pool& pool)
       : account_(std::move(account)), pool_(pool) {}
+  /// Where the order to end was behind the last line in the queue.
+  ~StandardError() override {
+    if (count_ > 0) write_lines();
+  }
+  StandardError(const StandardError&) = delete;
+  StandardError& operator=(const StandardError&) = delete;
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    formatter_->format(message, lines_);
     ++count_;
     bytes_ += static_cast<int64_t>(message.payload.size());
+    try {
+      formatter_->format(message, lines_);
+    } catch (const std::bad_alloc&) {
+      account_->add_lost(1);
+    }
     const bool is_last = pool_.queue_size() == 0;
     if (!is_last && lines_.size() < kWrittenAtOnce) return;
     write_lines();

@@ -30,6 +30,12 @@ class StalledError {
   StalledError(const StalledError&) = delete;
   StalledError& operator=(const StalledError&) = delete;
 
+  /// All that was written; only once.
+  const std::string& seen() {
+    restore();
+    read_all();
+    return all_;
+  }
   /// All that is written until `log` has ended.
   std::string text(std::unique_ptr<api::Log> log) {
     std::thread ends([this, log = std::move(log)]() mutable {
@@ -37,19 +43,22 @@ class StalledError {
       log.reset();
       restore();
     });
-    std::string all;
-    std::array<char, 65536> piece{};
-    for (ssize_t size = 0; (size = read(ends_[0], piece.data(), piece.size())) > 0;)
-      all.append(piece.data(), static_cast<size_t>(size));
+    read_all();
     ends.join();
-    return all;
+    return all_;
   }
 
  private:
   void restore() { dup2(saved_, STDERR_FILENO); }
+  void read_all() {
+    std::array<char, 65536> piece{};
+    for (ssize_t size = 0; (size = read(ends_[0], piece.data(), piece.size())) > 0;)
+      all_.append(piece.data(), static_cast<size_t>(size));
+  }
 
   const int saved_;
   std::array<int, 2> ends_{};
+  std::string all_;
 };
 
 constexpr int64_t kMiB = 1 << 20;
@@ -75,6 +84,20 @@ TEST(Log, lines_behind_a_stalled_reader_are_bounded_in_number) {
   EXPECT_GT(dropped, 0);
   const std::string text = error.text(std::move(log));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n') + dropped, kLines);
+}
+
+// The order to end is in the queue behind the last line, or comes while its thread sleeps.
+TEST(Log, lines_of_the_end_are_written) {
+  for (int i = 0; i < 60; ++i) {
+    StalledError error;
+    auto log = std::make_unique<api::Log>(api::LogFormat::kText, "info");
+    for (int line = 0; line <= i % 3; ++line) log->info("stopped", {});
+    if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
+    std::thread ends([&] { log.reset(); });
+    ends.join();
+    const std::string& seen = error.seen();
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), i % 3 + 1) << i;
+  }
 }
 
 TEST(Log, long_text_of_a_field_is_shortened_in_both_formats) {
