@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <future>
 #include <memory>
 #include <new>
@@ -112,17 +113,32 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
   void write_lines() {
     std::string_view left(lines_.data(), lines_.size());
     while (!left.empty()) {
-      const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) {  // a disk that is full, a reader that is gone
-        account_->add_lost(std::count(left.begin(), left.end(), '\n'));
-        break;
-      }
-      left.remove_prefix(static_cast<size_t>(done));
+      const std::string_view some = left.substr(0, whole_lines(left));
+      if (!write(some)) account_->add_lost(std::count(some.begin(), some.end(), '\n'));
+      left.remove_prefix(some.size());
     }
     lines_.clear();
     account_->leave(std::exchange(count_, 0), std::exchange(bytes_, 0));
   }
+
+  // Of no more bytes than a pipe takes at once, so that those of several processes stay apart; one line at least.
+  static size_t whole_lines(std::string_view lines) {
+    if (lines.size() <= PIPE_BUF) return lines.size();
+    const size_t last = lines.rfind('\n', PIPE_BUF - 1);
+    return (last != std::string_view::npos ? last : std::min(lines.find('\n'), lines.size() - 1)) + 1;
+  }
+
+  // False: a disk that is full, a reader that is gone.
+  static bool write(std::string_view left) {
+    while (!left.empty()) {
+      const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return false;
+      left.remove_prefix(static_cast<size_t>(done));
+    }
+    return true;
+  }
+
   void flush_() override {}
 
   const std::shared_ptr<QueueAccount> account_;
@@ -166,8 +182,8 @@ Log::Log(LogFormat format, const std::string& level) : impl_(std::make_unique<Im
 }
 
 Log::~Log() {
-  // Its thread writes the lines that are left. Where nobody reads them any more, as when a pipe is full, they are given
-  // up, so that the process ends.
+  // Its thread and its sink write the lines that are left. Where nobody reads them any more, as when a pipe is full,
+  // they are given up, so that the process ends.
   auto written = std::make_shared<std::promise<void>>();
   std::future<void> done = written->get_future();
   try {

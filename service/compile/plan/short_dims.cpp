@@ -105,7 +105,8 @@ class Splitter {
     const ShardedType reduced = type(op.operands[0]);
     const ShardedType result = type(op.results[0]);
     if (reduced.local.dtype != result.local.dtype) return false;
-    const std::vector<int64_t> dims = op.def->fuse.reduce_dims(LocalView(program_, op).view);
+    std::vector<int64_t> dims = op.def->fuse.reduce_dims(LocalView(program_, op).view);
+    std::sort(dims.begin(), dims.end());  // they may be in any order
     const bool is_of_one = std::all_of(dims.begin(), dims.end(), [&](int64_t dim) {
       const auto d = static_cast<size_t>(dim);
       return reduced.logical_dims[d] == 1 && reduced.local.dims[d] == 1 && reduced.layout.dims[d].empty();
@@ -127,7 +128,7 @@ class Splitter {
     return true;
   }
 
-  // A value without dims that have one element.
+  // A value without dims, in ascending order, that have one element.
   LocalId without_dims(LocalId id, const std::vector<int64_t>& dims, int depth) {
     const ShardedType whole = type(id);
     ShardedType made = whole;
@@ -137,8 +138,10 @@ class Splitter {
       made.layout.dims.erase(made.layout.dims.begin() + dims[i]);
     }
     const auto reshaped = [&] { return one("stablehlo.reshape", {id}, made); };
-    if (maker(id) == nullptr || depth == kDeepest) return reshaped();
-    LocalOp op = *maker(id);  // what is written moves it
+    const LocalOp* const by = maker(id);
+    if (by == nullptr || depth == kDeepest || (by->kind != LocalKind::kConstant && by->kind != LocalKind::kOp))
+      return reshaped();
+    LocalOp op = *by;  // what is written moves it
     if (op.kind == LocalKind::kConstant) {
       const std::optional<LocalOp> constant = splat_of(op, made);
       return constant ? add(*constant, made, "constant") : reshaped();

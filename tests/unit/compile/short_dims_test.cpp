@@ -192,6 +192,16 @@ TEST(ShortDims, reduction_over_dims_of_one_element_is_pointwise) {
     const PlanRef plan = expect_same_bits(text);
     EXPECT_EQ(to_text(*plan).find("reduce"), std::string::npos) << to_text(*plan);
   }
+  // In any order, and with what they alone read written anew.
+  for (const std::string dims : {"0, 1", "1, 0"}) {
+    std::string text = reduced("add", "1.0", dims, "1x1x50", "50x");
+    expect_same_bits(text);
+    text.replace(text.find("    %r"), 0, "    %n = stablehlo.negate %p : tensor<1x1x50xf32>\n");
+    text.replace(text.find("reduce(%p"), 9, "reduce(%n");
+    expect_same_bits(text);
+  }
+  expect_same_bits(reduced("maximum", "1.0", "2, 0", "1x50x1", "50x"));
+  expect_same_bits(reduced("add", "1.0", "3, 0, 2", "1x50x1x1", "50x"));
   expect_same_bits(reduced("add", "1.0", "0", "1x50", "50x", by_rows));  // three of four shards have none of it
   expect_unchanged(reduced("add", "1.0", "0, 1", "1x50", ""));
 }
