@@ -240,6 +240,7 @@ class RandomProgram {
       }
     }
     if (folded.empty()) return;
+    if (!is_float_sum) std::shuffle(folded.begin(), folded.end(), random_);  // a program may list them in any order
     const size_t made = make(kept_dims, value.dtype,
                              "stablehlo.reduce(" + name(*from) + " init: " + name(zero) + ") applies stablehlo." +
                                  kOps[op] + " across dimensions = " + list(folded) + " : (" + type(*from) + ", " +
