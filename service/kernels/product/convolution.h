@@ -100,7 +100,8 @@ class Convolution {
 /// The type that operands of these types are multiplied in.
 tensor::DType convolution_type(tensor::DType lhs, tensor::DType rhs, tensor::DType out);
 
-/// True where windows lie side by side, so that each element is in one of them at most (patches of vision transformers).
+/// True where windows lie side by side, so that each element is in one of them at most (patches of vision
+/// transformers).
 bool has_disjoint_windows(const ConvolutionSpec& spec);
 
 /// Null where oneDNN has nothing for this, or is slower than columns.
