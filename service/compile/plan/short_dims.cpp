@@ -101,7 +101,7 @@ class Splitter {
 
   // A reduction over dims of one element. False: nothing was written.
   bool combine_with_init(const LocalOp& op) {
-    if (!is_reduce(op) || op.operands.size() != 2 || op.regions.at(0).ops.size() != 2) return false;
+    if (!is_reduce(op) || op.operands.size() != 2) return false;
     const ShardedType reduced = type(op.operands[0]);
     const ShardedType result = type(op.results[0]);
     if (reduced.local.dtype != result.local.dtype) return false;
@@ -111,17 +111,15 @@ class Splitter {
       const auto d = static_cast<size_t>(dim);
       return reduced.logical_dims[d] == 1 && reduced.local.dims[d] == 1 && reduced.layout.dims[d].empty();
     });
-    if (!is_of_one) return false;
-    const ir::Region& region = op.regions.at(0);
-    const kernels::ScalarOp scalar = kernels::as_single_binary(ops::compile_scalar_region(*program_.function, region));
-    if (kernels::identity_of(scalar) == kernels::Identity::kNone) return false;  // its operands may be in either order
+    // Where the region's operands may be in either order.
+    if (!is_of_one || kernels::identity_of(single_op(op)) == kernels::Identity::kNone) return false;
     location_ = op.location;
     LocalId init = op.operands[1];
     if (result.rank() > 0) {
       init = one("stablehlo.broadcast_in_dim", {init}, result, {{"broadcast_dimensions", ir::int_array_attr({})}});
     }
     const LocalId element = without_dims(op.operands[0], dims, 0);
-    LocalOp combined = new_op(region.ops.front().name, {init, element});
+    LocalOp combined = new_op(op.regions.at(0).ops.front().name, {init, element});
     combined.results = op.results;
     append(std::move(combined));
     has_changed_ = true;
@@ -132,11 +130,7 @@ class Splitter {
   LocalId without_dims(LocalId id, const std::vector<int64_t>& dims, int depth) {
     const ShardedType whole = type(id);
     ShardedType made = whole;
-    for (size_t i = dims.size(); i-- > 0;) {
-      made.local.dims.erase(made.local.dims.begin() + dims[i]);
-      made.logical_dims.erase(made.logical_dims.begin() + dims[i]);
-      made.layout.dims.erase(made.layout.dims.begin() + dims[i]);
-    }
+    for (size_t i = dims.size(); i-- > 0;) erase_dim(made, dims[i]);
     const auto reshaped = [&] { return one("stablehlo.reshape", {id}, made); };
     const LocalOp* const by = maker(id);
     if (by == nullptr || depth == kDeepest || (by->kind != LocalKind::kConstant && by->kind != LocalKind::kOp))
@@ -222,17 +216,25 @@ class Splitter {
   bool adds_floats(const LocalOp& op) const {
     if (type(op.operands[0]).local.dtype != DType::kFloat32 || type(op.results[0]).local.dtype != DType::kFloat32)
       return false;
-    if (op.regions.at(0).ops.size() != 2) return false;  // more than one op and what it returns
-    return kernels::as_single_binary(ops::compile_scalar_region(*program_.function, op.regions.at(0))) ==
-           kernels::ScalarOp::kAdd;
+    return single_op(op) == kernels::ScalarOp::kAdd;
+  }
+
+  // What a reduction's region computes, where that is one op; else kCopy.
+  kernels::ScalarOp single_op(const LocalOp& op) const {
+    const ir::Region& region = op.regions.at(0);
+    if (region.ops.size() != 2) return kernels::ScalarOp::kCopy;  // more than one op and what it returns
+    return kernels::as_single_binary(ops::compile_scalar_region(*program_.function, region));
   }
 
   // ---- types and ops
 
+  static void erase_dim(ShardedType& type, int64_t dim) {
+    type.local.dims.erase(type.local.dims.begin() + dim);
+    type.logical_dims.erase(type.logical_dims.begin() + dim);
+    type.layout.dims.erase(type.layout.dims.begin() + dim);
+  }
   static ShardedType without_last(ShardedType type) {
-    type.local.dims.pop_back();
-    type.logical_dims.pop_back();
-    type.layout.dims.pop_back();
+    erase_dim(type, static_cast<int64_t>(type.rank()) - 1);
     return type;
   }
   static ShardedType with_last(ShardedType type, int64_t size) {
