@@ -27,8 +27,8 @@ constexpr int64_t kWantedChunks = 16;
 // A sum of parts takes so many updates, and so many for each element of all parts.
 constexpr int64_t kMinPartsUpdates = 1 << 16;
 constexpr int64_t kPartUpdates = 4;
-constexpr int64_t kParts = 8;  // for up to so many threads, and as even for two and four
-constexpr int64_t kAddedAtOnce = 1 << 12;
+constexpr int64_t kParts = 8;              // for up to so many threads, and as even for two and four
+constexpr int64_t kAddedAtOnce = 1 << 12;  // elements of one kernel call, and of a work item at least
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
 // Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
@@ -306,9 +306,9 @@ void Scatter::run_part(const ScatterCall& call, int64_t part) const {
   } else {
     sums = call.workspace + (part - 1) * part_bytes_;
     std::memset(sums, 0, static_cast<size_t>(part_bytes_));
-    // -0 is what changes no float.
-    const int64_t step = tensor::is_float(body_.registers[0]) ? elem_sizes_[0] : part_bytes_ + 1;
-    for (int64_t end = step; end <= part_bytes_; end += step) sums[end - 1] = std::byte{0x80};
+    if (tensor::is_float(body_.registers[0])) {  // -0 is what changes no float
+      for (int64_t end = elem_sizes_[0]; end <= part_bytes_; end += elem_sizes_[0]) sums[end - 1] = std::byte{0x80};
+    }
   }
   const int64_t lines = lines_->line_count();
   lines_->run({sums, call.indices, call.updates[0], call.shifts, call.checkpoint}, lines * part / part_count_,
@@ -334,11 +334,14 @@ void Scatter::run(const ScatterCall& call) const {
   }
   for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
     core::pass(call.checkpoint);
-    const bool is_first = work_item < barrier();
-    if (part_count_ > 0) {
-      is_first ? run_part(call, work_item) : add_parts(call, work_item - part_count_);
+    if (work_item < part_count_) {
+      run_part(call, work_item);
+    } else if (part_count_ > 0) {
+      add_parts(call, work_item - part_count_);
+    } else if (work_item < chunk_count_) {
+      sort_chunk(call, work_item);
     } else {
-      is_first ? sort_chunk(call, work_item) : run_bucket(call, work_item - chunk_count_);
+      run_bucket(call, work_item - chunk_count_);
     }
   }
 }

@@ -69,7 +69,9 @@ class Scatter {
 
   void plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides);
   void plan_parts(ScalarOp op, int64_t updates);
+  /// One part's share of the updates.
   void run_part(const ScatterCall& call, int64_t part) const;
+  /// The other parts' sums to the array, in a bucket of elements.
   void add_parts(const ScatterCall& call, int64_t bucket) const;
   void copy_range(const ScatterCall& call, int64_t begin, int64_t end) const;
   /// All tuples, in their order.

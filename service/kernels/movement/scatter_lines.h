@@ -22,6 +22,7 @@ class ScatterLines {
   static std::optional<ScatterLines> make(const IndexTable& table, const LineWindow& window, int64_t run,
                                           int64_t elem_size, ElementUpdate update);
 
+  /// What one execution reads and writes.
   struct Call {
     std::byte* array = nullptr;
     const std::byte* indices = nullptr;
