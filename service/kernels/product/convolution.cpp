@@ -33,7 +33,7 @@ ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
 }
 
 // One image of large patches: a product of them is cut for all threads, where a library has a call for each image. Not
-// for patches so small that copies of them cost more, nor where each thread would copy the kernel.
+// for patches so small that copies of them cost more, nor where each thread would bring the kernel into another order.
 bool is_product_of_patches(const ConvolutionSpec& spec) {
   constexpr int64_t kLeastTerms = 256;
   constexpr int64_t kFewestWindows = 16;

@@ -237,22 +237,13 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   const int64_t elem = tensor::size_bytes(plan->type);
   const int64_t row_bytes = core::checked_mul(std::max<int64_t>(plan->taps, 1), std::max(elem, plan->lhs_elem));
   plan->tile = std::clamp<int64_t>(kTileBytes / row_bytes, std::min(kFewestRows, plan->positions), plan->positions);
-  GemmSpec gemm{std::min(plan->tile, kRowsOfPacked),
-                spec.out_features,
-                plan->taps,
-                plan->type,
-                plan->type,
-                {plan->taps, 1},
-                {spec.out_features, 1}};
-  plan->whole.emplace(gemm);
+  const int64_t few = std::min(plan->tile, kRowsOfPacked);
+  GemmSpec gemm{few, spec.out_features, plan->taps, plan->type, plan->type, {plan->taps, 1}, {spec.out_features, 1}};
   const double flops_of_position = 2.0 * static_cast<double>(plan->taps) * static_cast<double>(spec.out_features);
-  if (plan->whole->keeps_packed() && flops_of_position * kRowsOfPacked >= kPackedTileFlops) {
-    // As even as can be.
-    gemm.m = core::ceil_div(plan->positions, core::ceil_div(plan->positions, gemm.m));
-    plan->tile = gemm.m;
-  } else {
-    gemm.m = plan->tile;
+  if (flops_of_position * kRowsOfPacked >= kPackedTileFlops && Gemm(gemm).keeps_packed()) {
+    plan->tile = core::ceil_div(plan->positions, core::ceil_div(plan->positions, few));  // as even as can be
   }
+  gemm.m = plan->tile;
   plan->whole.emplace(gemm);
   int64_t gemm_scratch = plan->whole->scratch_bytes();
   if (const int64_t rest = plan->positions % plan->tile; rest != 0) {
