@@ -79,19 +79,23 @@ std::string job_etag(const jobs::JobView& view) {
   return out + R"(")";
 }
 
+// A field of an object; null where it is no string.
+const std::string* string_in(const Json& object, std::string_view field) {
+  const Json* value = object.find(field);
+  return value == nullptr ? nullptr : value->as<std::string>();
+}
+
 // The session that a body names, if it does.
 std::string session_in(const Json& document) {
-  const Json* session = document.find("session");
-  const auto* id = session == nullptr ? nullptr : session->as<std::string>();
+  const std::string* id = string_in(document, "session");
   return id == nullptr ? std::string() : *id;
 }
 
-// Of the program that a body brings, if it does.
+// Of the text of the program that a body brings, if it does.
 size_t text_bytes_in(const Json& document) {
   const Json* program = document.find("program");
-  const Json* text = program == nullptr ? nullptr : program->find("text");
-  const auto* value = text == nullptr ? nullptr : text->as<std::string>();
-  return value == nullptr ? 0 : value->size();
+  const std::string* text = program == nullptr ? nullptr : string_in(*program, "text");
+  return text == nullptr ? 0 : text->size();
 }
 
 /// A request's body as a job.
