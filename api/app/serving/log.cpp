@@ -31,9 +31,9 @@ constexpr int64_t kQueuedBytes = 4 << 20;  // of text, behind a reader that has 
 constexpr size_t kLongestText = 4096;      // of a field: the detail of an error may quote what a client sent
 constexpr std::chrono::seconds kFarewell{2};
 // After it has written what was queued, the log's thread sleeps for so long before it looks again: lines that come
-// meanwhile wake nobody, and are written together. Waking a thread costs a request more than all that it does itself.
-constexpr std::chrono::milliseconds kNap{10};
-constexpr size_t kWrittenAtOnce = size_t{64} << 10;
+// meanwhile wake nobody, and are written together. Waking a thread is most of what a line costs its request.
+constexpr std::chrono::milliseconds kWriteInterval{10};
+constexpr size_t kMostKept = size_t{64} << 10;  // bytes of lines that are to be written together
 constexpr std::string_view kEllipsis = "\u2026";
 
 /// With \u00e9 and U+FFFD where a byte is no UTF-8: whatever a client sent, a line is one line.
@@ -88,7 +88,7 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
   /// `account` has each line until it is written; `pool` has the queue, and calls this.
   StandardError(std::shared_ptr<QueueAccount> account, spdlog::details::thread_pool& pool)
       : account_(std::move(account)), pool_(pool) {}
-  /// Where the order to end was behind the last line in the queue.
+  /// Writes the lines that waited for another one, where spdlog's message to end its thread came instead.
   ~StandardError() override {
     if (count_ > 0) write_lines();
   }
@@ -105,9 +105,9 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
       account_->add_lost(1);
     }
     const bool is_last = pool_.queue_size() == 0;
-    if (!is_last && lines_.size() < kWrittenAtOnce) return;
+    if (!is_last && lines_.size() < kMostKept) return;
     write_lines();
-    if (is_last) std::this_thread::sleep_for(kNap);
+    if (is_last) std::this_thread::sleep_for(kWriteInterval);
   }
 
   void write_lines() {
@@ -121,7 +121,8 @@ class StandardError final : public spdlog::sinks::base_sink<spdlog::details::nul
     account_->leave(std::exchange(count_, 0), std::exchange(bytes_, 0));
   }
 
-  // Of no more bytes than a pipe takes at once, so that those of several processes stay apart; one line at least.
+  // The length of the first lines: of no more than a pipe takes at once (POSIX, PIPE_BUF), so that those of several
+  // processes are not mixed; of one line at least.
   static size_t whole_lines(std::string_view lines) {
     if (lines.size() <= PIPE_BUF) return lines.size();
     const size_t last = lines.rfind('\n', PIPE_BUF - 1);

@@ -1,5 +1,5 @@
-// The server's log: one line an event, as text or JSON, written by a thread of its own behind a queue that is bounded
-// by lines and by bytes; what does not fit is counted and dropped, never waited for.
+// The server's log: one line an event, as text or JSON, written by a thread of its own, within 10 ms, behind a
+// queue that is bounded by lines and by bytes; what does not fit is counted and dropped, never waited for.
 #pragma once
 
 #include <concepts>

@@ -86,7 +86,7 @@ TEST(Log, lines_behind_a_stalled_reader_are_bounded_in_number) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n') + dropped, kLines);
 }
 
-// The order to end is in the queue behind the last line, or comes while its thread sleeps.
+// The message that ends the log's thread is in the queue behind the last line, or comes while the thread sleeps.
 TEST(Log, lines_of_the_end_are_written) {
   for (int i = 0; i < 60; ++i) {
     StalledError error;
