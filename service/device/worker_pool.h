@@ -69,7 +69,7 @@ class WorkerPool {
   [[nodiscard]] int64_t waiting() const { return waiting_count().load(std::memory_order_relaxed); }
   [[nodiscard]] const std::atomic<int64_t>& waiting_count() const;
   [[nodiscard]] int threads() const;
-  /// How many workers have no work, but are still awake: one that is posted now begins within a microsecond or two.
+  /// How many workers have no work and spin: what is posted now begins within a microsecond or two. A hint.
   [[nodiscard]] int awake() const;
   /// How many threads post() has told of work, in all.
   [[nodiscard]] int64_t wake_ups() const;
