@@ -332,9 +332,11 @@ def refusals():
     """L2 of servers that refuse, for each reason that there is: who is refused is told at once why and when to come again, and the others have
     their share."""
     took_seconds, rate = seconds(2, 20, 120), 100
-    if not LONG:  # with sanitizers and beside other tests, too: a quarter of what it can do here
+    if not LONG:
+        # With sanitizers too, and where the second load finds a machine that other tests have made several times slower than the first did: a sixteenth
+        # of what it can do here. The burst of one second lets the 8 sessions in.
         with Meshd(BINARY, "--devices", "8") as server:
-            rate = max(4, int(load(server, 8, took_seconds, Client).rate / 4))
+            rate = max(16, int(load(server, 8, took_seconds, Client).rate / 16))
     for code, clients, kind, options in (("too_many_requests", 8, Client, ["--requests-per-second", str(rate)]), ("memory_full", 16, LargeRuns, ["--memory", "16MB"]),
                                          ("queue_full", 16, BackgroundJobs, ["--principal-jobs", "4"])):
         with Meshd(BINARY, "--devices", "8", *options) as server:
@@ -344,7 +346,7 @@ def refusals():
             assert set(much.codes) == {code}, "refused for another reason, or not at all"
             if code == "too_many_requests":
                 print(f"  {much.rate / rate:.2f} of what it may take")
-                # Four times what it may take: the others are refused.
+                # At least four times what it may take: the others are refused.
                 assert len(much.refusals) > (3 if LONG else 1) * rate * took_seconds, "too few were refused for this to be an overload"
                 assert much.rate >= 0.9 * rate or not LONG
             if LONG:
