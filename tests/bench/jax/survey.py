@@ -62,7 +62,7 @@ class Program:
                         "results": {"encoding": "none"}}
         self.body = json.dumps(self.request)
         self.compiled = lowered.compile()
-        self.placed = jax.block_until_ready(jax.device_put(arguments, self.compiled.input_shardings[0]))
+        self.placed = jax.block_until_ready(jax.device_put(tuple(arguments), self.compiled.input_shardings[0]))
 
     def ours(self):
         return self.meshd.run(self.body)
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true", help="how far the results are from JAX's")
     options = parser.parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={options.devices}"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={options.devices}"
     import jax
     import numpy as np
     if options.devices == 1:
