@@ -50,6 +50,7 @@ constexpr std::array kSteps = {
     OpSteps{.op = "shift_right_arithmetic", .integers = StepKind::kShiftRightArithmetic},
     OpSteps{.op = "exponential", .recipe = exp_recipe<StepMachine>},
     OpSteps{.op = "tanh", .recipe = tanh_recipe<StepMachine>},
+    OpSteps{.op = "erf", .recipe = erf_recipe<StepMachine>},
     OpSteps{.op = "logistic",
             .recipe = [](StepMachine& m,
                          uint16_t x) { return logistic_recipe(m, x, exp_recipe(m, m.negative_magnitude(x))); }},

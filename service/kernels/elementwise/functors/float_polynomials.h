@@ -1,11 +1,10 @@
-// Exponentials, logarithms, erf and its inverse as polynomials, for loops that the compiler vectorises: no branches, no
-// tables. With FMA (levels kV3 and kV4) a product and a sum are one rounding, else two. Those that generated code
+// Exponentials, logarithms and the inverse of erf as polynomials, for loops that the compiler vectorises: no branches,
+// no tables. With FMA (levels kV3 and kV4) a product and a sum are one rounding, else two. Those that generated code
 // computes itself are float_recipes.h's. Largest errors in units in the last place, over 2 million floats:
 //   log_of       0.77
 //   power_of     0.501
-//   erf_of       0.501
 //   erf_inv_of   2.4, 1.7 with FMA
-// power_of and erf_of compute in double, as far as a float needs it. Polynomials are minimax ones of the relative error
+// power_of computes in double, as far as a float needs it. Polynomials are minimax ones of the relative error
 // (Remez; Lawson for erf_inv_of), their coefficients rounded to the type.
 #pragma once
 
@@ -42,6 +41,12 @@ template <bool kFma>
 [[gnu::always_inline]] inline float tanh_of(float x) {
   LoopMachine<float, kFma> machine;
   return tanh_recipe(machine, x);
+}
+
+template <bool kFma>
+[[gnu::always_inline]] inline float erf_of(float x) {
+  LoopMachine<float, kFma> machine;
+  return erf_recipe(machine, x);
 }
 
 /// log x = k log 2 + log(1 + f), with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 q(f).
@@ -128,21 +133,6 @@ template <bool kFma>
   const uint32_t is_nan = has_none | mask_of(base != base) | mask_of(exponent != exponent);
   const uint32_t is_one = mask_of(base == 1) | mask_of(exponent == 0);
   return selected(is_one, 1.0F, selected(is_nan, kNaN, with_sign));
-}
-
-/// erf x = x p(x^2) / q(x^2) for |x| up to 4, where it is 1 to a float. The relative error is below 2^-36.
-template <bool kFma>
-[[gnu::always_inline]] inline float erf_of(float x) {
-  const float low = x < -4 ? -4.0F : x;  // NaN stays
-  const double in = low > 4 ? 4.0F : low;
-  const double z = in * in;
-  const double p =
-      polynomial<kFma>(z, 0x1.20dd75041f7fep+0, 0x1.9a4b86db86187p-3, 0x1.dc19711bd426cp-5, 0x1.452f5e9be3b01p-8,
-                       0x1.0cf89a86fb7a9p-11, 0x1.6d7e1f10015e2p-16, 0x1.941de993d11ffp-21, 0x1.9cf3e1c67baabp-29);
-  const double q =
-      polynomial<kFma>(z, 1.0, 0x1.0591fe9e3c735p-1, 0x1.f2e307d3f8842p-4, 0x1.224caaee8535bp-6, 0x1.c19d966ac6e2cp-10,
-                       0x1.d3b33dd50842dp-14, 0x1.2f3dba90d07ebp-18, 0x1.3acc36215074cp-24);
-  return static_cast<float>(in * p / q);
 }
 
 /// erf_inv x = x p(w) with w = -log(1 - x^2) below 5, else x p(sqrt(w)) (Giles 2010). The constant terms have two
