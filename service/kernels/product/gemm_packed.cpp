@@ -1,7 +1,8 @@
 // Products of floats of up to 32 bits with sums in f32, and of integers of up to 32 bits with sums of 32 bits, by loops
 // of our own. Operands may lie in either order: they are copied on the way into the caches in any case, narrow ones
 // converted then (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"). Integers are unsigned
-// here: signed sums wrap around the same way, without undefined overflow.
+// here: signed sums wrap around the same way, without undefined overflow. Of int8, uint8 and int16 two terms are one
+// element of 32 bits (term_pairs.h), and "terms" below are such elements.
 //
 // For each block of columns of c, for each part of the sum (at most kTileDepth terms):
 //   1. the rows of b that belong to both are copied, a strip as wide as a tile after the other: they stay in the second
@@ -24,6 +25,7 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/product/gemm_plans.h"
+#include "service/kernels/product/term_pairs.h"
 #include "service/kernels/product/tile_kernel.h"
 
 namespace meshd::kernels {
@@ -51,31 +53,69 @@ constexpr int64_t kTilesAhead = 8;           // before the next strip of rows of
 constexpr int64_t kStripsConverted = 8;      // of rows of a, where a narrow type is stored by columns
 constexpr int64_t kMostTileColumns = 32;
 
+// How elements are multiplied.
+struct FloatTerms {
+  using Element = float;
+  static constexpr int64_t kOfElement = 1;  // terms
+  static const TileKernels<float>& tiles() { return tile_kernels<float>(); }
+};
+struct IntegerTerms {
+  using Element = uint32_t;
+  static constexpr int64_t kOfElement = 1;
+  static const TileKernels<uint32_t>& tiles() { return tile_kernels<uint32_t>(); }
+};
+struct PairsOfTerms {
+  using Element = uint32_t;
+  static constexpr int64_t kOfElement = 2;
+  static const TileKernels<uint32_t>& tiles() { return pair_tile_kernels(); }
+};
+
 // One operand. Lines are what is contiguous: rows, or columns.
+template <class Terms>
 struct Operand {
-  DType dtype = DType::kFloat32;
+  using T = typename Terms::Element;
+  static constexpr bool kPairs = Terms::kOfElement > 1;
+
   int64_t elem = 4;
   bool by_rows = true;
+  bool along = true;        // a line has all terms of a row of a, or a column of b
   int64_t line_stride = 0;  // elements
+  int64_t terms = 0;        // of a sum, as they are given
+  bool converts = false;
   ScalarKernel convert = nullptr;
+  const TermPairs* pairs = nullptr;
 
-  Operand(DType type, DType multiplied, MatrixLayout layout, int64_t columns)
-      : dtype(type),
-        elem(tensor::size_bytes(type)),
+  Operand(const GemmSpec& product, MatrixLayout layout, int64_t columns, bool is_a)
+      : elem(tensor::size_bytes(product.in)),
         by_rows(layout.column_stride == 1 || columns == 1),
+        along(by_rows == is_a),
         line_stride(by_rows ? layout.row_stride : layout.column_stride),
-        convert(tensor::size_bytes(type) == kElem ? nullptr
-                                                  : find_scalar_kernel(ScalarOp::kConvert, type, multiplied)) {}
+        terms(product.k),
+        converts(kPairs || elem != kElem) {
+    if (kPairs)
+      pairs = find_term_pairs(product.in);
+    else if (converts)
+      convert = find_scalar_kernel(ScalarOp::kConvert, product.in, product.out);
+  }
 
+  // Lines and places count elements as they are multiplied.
   [[nodiscard]] const std::byte* at(const std::byte* data, int64_t line, int64_t place) const {
+    (along ? place : line) *= Terms::kOfElement;
     return data + (line * line_stride + place) * elem;
   }
-  template <typename T>
-  void copy(const std::byte* from, T* to, int64_t count) const {
-    if (convert == nullptr) {
-      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
-    } else {
+  void copy(const std::byte* data, int64_t line, int64_t place, T* to, int64_t count) const {
+    const std::byte* const from = at(data, line, place);
+    if constexpr (kPairs) {
+      if (along) {
+        const int64_t left = terms - place * Terms::kOfElement;
+        return pairs->neighbours(from, std::min(count * Terms::kOfElement, left), to);
+      }
+      const bool has_second = line * Terms::kOfElement + 1 < terms;
+      return pairs->lines(from, has_second ? from + line_stride * elem : nullptr, count, to);
+    } else if (converts) {
       convert(&from, reinterpret_cast<std::byte*>(to), count);
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
     }
   }
 };
@@ -89,33 +129,36 @@ int64_t cached_columns(int64_t tile_columns) {
   return std::clamp(fit, kLeastColumns, kMostColumns) / tile_columns * tile_columns;
 }
 
-template <typename T>
+template <class Terms>
 class PackedGemm final : public Gemm::Plan {
+  using T = typename Terms::Element;
+
  public:
   explicit PackedGemm(const GemmSpec& product)
       : spec_(product),
-        tiles_(tile_kernels<T>()),
-        a_(product.in, product.out, product.a, product.k),
-        b_(product.in, product.out, product.b, product.n),
-        depth_(even_part(product.k, kTileDepth)),
+        tiles_(Terms::tiles()),
+        a_(product, product.a, product.k, true),
+        b_(product, product.b, product.n, false),
+        terms_(core::ceil_div(product.k, Terms::kOfElement)),
+        depth_(even_part(terms_, kTileDepth)),
         columns_(even_part(product.n, cached_columns(tiles_.columns()), tiles_.columns())) {
-    const int64_t b_elements = spec_.k * spec_.n;
+    const int64_t b_elements = terms_ * spec_.n;
     const int64_t cached_elements = second_level_bytes() / 2 / kElem;
     const bool is_near =
         spec_.m <= most_direct_rows() && b_elements <= cached_elements && b_.line_stride <= 2 * spec_.n;
     const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_elements <= kDirectOnceElements;
-    is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
+    is_direct_ = !b_.converts && b_.by_rows && (is_near || is_read_once);
     const auto lines = [](int64_t elements) { return core::round_up(elements, kLineElements); };
     const int64_t packed = is_direct_ ? tiles_.columns() : columns_;
-    keeps_packed_ = !is_direct_ && spec_.n <= columns_ && spec_.k * columns_ <= kMostPackedElements;
+    keeps_packed_ = !is_direct_ && spec_.n <= columns_ && terms_ * columns_ <= kMostPackedElements;
     // In front, so that products of other rows find it.
-    strip_at_ = lines((keeps_packed_ ? spec_.k : depth_) * packed);
+    strip_at_ = lines((keeps_packed_ ? terms_ : depth_) * packed);
     const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
     converted_at_ = strip_at_ + lines(a_.by_rows ? (strip_rows - 1) * kTilePitch + depth_ : tiles_.rows * depth_);
     int64_t converted = 0;
-    if (b_.convert != nullptr) converted = b_.by_rows ? columns_ : tiles_.columns() * kTilePitch;
+    if (b_.converts) converted = b_.by_rows ? columns_ : tiles_.columns() * kTilePitch;
     wide_at_ = converted_at_ + lines(converted);
-    scratch_elements_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
+    scratch_elements_ = wide_at_ + lines(a_.converts && !a_.by_rows ? depth_ * wide_rows() : 0);
   }
 
   [[nodiscard]] bool keeps_packed() const { return keeps_packed_; }
@@ -128,8 +171,8 @@ class PackedGemm final : public Gemm::Plan {
     call.is_packed = call.keeps && kept->of == b_data;
     if (kept != nullptr && !call.is_packed) kept->of = nullptr;  // it is overwritten
     for (int64_t column = 0; column < spec_.n; column += columns_) {
-      for (int64_t term = 0; term < spec_.k; term += depth_) {
-        multiply_block(call, column, std::min(columns_, spec_.n - column), term, std::min(depth_, spec_.k - term));
+      for (int64_t term = 0; term < terms_; term += depth_) {
+        multiply_block(call, column, std::min(columns_, spec_.n - column), term, std::min(depth_, terms_ - term));
       }
     }
     if (call.keeps) kept->of = b_data;
@@ -232,9 +275,9 @@ class PackedGemm final : public Gemm::Plan {
     T* const converted = call.scratch + converted_at_;
     for (int64_t p = 0; p < depth; ++p) {
       const std::byte* const row = b_.at(call.b, term + p, column);
-      prefetch(row + kRowsAhead * b_.line_stride * b_.elem, p + kRowsAhead < depth ? columns * b_.elem : 0);
-      if (b_.convert != nullptr) b_.copy(row, converted, columns);
-      const T* const line = b_.convert != nullptr ? converted : reinterpret_cast<const T*>(row);
+      prefetch(b_.at(call.b, term + p + kRowsAhead, column), p + kRowsAhead < depth ? columns * b_.elem : 0);
+      if (b_.converts) b_.copy(call.b, term + p, column, converted, columns);
+      const T* const line = b_.converts ? converted : reinterpret_cast<const T*>(row);
       for (int64_t at = 0; at < columns; at += width) {
         copy_part(line + at, std::min(width, columns - at), block + at * depth + p * width);
       }
@@ -268,9 +311,9 @@ class PackedGemm final : public Gemm::Plan {
     }
     const auto* from = reinterpret_cast<const T*>(b_.at(b, column, term));
     int64_t pitch = b_.line_stride;
-    if (b_.convert != nullptr) {
+    if (b_.converts) {
       T* const converted = scratch + converted_at_;
-      for (int64_t j = 0; j < columns; ++j) b_.copy(b_.at(b, column + j, term), converted + j * kTilePitch, depth);
+      for (int64_t j = 0; j < columns; ++j) b_.copy(b, column + j, term, converted + j * kTilePitch, depth);
       from = converted;
       pitch = kTilePitch;
     }
@@ -291,19 +334,19 @@ class PackedGemm final : public Gemm::Plan {
     tile.a_pitch = tiles_.rows;
     const int64_t row = strip_row(strip, strips);
     const int64_t rows = strip_row(strip + 1, strips) - row;
-    if (a_.by_rows && a_.convert == nullptr && (!is_read_again || a_.line_stride <= kTilePitch)) {
+    if (a_.by_rows && !a_.converts && (!is_read_again || a_.line_stride <= kTilePitch)) {
       tile.a = reinterpret_cast<const T*>(a_.at(call.a, row, term));
       tile.a_pitch = a_.line_stride;
       return TileRows::kApart;
     }
     if (a_.by_rows) {
-      for (int64_t i = 0; i < rows; ++i) a_.copy(a_.at(call.a, row + i, term), to + i * kTilePitch, depth);
+      for (int64_t i = 0; i < rows; ++i) a_.copy(call.a, row + i, term, to + i * kTilePitch, depth);
       return TileRows::kStrip;
     }
     const auto* from = reinterpret_cast<const T*>(a_.at(call.a, term, row));
     int64_t pitch = a_.line_stride;
     int64_t readable = spec_.m - row;
-    if (a_.convert != nullptr) {
+    if (a_.converts) {
       // Some strips at once: a conversion has a price of its own.
       const int64_t first = strip - strip % kStripsConverted;
       const int64_t begin = strip_row(first, strips);
@@ -311,7 +354,7 @@ class PackedGemm final : public Gemm::Plan {
       T* const wide = call.scratch + wide_at_;
       pitch = wide_rows();
       for (int64_t p = 0; strip == first && p < depth; ++p) {
-        a_.copy(a_.at(call.a, term + p, begin), wide + p * pitch, end - begin);
+        a_.copy(call.a, term + p, begin, wide + p * pitch, end - begin);
       }
       from = wide + row - begin;
       readable = end - row;
@@ -347,15 +390,16 @@ class PackedGemm final : public Gemm::Plan {
     const int64_t step = at / width - (tiles - steps);
     if (step < 0) return;
     for (int64_t i = rows * step / steps; i < rows * (step + 1) / steps; ++i) {
-      prefetch(a_.at(a, row + i, term), depth * a_.elem);
+      prefetch(a_.at(a, row + i, term), depth * Terms::kOfElement * a_.elem);
     }
   }
 
   GemmSpec spec_;
   const TileKernels<T>& tiles_;
-  Operand a_;
-  Operand b_;
-  int64_t depth_;    // terms of a part of the sum
+  Operand<Terms> a_;
+  Operand<Terms> b_;
+  int64_t terms_;    // of the sum
+  int64_t depth_;    // of a part of it
   int64_t columns_;  // of a block
   bool is_direct_ = false;
   bool keeps_packed_ = false;
@@ -369,8 +413,9 @@ class PackedGemm final : public Gemm::Plan {
 }  // namespace
 
 GemmPlan plan_packed(const GemmSpec& spec) {
-  if (tensor::is_integer(spec.out)) return plan_of_loops(std::make_shared<const PackedGemm<uint32_t>>(spec));
-  return plan_of_loops(std::make_shared<const PackedGemm<float>>(spec));
+  if (!tensor::is_integer(spec.out)) return plan_of_loops(std::make_shared<const PackedGemm<FloatTerms>>(spec));
+  if (find_term_pairs(spec.in) == nullptr) return plan_of_loops(std::make_shared<const PackedGemm<IntegerTerms>>(spec));
+  return plan_of_loops(std::make_shared<const PackedGemm<PairsOfTerms>>(spec));
 }
 
 }  // namespace meshd::kernels

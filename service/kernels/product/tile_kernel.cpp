@@ -7,12 +7,52 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/product/lanes.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+// Of builtins that return vectors of a level that the function around them does not have: it is inlined where it does.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 namespace meshd::kernels {
 namespace {
 
+// What an element of a does to the sums of a vector of b.
+enum class Product : uint8_t { kOne, kPairs };
+
+// By builtins: intrinsics would have to be of the level of the function that they are inlined into in the end.
+template <class Width>
+[[gnu::always_inline]] inline void add_pairs(typename Width::Vector& sums, uint32_t factor,
+                                             const typename Width::Vector& row) {
+  using Vector = typename Width::Vector;
+#if defined(__x86_64__)
+  const Vector factors = factor - Vector{};
+  if constexpr (sizeof(Vector) == 64) {
+    sums += (Vector)__builtin_ia32_pmaddwd512_mask((__v32hi)factors, (__v32hi)row, __v16si{}, 0xFFFF);
+  } else if constexpr (sizeof(Vector) == 32) {
+    sums += (Vector)__builtin_ia32_pmaddwd256((__v16hi)factors, (__v16hi)row);
+  } else {
+    sums += (Vector)__builtin_ia32_pmaddwd128((__v8hi)factors, (__v8hi)row);
+  }
+#else
+  using Index = typename Width::Index;  // signed lanes
+  const auto low = static_cast<uint32_t>(static_cast<int32_t>(factor << 16) >> 16);
+  const auto high = static_cast<uint32_t>(static_cast<int32_t>(factor) >> 16);
+  sums += low * (Vector)((Index)(row << 16) >> 16) + high * (Vector)((Index)row >> 16);
+#endif
+}
+
+template <class Width, Product kProduct>
+[[gnu::always_inline]] inline void add_product(typename Width::Vector& sums, typename Width::Element factor,
+                                               const typename Width::Vector& row) {
+  if constexpr (kProduct == Product::kPairs)
+    add_pairs<Width>(sums, factor, row);
+  else
+    sums += factor * row;
+}
+
 // The sums of `depth` terms, from where a and b are on, to where they end. Each loop but the one over the terms is
 // unrolled, so that sums are registers.
-template <class Width, int kRows, int kVectors, TileRows kOrder>
+template <class Width, Product kProduct, int kRows, int kVectors, TileRows kOrder>
 [[gnu::always_inline]] inline void sum_terms(typename Width::Vector (&sums)[kRows][kVectors], int64_t depth,
                                              const typename Width::Element*& a, int64_t a_pitch,
                                              const typename Width::Element*& b, int64_t b_pitch) {
@@ -37,14 +77,14 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
                                                     : kOrder == TileRows::kStrip ? kTilePitch
                                                                                  : a_pitch)];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[i][v] += factor * row[v];
+      for (int v = 0; v < kVectors; ++v) add_product<Width, kProduct>(sums[i][v], factor, row[v]);
     }
     a += kOrder == TileRows::kColumns ? a_pitch : 1;
     b += b_pitch;
   }
 }
 
-template <class Width, int kRows, int kVectors, TileRows kOrder>
+template <class Width, Product kProduct, int kRows, int kVectors, TileRows kOrder>
 [[gnu::always_inline]] inline void multiply_tile(const TileCall<typename Width::Element>& given) {
   using T = typename Width::Element;
   using Vector = typename Width::Vector;
@@ -61,7 +101,7 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
   const bool is_halved = std::is_floating_point_v<T> && call.depth > kTileChain;
   const int64_t second = is_halved ? call.depth / 2 : 0;
   Vector sums[kRows][kVectors];
-  sum_terms<Width, kRows, kVectors, kOrder>(sums, call.depth - second, a, call.a_pitch, b, call.b_pitch);
+  sum_terms<Width, kProduct, kRows, kVectors, kOrder>(sums, call.depth - second, a, call.a_pitch, b, call.b_pitch);
   if (is_halved) {
     Vector first[kRows][kVectors];  // in memory
 #pragma GCC unroll 16
@@ -69,7 +109,7 @@ template <class Width, int kRows, int kVectors, TileRows kOrder>
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) first[i][v] = sums[i][v];
     }
-    sum_terms<Width, kRows, kVectors, kOrder>(sums, second, a, call.a_pitch, b, call.b_pitch);
+    sum_terms<Width, kProduct, kRows, kVectors, kOrder>(sums, second, a, call.a_pitch, b, call.b_pitch);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
@@ -148,20 +188,20 @@ template <typename T>
   transpose_elements(columns + j * column_pitch, column_pitch, count - j, 0, depth, rows + j, row_pitch);
 }
 
-template <typename T, int kRows, int kVectors, TileRows kOrder>
+template <typename T, Product kProduct, int kRows, int kVectors, TileRows kOrder>
 void tile_base(const TileCall<T>& call) {
-  multiply_tile<Lanes<T, 16>, kRows, kVectors, kOrder>(call);
+  multiply_tile<Lanes<T, 16>, kProduct, kRows, kVectors, kOrder>(call);
 }
 
 #if defined(__x86_64__)
-template <typename T, int kRows, int kVectors, TileRows kOrder>
+template <typename T, Product kProduct, int kRows, int kVectors, TileRows kOrder>
 [[gnu::target("arch=x86-64-v3")]] void tile_v3(const TileCall<T>& call) {
-  multiply_tile<Lanes<T, 32>, kRows, kVectors, kOrder>(call);
+  multiply_tile<Lanes<T, 32>, kProduct, kRows, kVectors, kOrder>(call);
 }
 
-template <typename T, int kRows, int kVectors, TileRows kOrder>
+template <typename T, Product kProduct, int kRows, int kVectors, TileRows kOrder>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void tile_v4(const TileCall<T>& call) {
-  multiply_tile<Lanes<T, 64>, kRows, kVectors, kOrder>(call);
+  multiply_tile<Lanes<T, 64>, kProduct, kRows, kVectors, kOrder>(call);
 }
 
 template <typename T>
@@ -175,42 +215,42 @@ template <typename T>
 template <CpuLevel kLevel>
 constexpr int kRowsOf = kLevel == CpuLevel::kV4 ? 14 : 6;
 
-template <typename T, CpuLevel kLevel, int kRows, int kVectors, TileRows kOrder>
+template <typename T, Product kProduct, CpuLevel kLevel, int kRows, int kVectors, TileRows kOrder>
 constexpr TileKernel<T> kernel_of() {
 #if defined(__x86_64__)
-  if constexpr (kLevel == CpuLevel::kV4) return tile_v4<T, kRows, kVectors, kOrder>;
-  if constexpr (kLevel == CpuLevel::kV3) return tile_v3<T, kRows, kVectors, kOrder>;
+  if constexpr (kLevel == CpuLevel::kV4) return tile_v4<T, kProduct, kRows, kVectors, kOrder>;
+  if constexpr (kLevel == CpuLevel::kV3) return tile_v3<T, kProduct, kRows, kVectors, kOrder>;
 #endif
-  return tile_base<T, kRows, kVectors, kOrder>;
+  return tile_base<T, kProduct, kRows, kVectors, kOrder>;
 }
 
-template <typename T, CpuLevel kLevel, TileRows kOrder, int... kRow>
+template <typename T, Product kProduct, CpuLevel kLevel, TileRows kOrder, int... kRow>
 void fill_order(TileKernels<T>& out, std::integer_sequence<int, kRow...> /*rows*/) {
   auto& kernels = out.kernels[static_cast<std::size_t>(kOrder)];
-  ((kernels[0][kRow + 1] = kernel_of<T, kLevel, kRow + 1, 1, kOrder>()), ...);
-  ((kernels[1][kRow + 1] = kernel_of<T, kLevel, kRow + 1, 2, kOrder>()), ...);
+  ((kernels[0][kRow + 1] = kernel_of<T, kProduct, kLevel, kRow + 1, 1, kOrder>()), ...);
+  ((kernels[1][kRow + 1] = kernel_of<T, kProduct, kLevel, kRow + 1, 2, kOrder>()), ...);
 }
 
-template <typename T, CpuLevel kLevel>
+template <typename T, Product kProduct, CpuLevel kLevel>
 TileKernels<T> kernels_of(int64_t lanes, TransposeKernel<T> transpose) {
   TileKernels<T> out;
   out.rows = kRowsOf<kLevel>;
   out.lanes = lanes;
   out.transpose = transpose;
   const auto rows = std::make_integer_sequence<int, kRowsOf<kLevel>>{};
-  fill_order<T, kLevel, TileRows::kColumns>(out, rows);
-  fill_order<T, kLevel, TileRows::kStrip>(out, rows);
-  fill_order<T, kLevel, TileRows::kApart>(out, rows);
+  fill_order<T, kProduct, kLevel, TileRows::kColumns>(out, rows);
+  fill_order<T, kProduct, kLevel, TileRows::kStrip>(out, rows);
+  if constexpr (kProduct == Product::kOne) fill_order<T, kProduct, kLevel, TileRows::kApart>(out, rows);
   return out;
 }
 
-template <typename T>
+template <typename T, Product kProduct = Product::kOne>
 TileKernels<T> for_this_cpu() {
 #if defined(__x86_64__)
-  if (cpu_level() == CpuLevel::kV4) return kernels_of<T, CpuLevel::kV4>(16, transpose_v3<T>);
-  if (cpu_level() == CpuLevel::kV3) return kernels_of<T, CpuLevel::kV3>(8, transpose_v3<T>);
+  if (cpu_level() == CpuLevel::kV4) return kernels_of<T, kProduct, CpuLevel::kV4>(16, transpose_v3<T>);
+  if (cpu_level() == CpuLevel::kV3) return kernels_of<T, kProduct, CpuLevel::kV3>(8, transpose_v3<T>);
 #endif
-  return kernels_of<T, CpuLevel::kBase>(4, transpose_base<T>);
+  return kernels_of<T, kProduct, CpuLevel::kBase>(4, transpose_base<T>);
 }
 
 }  // namespace
@@ -224,6 +264,11 @@ const TileKernels<float>& tile_kernels<float>() {
 template <>
 const TileKernels<uint32_t>& tile_kernels<uint32_t>() {
   static const TileKernels<uint32_t> kernels = for_this_cpu<uint32_t>();
+  return kernels;
+}
+
+const TileKernels<uint32_t>& pair_tile_kernels() {
+  static const TileKernels<uint32_t> kernels = for_this_cpu<uint32_t, Product::kPairs>();
   return kernels;
 }
 

@@ -1,5 +1,5 @@
-// The innermost loops of products of f32 and of 32-bit integers, which wrap around: a tile of c whose sums stay in
-// registers while both operands pass by. Private to product/.
+// The innermost loops of products of f32, of 32-bit integers, which wrap around, and of pairs of 16-bit integers: a
+// tile of c whose sums stay in registers while both operands pass by. Private to product/.
 //
 // Example: AVX2, 16 registers of 8 lanes: a tile has 6 rows of two vectors (12 registers of sums); each step of the
 // sum loads two vectors of b, and multiplies them by one element of each row of a.
@@ -64,5 +64,10 @@ template <>
 const TileKernels<float>& tile_kernels<float>();
 template <>
 const TileKernels<uint32_t>& tile_kernels<uint32_t>();
+
+/// Where an element of a or b is two signed integers of 16 bits, and the product of two elements is the sum of their
+/// products, of 32 bits: one instruction of x86 (Intel's manual, PMADDWD), so that a step has twice the terms of 32-bit
+/// integers. There are none for TileRows::kApart.
+const TileKernels<uint32_t>& pair_tile_kernels();
 
 }  // namespace meshd::kernels
