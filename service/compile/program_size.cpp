@@ -108,6 +108,7 @@ int64_t plan_bytes(const Plan& plan) {
                bytes_of(step.name) + bytes_of(step.lines) + bytes_of(step.reason) + bytes_of(step.location.calls) +
                kKernelBytes + step.kernel->code_bytes;
       if (step.small != nullptr) total += step.small->loop->code_bytes();
+      if (step.by_shard != nullptr) total += bytes_of(step.by_shard->own);
     }
   }
   return total;

@@ -41,6 +41,8 @@ RunImpl::Next RunImpl::advance() {
     Next next = Next::kGoOn;
     if (is_at_small_while(frame)) {
       next = run_small_while();
+    } else if (is_at_shard_while(frame)) {
+      next = run_shard_while();
     } else if (frame.index == steps.size()) {
       next = end_of_block();
     } else {

@@ -49,6 +49,7 @@ namespace meshd::device {
 class RunImpl;
 class RunCheckpoint;
 class SharedStep;
+struct ShardWhile;
 
 /// What runs need of their engine.
 struct EngineShared {
@@ -200,8 +201,14 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   [[nodiscard]] bool is_at_small_while(const Frame& frame) const;
   /// As many iterations as the time slice and the budgets allow.
   Next run_small_while();
+  static constexpr double kLeastIterationNs = 20;  // without steps
+  /// How many times `each` is not more than what is left of a budget.
+  static int64_t at_most(double left, double each);
   /// How many iterations the budgets allow beyond what is executed; the condition that ends the loop is paid, too.
-  [[nodiscard]] int64_t affordable_iterations(const compile::SmallWhileStep& small) const;
+  [[nodiscard]] int64_t affordable_iterations(const compile::LoopCost& end, const compile::LoopCost& each) const;
+  /// Counts what was executed in one go.
+  void note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration, int64_t iterations,
+                       bool is_over);
   void note_small_while(const compile::Step& step, int64_t iterations, bool is_over);
   /// An integer held by each active shard of `table`; nothing while messages are missing.
   std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);
@@ -223,6 +230,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   struct Lane {
     int64_t scratch_at = 0;
     kernels::PackedOperand* kept = nullptr;  ///< null: nothing stays
+    std::byte* const* pointers = nullptr;    ///< instead of the run's
   };
   /// Cut into work groups, a checkpoint behind each.
   void run_work_groups(const compile::Step& step, const WorkItems& work_items, Lane lane, core::Checkpoint& checkpoint);
@@ -244,8 +252,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     double worth_ns;
   };
   [[nodiscard]] Sharing sharing() const;
+  /// Nothing looks at each step.
+  [[nodiscard]] bool can_skip_steps() const { return !profiler_ && !seeks_nonfinite() && !request_.pause_before; }
+  /// Whether threads that take so many shards one by one wait for each other only briefly.
+  [[nodiscard]] bool is_even(int64_t shards) const;
   /// By several threads; nothing: that is not worth it.
-  std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns);
+  std::optional<Next> share(std::span<const compile::Step> steps, std::span<const int32_t> shards, double estimated_ns,
+                            std::shared_ptr<ShardWhile> loop = nullptr);
   /// On the thread that finishes the last part of a shared step.
   void go_on_after(const SharedStep& shared, std::span<const compile::Step> steps);
   /// Whether the step and those of its sequence are to be executed shard by shard.
@@ -254,6 +267,17 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   /// The steps of a sequence on each of these shards in turn.
   void run_shards(std::span<const compile::Step> steps, std::span<const int32_t> shards, Lane lane,
                   core::Checkpoint& checkpoint);
+
+  // ---- loops shard by shard (run_shard_while.cpp)
+  /// At the condition of a loop that can be executed shard by shard, and is worth it.
+  [[nodiscard]] bool is_at_shard_while(const Frame& frame) const;
+  /// As many iterations as are worth a meeting of the threads and the budgets allow.
+  Next run_shard_while();
+  /// The iterations of `loop`, for each of these shards in turn; `lane`: which of the threads.
+  void run_iterations(ShardWhile& loop, std::span<const int32_t> shards, int lane_number, Lane lane,
+                      core::Checkpoint& checkpoint);
+  /// Behind all shards.
+  Next iterations_done(const ShardWhile& loop);
 
   // ---- the first NaN or infinity (run_nonfinite.cpp)
   [[nodiscard]] bool seeks_nonfinite() const { return request_.nonfinite.is_on() && !stats_.first_nonfinite; }
@@ -396,19 +420,20 @@ class RunCheckpoint final : public core::Checkpoint {
   bool gave_place_ = false;
 };
 
-/// A step that several threads execute, or a sequence of steps shard by shard. The last to finish a part continues the
-/// run.
+/// A step that several threads execute, or a sequence of steps or a loop shard by shard. The last to finish a part
+/// continues the run.
 ///
-/// Parts of a sequence are ranges of shards. Those of a step are ranges of work items of one shard, in the order of the
-/// kernel's barriers:
+/// Parts of a sequence or loop are ranges of shards. Those of a step are ranges of work items of one shard, in the
+/// order of the kernel's barriers:
 /// 1. A thread takes the next part that is not behind a closed barrier.
 /// 2. The thread that finishes the last part before a barrier opens it, and calls threads that have left.
 /// 3. A thread that finds only parts behind a closed barrier spins for the time of a wake-up, then leaves.
 /// No thread blocks on another: whoever opens a barrier can take all parts behind it.
 class SharedStep final : public Work, public std::enable_shared_from_this<SharedStep> {
  public:
+  /// `loop`: of the one step, where it is a loop that is executed shard by shard.
   SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps, std::span<const int32_t> shards,
-             int lanes, double estimated_ns, double part_ns);
+             int lanes, double estimated_ns, double part_ns, std::shared_ptr<ShardWhile> loop);
   /// On the thread that drives the run: calls others and takes parts until none is left; true when it finished the last
   /// one. After false the run must not be touched.
   bool start(bool is_lent);
@@ -417,6 +442,7 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   [[nodiscard]] int64_t part_count() const { return static_cast<int64_t>(parts_.size()); }
   /// The first error of any part. Only after the last part is done.
   [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
+  [[nodiscard]] const ShardWhile* loop() const { return loop_.get(); }
 
  private:
   void add_sequence();
@@ -440,8 +466,9 @@ class SharedStep final : public Work, public std::enable_shared_from_this<Shared
   const int lanes_;
   const double estimated_ns_;
   const double part_ns_;  ///< about how long a part takes at least
+  const std::shared_ptr<ShardWhile> loop_;
   int64_t lane_scratch_bytes_ = 0;
-  std::vector<RunImpl::WorkItems> parts_;     // of a sequence: begin and end are positions in shards_
+  std::vector<RunImpl::WorkItems> parts_;     // of a sequence or loop: begin and end are positions in shards_
   std::vector<kernels::PackedOperand> kept_;  // by lane; empty: nothing stays in the scratch
   std::vector<size_t> ends_;                  // of the parts before each barrier, and of all parts
   std::atomic<size_t> open_end_{0};           // parts before it may be taken

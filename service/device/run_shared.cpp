@@ -4,6 +4,7 @@
 
 #include "service/core/waits/spin.h"
 #include "service/device/run_impl.h"
+#include "service/device/shard_while.h"
 #include "service/kernels/cache_size.h"
 #include "service/ops/kernel_interface.h"
 
@@ -31,24 +32,32 @@ RunImpl::Sharing RunImpl::sharing() const {
   return {most, awake, awake > 1 ? kWorthSharingAwakeNs : kWorthSharingNs};
 }
 
+bool RunImpl::is_even(int64_t shards) const {
+  const int threads = sharing().threads;
+  return shards % threads == 0 || shards >= kPartsPerThread * threads;
+}
+
 std::optional<RunImpl::Next> RunImpl::share(std::span<const compile::Step> steps, std::span<const int32_t> shards,
-                                            double estimated_ns) {
+                                            double estimated_ns, std::shared_ptr<ShardWhile> loop) {
   const Sharing among = sharing();
   if (among.threads < 2 || estimated_ns < among.worth_ns) return std::nullopt;
   const bool wakes = estimated_ns >= kWorthSharingNs;
   const auto shared =
       std::make_shared<SharedStep>(shared_from_this(), steps, shards, wakes ? among.threads : among.awake, estimated_ns,
-                                   wakes ? kPartNs : kPartAwakeNs);
+                                   wakes ? kPartNs : kPartAwakeNs, loop);
   if (shared->part_count() < 2) return std::nullopt;
   close_segment();
-  stats_.kernel_calls += steps.size() == 1 ? shared->part_count() : static_cast<int64_t>(steps.size() * shards.size());
+  if (loop == nullptr) {
+    const auto of_sequence = static_cast<int64_t>(steps.size() * shards.size());
+    stats_.kernel_calls += steps.size() == 1 ? shared->part_count() : of_sequence;
+  }
   ++stats_.handoffs;
   // From here on the run may be another thread's.
   const bool is_lent = is_lent_;
   if (!shared->start(is_lent)) return Next::kHandedOff;
   segment_start_ = std::chrono::steady_clock::now();
   if (shared->error()) throw *shared->error();
-  return shards_done(steps);
+  return loop != nullptr ? iterations_done(*loop) : shards_done(steps);
 }
 
 void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Step> steps) {
@@ -57,7 +66,7 @@ void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Ste
   is_lent_ = false;
   std::optional<core::Error> error = core::keep_trying([&] { return shared.error(); });
   try {
-    if (!error) shards_done(steps);
+    if (!error) shared.loop() != nullptr ? iterations_done(*shared.loop()) : shards_done(steps);
   } catch (...) {
     error = core::keep_trying([] { return error_of(std::current_exception()); });
   }
@@ -69,12 +78,10 @@ void RunImpl::go_on_after(const SharedStep& shared, std::span<const compile::Ste
 
 bool RunImpl::goes_by_shard(const compile::Step& step) {
   if (step.sequence < 2 || !owners_.is_alone || !frames_.back().active->is_all()) return false;
-  // What looks at each step.
-  if (profiler_ || seeks_nonfinite() || request_.pause_before) return false;
   const int64_t shards = plan().table(step.table).count();
+  if (!can_skip_steps() || !is_even(shards)) return false;
   const Sharing among = sharing();
   const int threads = among.threads;
-  if (shards % threads != 0 && shards < kPartsPerThread * threads) return false;  // some threads would wait long
   double estimated = 0;
   double too_small = 0;  // of steps that no thread would be woken for
   double most_bytes = 0;
@@ -128,16 +135,22 @@ void RunImpl::run_shards(std::span<const compile::Step> steps, std::span<const i
 // ---- a step that several threads execute
 
 SharedStep::SharedStep(std::shared_ptr<RunImpl> run, std::span<const compile::Step> steps,
-                       std::span<const int32_t> shards, int lanes, double estimated_ns, double part_ns)
+                       std::span<const int32_t> shards, int lanes, double estimated_ns, double part_ns,
+                       std::shared_ptr<ShardWhile> loop)
     : run_(std::move(run)),
       steps_(steps),
       shards_(shards),
       lanes_(lanes),
       estimated_ns_(estimated_ns),
-      part_ns_(part_ns) {
+      part_ns_(part_ns),
+      loop_(std::move(loop)) {
   for (const compile::Step& step : steps_)
     lane_scratch_bytes_ = std::max(lane_scratch_bytes_, step.kernel->scratch_bytes);
-  if (steps_.size() > 1) {
+  if (loop_ != nullptr) {
+    lane_scratch_bytes_ = loop_->form.scratch_bytes;
+    add_sequence();
+    loop_->pointers.resize(free_lanes_.size());
+  } else if (steps_.size() > 1) {
     add_sequence();
   } else {
     add_step();
@@ -247,9 +260,13 @@ void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkp
   try {
     run_->throw_if_cancelled();
     const RunImpl::Lane own{lane * lane_scratch_bytes_, kept_.empty() ? nullptr : &kept_[static_cast<size_t>(lane)]};
-    if (steps_.size() > 1) {
+    if (loop_ != nullptr || steps_.size() > 1) {
       const auto first = static_cast<size_t>(part.begin);
-      run_->run_shards(steps_, shards_.subspan(first, static_cast<size_t>(part.end) - first), own, checkpoint);
+      const std::span<const int32_t> shards = shards_.subspan(first, static_cast<size_t>(part.end) - first);
+      if (loop_ != nullptr)
+        run_->run_iterations(*loop_, shards, lane, own, checkpoint);
+      else
+        run_->run_shards(steps_, shards, own, checkpoint);
     } else {
       run_->run_work_groups(steps_.front(), part, own, checkpoint);
     }

@@ -73,8 +73,12 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
                              core::Checkpoint& checkpoint) {
   const int64_t shard = work_items.shard;
   std::byte* const scratch = step.kernel->scratch_bytes > 0 ? scratch_ + lane.scratch_at : nullptr;
+  std::byte* const* const pointers = lane.pointers != nullptr ? lane.pointers : pointers_.data();
+  const auto pointer_of = [&](const compile::SlotRef& ref) {
+    return pointers[static_cast<size_t>(ref.first + plan().slot_shard(ref, shard))];
+  };
   Pointers results(step.results.size());
-  for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
+  for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer_of(step.results[i]);
   if (step.collective != nullptr) {
     const compile::Collective& collective = step.collective->get(plan());
     const auto& sources = collective.sources[static_cast<size_t>(shard)];
@@ -104,7 +108,7 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
     return collective.run(call);
   }
   Pointers operands(step.operands.size());
-  for (size_t i = 0; i < step.operands.size(); ++i) operands.data()[i] = pointer(step.operands[i], shard);
+  for (size_t i = 0; i < step.operands.size(); ++i) operands.data()[i] = pointer_of(step.operands[i]);
   ops::KernelCall call;
   call.operands = operands.data();
   call.results = results.data();

@@ -295,6 +295,9 @@ class PlanMaker {
   void add_scratch_of_sequences() {
     for (const Block& block : plan_->blocks) {
       for (size_t i = 0; i < block.steps.size(); ++i) {
+        if (const auto& loop = block.steps[i].by_shard; loop != nullptr) {
+          add_scratch(loop->scratch_bytes, std::min<int64_t>(plan_->threads, plan_->table(loop->table).count()));
+        }
         const auto steps = std::span(block.steps).subspan(i, static_cast<size_t>(block.steps[i].sequence));
         if (steps.size() < 2) continue;
         int64_t most = 0;

@@ -153,24 +153,41 @@ class LazyCollective {
   mutable Collective made_;
 };
 
+/// What steps of a loop cost that are executed without a look at each. Flops and bytes: all shards.
+struct LoopCost {
+  int64_t steps = 0;
+  int64_t kernel_calls = 0;
+  double flops = 0;
+  double bytes = 0;
+  double estimated_ns = 0;
+};
+
 /// A loop whose steps are all small, executed as one step (kernels::SmallWhile). Its blocks remain, for runs that look
 /// at each step.
 struct SmallWhileStep {
   std::shared_ptr<const kernels::SmallWhile> loop;
   int64_t shard_count = 1;  ///< of the table of its steps that has most
   int64_t value_count = 0;
-  std::vector<int64_t> pointers;  ///< [shard][value]: index in a run's table of pointers
-  /// Of the condition's steps, and of an iteration, the condition's included. Flops and bytes: all shards.
-  struct Cost {
-    int64_t steps = 0;
-    int64_t kernel_calls = 0;
-    double flops = 0;
-    double bytes = 0;
-    double estimated_ns = 0;
-  };
-  Cost condition;
-  Cost iteration;                             ///< counts as a step more
+  std::vector<int64_t> pointers;              ///< [shard][value]: index in a run's table of pointers
+  LoopCost condition;                         ///< of its steps
+  LoopCost iteration;                         ///< with the condition's; counts as a step more
   [[nodiscard]] int64_t block_bytes() const;  ///< of all pieces of all shards
+};
+
+/// A loop that each shard can execute for itself (shard_sequences.h). Its blocks remain.
+struct ShardWhileStep {
+  /// A slot that the loop writes and of which each thread has its own, of one shard.
+  struct Own {
+    SlotId slot = -1;
+    int64_t at = 0;           ///< in the thread's scratch
+    bool is_common = true;    ///< all shards have it in common
+    bool is_carried = false;  ///< false: what is in it lives in one iteration, and is nowhere else
+  };
+  TableId table = 0;  ///< of the shards
+  std::vector<Own> own;
+  int64_t scratch_bytes = 0;  ///< of a thread: of the step that needs most, and behind it what is its own
+  LoopCost condition;         ///< of its steps
+  LoopCost iteration;         ///< with the condition's; counts as a step more
 };
 
 enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
@@ -193,6 +210,7 @@ struct Step {
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
   int64_t trip_count = -1;                           ///< kWhile: iterations, every time it is entered; -1: not known
   std::shared_ptr<const SmallWhileStep> small;       ///< kWhile: its form as one step, where it has one
+  std::shared_ptr<const ShardWhileStep> by_shard;    ///< kWhile: its form shard by shard, where it has one
   /// kKernel: so many steps, from this one on, may be executed shard by shard (shard_sequences.h). Those after the
   /// first have 1.
   int32_t sequence = 1;

@@ -95,7 +95,7 @@ class Finder {
   }
 
   void add_steps(const std::vector<Step>& from, std::vector<kernels::SmallWhileLoop::Step>& to,
-                 SmallWhileStep::Cost& cost) {
+                 LoopCost& cost) {
     for (const Step& step : from) {
       kernels::SmallWhileLoop::Step made;
       made.kernel = step.kernel->fused;
