@@ -1,4 +1,4 @@
-// Iterations of a loop that are executed shard by shard (compile/plan/shard_sequences.h), while they are.
+// Iterations of a loop that are executed shard by shard (compile/plan/shard_whiles.h), while they are.
 #pragma once
 
 #include <cstddef>

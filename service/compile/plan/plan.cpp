@@ -10,6 +10,7 @@
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
 #include "service/compile/plan/shard_sequences.h"
+#include "service/compile/plan/shard_whiles.h"
 #include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
@@ -63,6 +64,7 @@ class PlanMaker {
     }
     if (options_.shard_sequences) {
       find_shard_sequences(*plan_);
+      find_shard_whiles(*plan_);
       add_scratch_of_sequences();
     }
     if (options_.small_whiles) add_scratch(core::round_up(find_small_whiles(*plan_), tensor::kBufferAlignment), 1);

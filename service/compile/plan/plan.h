@@ -174,7 +174,7 @@ struct SmallWhileStep {
   [[nodiscard]] int64_t block_bytes() const;  ///< of all pieces of all shards
 };
 
-/// A loop that each shard can execute for itself (shard_sequences.h). Its blocks remain.
+/// A loop that each shard can execute for itself (shard_whiles.h). Its blocks remain.
 struct ShardWhileStep {
   /// A slot that the loop writes and of which each thread has its own, of one shard.
   struct Own {

@@ -1,4 +1,4 @@
-// Finds steps that follow each other, and loops, that each shard can execute without waiting for the others.
+// Finds steps that follow each other and that each shard can execute without waiting for the others.
 //
 // Between two collectives a device's steps need nothing of other devices. Executed step by step over all shards, each
 // step reads again what the caches have lost meanwhile, and the threads meet after each step; executed shard by shard,
@@ -12,22 +12,13 @@
 //
 // Example: 8 shards; slots a and b (stride 128) at 0 and 1024, c (stride 64) at 0. In: b = f(a), a = g(b), c = h(b).
 // Out: a sequence of f and g. c's shard 2 has the bytes of a's shard 1, which another thread may still read for g.
-//
-// A loop is executed shard by shard, all its iterations for one shard and then for the next, where its steps would be one
-// sequence, but for two things. Values that all shards have in common are allowed, counters and the condition: their
-// steps are small, and each thread executes them for itself, in memory of its own. And slots that share bytes (3) may be
-// each thread's own as well: such slots are not carried from one iteration to the next, because what is carried shares
-// its bytes with no slot that lives in the loop (buffer_assignment.h).
-//
-// Example: 8 shards; while i < 20: y = tanh(y), i = i + 1. In: a compare over one shard; tanh over 8, an add over one.
-// Out: ShardWhileStep{table of y, own {i, i < 20}}: two threads have four shards each, and meet behind the last.
 #pragma once
 
 #include "service/compile/plan/plan.h"
 
 namespace meshd::compile {
 
-/// Sets Step::sequence and Step::by_shard of the plan's steps. Needs slots and tables.
+/// Sets Step::sequence of the plan's steps. Needs slots and tables.
 void find_shard_sequences(Plan& plan);
 
 }  // namespace meshd::compile

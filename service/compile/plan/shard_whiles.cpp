@@ -1,0 +1,179 @@
+#include "service/compile/plan/shard_whiles.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "service/compile/plan/shard_uses.h"
+#include "service/core/checked_math.h"
+#include "service/ops/kernel_interface.h"
+#include "service/tensor/buffer.h"
+
+namespace meshd::compile {
+namespace {
+
+// The form of one loop.
+class LoopFinder {
+ public:
+  LoopFinder(const Plan& plan, const ExchangedSlots& exchanged, const Step& loop)
+      : plan_(plan), exchanged_(exchanged), loop_(loop) {}
+
+  std::shared_ptr<const ShardWhileStep> find() {
+    if (plan_.pointer_count > kMostPointers || !is_common(loop_.table) || !choose_table()) return nullptr;
+    if (!find_common()) return nullptr;
+    find_apart();
+    ShardUses sequence(plan_, exchanged_, made_.table, common_, apart_);
+    const bool is_one = for_all_steps(
+        [&](const Step& step) { return is_common(step.table) ? sequence.take_common(step) : sequence.take(step); });
+    if (!is_one) return nullptr;
+    add_costs(0, made_.condition);
+    made_.iteration = made_.condition;
+    ++made_.iteration.steps;
+    add_costs(1, made_.iteration);
+    if (!place_own()) return nullptr;
+    return std::make_shared<const ShardWhileStep>(std::move(made_));
+  }
+
+ private:
+  // Each thread copies so many each time that threads share iterations.
+  static constexpr int64_t kMostPointers = int64_t{1} << 14;
+  static constexpr int64_t kMostCommonBytes = 4096;
+  static constexpr int64_t kMostOwnBytes = int64_t{256} << 10;  // stays in a core's caches
+
+  [[nodiscard]] const std::vector<Step>& steps(int block) const {
+    return plan_.block(loop_.blocks_first + block).steps;
+  }
+  template <class Check>
+  bool for_all_steps(const Check& check) const {
+    return std::all_of(steps(0).begin(), steps(0).end(), check) && std::all_of(steps(1).begin(), steps(1).end(), check);
+  }
+  [[nodiscard]] bool is_common(TableId table) const { return plan_.table(table).count() == 1; }
+
+  // That of the first step over several shards.
+  bool choose_table() {
+    const auto found =
+        std::find_if(steps(1).begin(), steps(1).end(), [&](const Step& step) { return !is_common(step.table); });
+    if (found == steps(1).end()) return false;
+    made_.table = found->table;
+    // The same devices as those that have the condition.
+    const std::vector<int32_t>& ours = plan_.table(made_.table).shard_of_device;
+    const std::vector<int32_t>& of_condition = plan_.table(loop_.table).shard_of_device;
+    return std::equal(ours.begin(), ours.end(), of_condition.begin(), of_condition.end(),
+                      [](int32_t a, int32_t b) { return (a < 0) == (b < 0); });
+  }
+
+  // What is written and has one shard; false where that is not for each thread to do.
+  bool find_common() {
+    int64_t bytes = 0;
+    const auto add = [&](SlotId id) {
+      if (id < 0 || !is_common(plan_.slot(id).table) || plan_.slot(id).storage == Storage::kConstant) return false;
+      if (common_.insert(id).second) bytes += plan_.slot(id).bytes;
+      return bytes <= kMostCommonBytes;
+    };
+    const auto adds_results = [&](const Step& step) {
+      if (!is_common(step.table)) return true;
+      const bool is_pointwise = step.kind == StepKind::kKernel && step.offsets.empty() && !step.results.empty() &&
+                                (step.kernel->fused != nullptr || step.is_copy);
+      return is_pointwise && std::all_of(step.results.begin(), step.results.end(),
+                                         [&](const SlotRef& ref) { return ref.map == kIdentity && add(ref.slot); });
+    };
+    std::set<SlotId> exchanged;  // each once: after two iterations all is where it was
+    const auto adds_exchanged = [&](const std::pair<SlotId, SlotId>& pair) {
+      const TableId left = plan_.slot(pair.first).table;
+      const TableId right = plan_.slot(pair.second).table;
+      if (!exchanged.insert(pair.first).second || !exchanged.insert(pair.second).second) return false;
+      if (is_common(left) && is_common(right)) return add(pair.first) && add(pair.second);
+      const int64_t count = plan_.table(made_.table).count();
+      return plan_.table(left).count() == count && plan_.table(right).count() == count;
+    };
+    return for_all_steps(adds_results) && std::all_of(loop_.exchanges.begin(), loop_.exchanges.end(), adds_exchanged);
+  }
+
+  // Of the others, those whose shard has bytes of another shard of another one.
+  void find_apart() {
+    std::set<SlotId> used;
+    for_all_steps([&](const Step& step) {
+      for (const auto* refs : {&step.operands, &step.results}) {
+        for (const SlotRef& ref : *refs) {
+          if (ref.slot >= 0 && common_.count(ref.slot) == 0) used.insert(ref.slot);
+        }
+      }
+      return true;
+    });
+    for (const auto& [a, b] : loop_.exchanges) {
+      if (common_.count(a) == 0) used.insert({a, b});
+    }
+    for (const SlotId slot : used) {
+      const bool is_shared = std::any_of(used.begin(), used.end(), [&](SlotId other) {
+        return shares_bytes(slot, other) && !has_bytes_of(slot, other);
+      });
+      if (is_shared) apart_.insert(slot);
+    }
+    for (const SlotId slot : common_) {
+      const auto shares = [&](SlotId other) { return shares_bytes(slot, other); };
+      if (std::any_of(used.begin(), used.end(), shares) || std::any_of(common_.begin(), common_.end(), shares))
+        lives_in_one_iteration_.insert(slot);
+    }
+  }
+
+  [[nodiscard]] bool shares_bytes(SlotId left, SlotId right) const {
+    const Slot& a = plan_.slot(left);
+    const Slot& b = plan_.slot(right);
+    if (left == right || a.storage != Storage::kArena || b.storage != Storage::kArena) return false;
+    const auto end = [&](const Slot& slot) { return slot.offset + slot.stride * plan_.table(slot.table).count(); };
+    return a.offset < end(b) && b.offset < end(a);
+  }
+  // Shard by shard.
+  [[nodiscard]] bool has_bytes_of(SlotId left, SlotId right) const {
+    const Slot& a = plan_.slot(left);
+    const Slot& b = plan_.slot(right);
+    return a.offset == b.offset && a.stride == b.stride && plan_.table(a.table).count() == plan_.table(b.table).count();
+  }
+
+  // Behind the scratch of the steps.
+  bool place_own() {
+    const int64_t begin = made_.scratch_bytes;
+    const auto place = [&](SlotId slot, bool is_of_all, bool is_carried) {
+      made_.own.push_back({slot, made_.scratch_bytes, is_of_all, is_carried});
+      made_.scratch_bytes += core::round_up(plan_.slot(slot).bytes, tensor::kBufferAlignment);
+      return made_.scratch_bytes - begin <= kMostOwnBytes;
+    };
+    return std::all_of(common_.begin(), common_.end(),
+                       [&](SlotId slot) { return place(slot, true, lives_in_one_iteration_.count(slot) == 0); }) &&
+           std::all_of(apart_.begin(), apart_.end(), [&](SlotId slot) { return place(slot, false, false); });
+  }
+
+  void add_costs(int block, LoopCost& cost) {
+    for (const Step& step : steps(block)) {
+      const int64_t count = plan_.table(step.table).count();
+      ++cost.steps;
+      cost.kernel_calls += count;
+      cost.flops += step.flops * static_cast<double>(count);
+      cost.bytes += step.bytes * static_cast<double>(count);
+      cost.estimated_ns += step.estimated_ns;
+      made_.scratch_bytes = std::max(made_.scratch_bytes, step.kernel->scratch_bytes);
+    }
+  }
+
+  const Plan& plan_;
+  const ExchangedSlots& exchanged_;
+  const Step& loop_;
+  std::set<SlotId> common_;
+  std::set<SlotId> apart_;
+  std::set<SlotId> lives_in_one_iteration_;  // of the common ones
+  ShardWhileStep made_;
+};
+
+}  // namespace
+
+void find_shard_whiles(Plan& plan) {
+  const ExchangedSlots exchanged(plan);
+  for (Block& block : plan.blocks) {
+    for (Step& step : block.steps) {
+      if (step.kind == StepKind::kWhile) step.by_shard = LoopFinder(plan, exchanged, step).find();
+    }
+  }
+}
+
+}  // namespace meshd::compile
