@@ -446,7 +446,7 @@ void Connection::close() {
   // An aborted response must not look complete.
   if (!exchange_ && event_pieces_.empty()) transport_->notify_end();
   if (auto stream = std::exchange(stream_, nullptr)) {
-    reactor_.context().metrics.close_stream();
+    open_stream_.reset();
     stream->close();
   }
   exchange_.reset();

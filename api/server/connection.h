@@ -192,6 +192,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t taken_size_ = 0;
 
   std::shared_ptr<EventStream> stream_;
+  FrontMetrics::OpenStream open_stream_;  ///< while there is one
   std::deque<std::string> event_pieces_;  ///< to be written, the first from event_offset_ on
   size_t event_offset_ = 0;
   Time event_deadline_ = Time::max();  ///< for what is to be written

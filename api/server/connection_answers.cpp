@@ -1,6 +1,7 @@
 // The part of a connection that runs requests and sends responses, here or on a worker.
 #include <sys/socket.h>
 
+#include <new>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -187,7 +188,12 @@ bool Connection::on_progress(Outgoing::Progress progress) {
       return false;
     case Outgoing::Progress::kNeedsPull:
       set_state(State::kWorking);
-      if (!reactor_.workers()->post_next([self = shared_from_this()] { self->worker_pull(); })) close();
+      try {
+        if (reactor_.workers()->post_next([self = shared_from_this()] { self->worker_pull(); })) return false;
+      } catch (const std::bad_alloc&) {
+        // Closed here: abort() would leave it to the worker.
+      }
+      close();
       return false;
     case Outgoing::Progress::kBroken:
       close();

@@ -49,6 +49,7 @@ class Connection::StreamPort final : public EventStream::Port {
 
 bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   stream_ = std::move(stream);
+  open_stream_ = exchange_->take_open_stream();
   event_pieces_.push_back(outgoing_.head());
   const auto head_bytes = static_cast<int64_t>(outgoing_.head().size());
   outgoing_.clear();
@@ -151,7 +152,7 @@ void Connection::flush_events() {
   }
   // Half closed first, so that the last bytes are not lost to a reset.
   auto stream = std::exchange(stream_, nullptr);
-  reactor_.context().metrics.close_stream();
+  open_stream_.reset();
   linger();
   stream->close();
   advance();

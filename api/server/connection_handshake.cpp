@@ -1,4 +1,6 @@
 // The part of a connection that opens its stream: a TLS handshake, whose computations are done by threads of their own.
+#include <new>
+
 #include "api/server/connection.h"
 #include "api/server/post.h"
 #include "api/server/reactor.h"
@@ -18,11 +20,17 @@ void Connection::wait_to_open(boost::asio::ip::tcp::socket::wait_type ready) {
 
 void Connection::open() {
   set_state(State::kWorking);
-  const bool taken = reactor_.handshakes().post([self = shared_from_this()] {
-    const ByteStream::Outcome outcome =
-        self->aborted_.load() ? ByteStream::Outcome::kBroken : self->transport_->open().outcome;
-    post_surely(*self->reactor_.io(), self->guarded([outcome](Connection& connection) { connection.opened(outcome); }));
-  });
+  bool taken = false;
+  try {
+    taken = reactor_.handshakes().post([self = shared_from_this()] {
+      const ByteStream::Outcome outcome =
+          self->aborted_.load() ? ByteStream::Outcome::kBroken : self->transport_->open().outcome;
+      post_surely(*self->reactor_.io(),
+                  self->guarded([outcome](Connection& connection) { connection.opened(outcome); }));
+    });
+  } catch (const std::bad_alloc&) {
+    // Closed here: abort() would leave it to the thread for handshakes.
+  }
   if (!taken) close();
 }
 

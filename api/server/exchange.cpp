@@ -105,7 +105,6 @@ bool has_no_body(int status) { return status == 204 || status == 304; }
 
 Exchange::Exchange(FrontContext& context, Head head, const std::string& peer_address)
     : context_(context), head_(std::move(head)) {
-  context_.metrics.in_flight.fetch_add(1);
   request_.received = std::chrono::steady_clock::now();
   request_.method = head_.method;
   request_.target = head_.target;
@@ -120,6 +119,7 @@ Exchange::Exchange(FrontContext& context, Head head, const std::string& peer_add
   if (head_.framing != Framing::kNone) pipeline_.emplace(head_, nullptr, INT64_MAX);
   choose_request_id();
   read_trace();
+  context_.metrics.in_flight.fetch_add(1);  // last: where it throws before, the destructor does not count it as over
 }
 
 Exchange::Exchange(FrontContext& context, const core::Error& refusal, const std::string& peer_address)
@@ -363,7 +363,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
     if (head_only_) {
       (*stream)->close();
       response_.body = std::string();
-    } else if (!context_.metrics.open_stream(context_.options.event_streams)) {
+    } else if (open_stream_ = context_.metrics.open_stream(context_.options.event_streams); open_stream_ == nullptr) {
       (*stream)->close();
       response_ = problem(core::Error("overloaded", "too many event streams are open").with_retry_after(5), request_);
     } else {
@@ -472,6 +472,9 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   } catch (...) {
     // Out of memory: the shortest possible response. What the request has made, its client may ask for.
     keep_alive_ = false;
+    chunked_answer_ = false;
+    if (const auto* stream = std::get_if<std::shared_ptr<EventStream>>(&response_.body)) (*stream)->close();
+    open_stream_.reset();
     response_ = Response{503, {}, std::string()};
     response_.error_code = "overloaded";
     head = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/http/head.h"
 #include "api/http/http.h"
@@ -90,6 +91,8 @@ class Exchange {
   [[nodiscard]] Response& response() { return response_; }
   [[nodiscard]] bool keep_alive() const { return keep_alive_; }
   [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }
+  /// Of a response that is an event stream: whoever sends it keeps this.
+  FrontMetrics::OpenStream take_open_stream() { return std::move(open_stream_); }
   /// The response ends early with this error, of which only the log tells.
   void cut_off(const core::Error& error);
   /// The response's last byte is sent, `bytes_out` in all; without this call the request counts as aborted.
@@ -122,6 +125,7 @@ class Exchange {
   std::optional<BodyPipeline> pipeline_;
   std::shared_ptr<MemoryBody> taken_body_;  ///< null: the body is read by the handler, or there is none
   Response response_;
+  FrontMetrics::OpenStream open_stream_;   ///< while the response is one
   core::MemoryReservation answer_memory_;  ///< of what was made for the response, until it is sent
   std::string cors_origin_;                ///< the allowed origin of the requesting page; empty: none
   std::string traceparent_;                ///< of the response; empty when the request is in no trace

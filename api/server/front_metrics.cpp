@@ -17,10 +17,10 @@ void FrontMetrics::rejected(std::string_view error_code) {
   rejected_.with([&](auto& rejected) { ++rejected[std::string(error_code)]; });
 }
 
-bool FrontMetrics::open_stream(int most) {
-  if (event_streams.fetch_add(1) < most) return true;
+FrontMetrics::OpenStream FrontMetrics::open_stream(int most) {
+  if (event_streams.fetch_add(1) < most) return OpenStream(this);
   event_streams.fetch_sub(1);
-  return false;
+  return nullptr;
 }
 
 void FrontMetrics::fill(ServerMetrics& out) const {

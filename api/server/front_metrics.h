@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -24,9 +25,13 @@ class FrontMetrics {
   /// Fills everything but the fields of the reactor and the pools.
   void fill(ServerMetrics& out) const;
 
-  /// Counts one stream more unless there are `most`.
-  bool open_stream(int most);
-  void close_stream() { event_streams.fetch_sub(1); }
+  struct CloseStream {
+    void operator()(FrontMetrics* metrics) const { metrics->event_streams.fetch_sub(1); }
+  };
+  /// An event stream that is counted as open, until this ends.
+  using OpenStream = std::unique_ptr<FrontMetrics, CloseStream>;
+  /// Counts one stream more; null when there are `most`.
+  OpenStream open_stream(int most);
 
   std::atomic<int64_t> in_flight{0};
   std::atomic<int64_t> idle{0}, reading{0}, working{0}, writing{0};
