@@ -37,7 +37,12 @@ class LruCache {
     if (const Value* known = find(key)) return *known;
     if (bytes > most_bytes_) return value;
     entries_.push_front({std::move(key), std::move(value), bytes});
-    by_key_.emplace(entries_.front().key, entries_.begin());
+    try {
+      by_key_.emplace(entries_.front().key, entries_.begin());
+    } catch (...) {
+      entries_.pop_front();
+      throw;
+    }
     bytes_ += bytes;
     while (entries_.size() > capacity_ || bytes_ > most_bytes_) {
       bytes_ -= entries_.back().bytes;

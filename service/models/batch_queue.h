@@ -55,14 +55,22 @@ class BatchQueue {
 
   explicit BatchQueue(BatchRules rules) : rules_(std::move(rules)) {}
 
+  /// Where it throws, nothing has changed.
   void push(Entry entry) {
-    ++size_;
     const auto found = find(entry.principal);
-    PrincipalQueue& queue =
-        found != queues_.end() ? *found : queues_.emplace_back(PrincipalQueue{entry.principal, {}, 0});
+    Queues added;
+    if (found == queues_.end()) added.push_back(PrincipalQueue{entry.principal, {}, 0});
+    PrincipalQueue& queue = added.empty() ? *found : added.front();
+    const auto [level, is_new] = queue.levels.try_emplace(entry.priority);
+    try {
+      level->second.push_back(std::move(entry));
+    } catch (...) {
+      if (is_new) queue.levels.erase(level);  // no level is empty
+      throw;
+    }
     ++queue.size;
-    std::deque<Entry>& level = queue.levels[entry.priority];
-    level.push_back(std::move(entry));
+    ++size_;
+    queues_.splice(queues_.end(), added);
   }
 
   /// Takes a request out that need not run any more; false: it is not here.
@@ -81,7 +89,8 @@ class BatchQueue {
     return false;
   }
 
-  /// The first principal, by turns, whose requests need not wait for more is served.
+  /// The first principal, by turns, whose requests need not wait for more is served. Where it throws, nothing has
+  /// changed.
   Decision take(core::SteadyTime now) {
     Decision out;
     for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
@@ -146,6 +155,7 @@ class BatchQueue {
   Batch take_first(typename Queues::iterator queue, size_t count) {
     const Picked picked = pick(*queue);
     Batch out;
+    out.handles.reserve(count);  // nothing below allocates
     for (size_t i = 0; i < count; ++i) {
       const int64_t priority = picked.levels[i];
       std::deque<Entry>& level = queue->levels.at(priority);

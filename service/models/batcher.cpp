@@ -8,6 +8,8 @@
 
 #include "service/arrays/regions/region.h"
 #include "service/compile/program_size.h"
+#include "service/core/error_of.h"
+#include "service/core/keep_trying.h"
 
 namespace meshd::models {
 namespace {
@@ -135,15 +137,18 @@ std::vector<InferOutput> Batcher::infer(InferRequest request, const core::Waiter
     const std::lock_guard held(mutex_);
     batches = take_batches();
   }
-  const auto own = std::find(batches.begin(), batches.end(), std::vector{call});
+  const auto own = std::find_if(batches.begin(), batches.end(), [&](const std::vector<CallRef>& batch) {
+    return batch.size() == 1 && batch.front() == call;
+  });
   if (own == batches.end()) {
-    start(std::move(batches));
+    start(batches);
     wait_for(call, *waiter);
   } else {
     // Alone in its batch: it runs here, and ends when its client leaves.
+    const std::vector<CallRef> alone = std::move(*own);
     batches.erase(own);
-    start(std::move(batches));
-    start(run_batch({call}, waiter));
+    start(batches);
+    start(run_batch(alone, waiter));
   }
   const std::lock_guard held(mutex_);
   if (call->error) throw core::Error(*call->error);
@@ -181,7 +186,10 @@ std::vector<std::vector<Batcher::CallRef>> Batcher::take_batches() {
   std::vector<std::vector<CallRef>> out;
   while (running_ < spec_->batching.instances) {
     const core::SteadyTime now = services_.clock.steady();
-    Queue::Decision next = queue_.take(now);
+    Queue::Decision next = core::keep_trying([&] {
+      out.reserve(out.size() + 1);
+      return queue_.take(now);
+    });
     if (next.batch) {
       ++running_;
       for (const CallRef& call : next.batch->handles) {
@@ -192,10 +200,12 @@ std::vector<std::vector<Batcher::CallRef>> Batcher::take_batches() {
       continue;
     }
     if (next.look_again && (!timer_ || *timer_ > *next.look_again)) {
-      timer_ = next.look_again;
-      services_.fibers.timers().at(*timer_, [weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->look_again();
+      core::keep_trying([&] {
+        services_.fibers.timers().at(*next.look_again, [weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->look_again();
+        });
       });
+      timer_ = next.look_again;
     }
     break;
   }
@@ -209,13 +219,15 @@ void Batcher::look_again() {
     timer_.reset();
     batches = take_batches();
   }
-  start(std::move(batches));
+  start(batches);
 }
 
-void Batcher::start(std::vector<std::vector<CallRef>> batches) {
-  for (auto& batch : batches) {
-    services_.fibers.start([self = shared_from_this(), calls = std::move(batch)](const core::WaiterRef& waiter) {
-      self->start(self->run_batch(calls, waiter));
+void Batcher::start(const std::vector<std::vector<CallRef>>& batches) {
+  for (const std::vector<CallRef>& batch : batches) {
+    core::keep_trying([&] {
+      services_.fibers.start([self = shared_from_this(), calls = batch](const core::WaiterRef& waiter) {
+        self->start(self->run_batch(calls, waiter));
+      });
     });
   }
 }
@@ -256,22 +268,24 @@ void Batcher::wait_for(const CallRef& call, core::Waiter& waiter) {
 
 std::vector<std::vector<Batcher::CallRef>> Batcher::run_batch(const std::vector<CallRef>& calls,
                                                               const core::WaiterRef& waiter) {
-  if (const auto error = try_run(calls, waiter)) {
+  if (auto error = try_run(calls, waiter)) {
     if (calls.size() > 1) {
       // What is wrong with one of them, or with their number, does not end the others.
-      run_alone(std::make_shared<const std::vector<CallRef>>(calls), 0);
+      run_alone(core::keep_trying([&] { return std::make_shared<const std::vector<CallRef>>(calls); }), 0);
       return {};
     }
-    fail(calls.front(), *error);
+    fail(calls.front(), std::move(*error));
   }
   return free_instance();
 }
 
 void Batcher::run_alone(const std::shared_ptr<const std::vector<CallRef>>& calls, size_t next) {
-  services_.fibers.start([self = shared_from_this(), calls, next](const core::WaiterRef& waiter) {
-    const CallRef& call = (*calls)[next];
-    if (const auto error = self->try_run({call}, waiter)) self->fail(call, *error);
-    next + 1 < calls->size() ? self->run_alone(calls, next + 1) : self->start(self->free_instance());
+  core::keep_trying([&] {
+    services_.fibers.start([self = shared_from_this(), calls, next](const core::WaiterRef& waiter) {
+      const std::vector<CallRef> alone = core::keep_trying([&] { return std::vector{(*calls)[next]}; });
+      if (auto error = self->try_run(alone, waiter)) self->fail(alone.front(), std::move(*error));
+      next + 1 < calls->size() ? self->run_alone(calls, next + 1) : self->start(self->free_instance());
+    });
   });
 }
 
@@ -282,22 +296,22 @@ std::vector<std::vector<Batcher::CallRef>> Batcher::free_instance() {
 }
 
 std::optional<core::Error> Batcher::try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter) {
-  const auto running = std::make_shared<Running>(Running{waiter, 0});
-  {
-    const std::lock_guard held(mutex_);
-    for (const CallRef& call : calls) {
-      call->running = running;
-      running->wanted += call->has_left ? 0 : 1;
+  try {
+    const auto running = std::make_shared<Running>(Running{waiter, 0});
+    {
+      const std::lock_guard held(mutex_);
+      for (const CallRef& call : calls) {
+        call->running = running;
+        running->wanted += call->has_left ? 0 : 1;
+      }
     }
     if (running->wanted == 0) return left();
-  }
-  try {
     run_together(calls, waiter);
     return std::nullopt;
-  } catch (const core::Error& error) {
-    return error;
-  } catch (const std::exception& error) {
-    return core::Error("internal", "the run failed on our side").with_internal(error.what());
+  } catch (...) {
+    return core::keep_trying([] {
+      return core::error_of(std::current_exception(), "there is no memory for the run", "the run failed on our side");
+    });
   }
 }
 
@@ -331,7 +345,7 @@ void Batcher::run_together(const std::vector<CallRef>& calls, const core::Waiter
   times.input = joined - begun;
   times.infer = ran - joined;
   times.output = services_.clock.steady() - ran;
-  end(calls, outputs, times);
+  end(calls, std::move(outputs), times);
 }
 
 std::vector<DenseValue> Batcher::join(const std::vector<CallRef>& calls, int64_t size,
@@ -394,29 +408,29 @@ std::vector<InferOutput> Batcher::run(std::vector<DenseValue> inputs, const core
   return out;
 }
 
-void Batcher::end(const std::vector<CallRef>& calls, const std::vector<std::vector<InferOutput>>& outputs,
+void Batcher::end(const std::vector<CallRef>& calls, std::vector<std::vector<InferOutput>> outputs,
                   const BatchTimes& times) {
   {
     const std::lock_guard held(mutex_);
     const core::SteadyTime now = services_.clock.steady();
     int64_t rows = 0;
+    for (const CallRef& call : calls) rows += call->rows;
+    statistics_.add_batch(rows, times);  // may throw: no call is done yet
     for (size_t i = 0; i < calls.size(); ++i) {
       Call& call = *calls[i];
-      call.outputs = outputs[i];
+      call.outputs = std::move(outputs[i]);
       call.state = Call::State::kDone;
       statistics_.add_success(call.rows, now - call.arrived, call.taken - call.arrived, times);
-      rows += call.rows;
     }
-    statistics_.add_batch(rows, times);
     statistics_.last_inference = services_.clock.wall();
   }
   for (const CallRef& call : calls) call->waiter->notify();
 }
 
-void Batcher::fail(const CallRef& call, const core::Error& error) {
+void Batcher::fail(const CallRef& call, core::Error error) {
   {
     const std::lock_guard held(mutex_);
-    call->error = error;
+    call->error.emplace(std::move(error));
     call->state = Call::State::kDone;
     statistics_.fail.add(services_.clock.steady() - call->arrived);
   }

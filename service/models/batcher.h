@@ -83,26 +83,29 @@ class Batcher : public std::enable_shared_from_this<Batcher> {
   CallRef enqueue(InferRequest request, int64_t rows, const core::WaiterRef& waiter);
   /// Waits until the call has run. Throws what ended it.
   void wait_for(const CallRef& call, core::Waiter& waiter);
+  /// The client of a call has left; what it waited for may end. Returns whose wait that is, if it does.
+  static core::WaiterRef leave(Call& call);
+  // What follows until look_again() throws nothing: an instance that is taken is freed, and calls that wait are run, by
+  // nobody else. Where there is no memory they try until there is some.
+
   /// Under the lock: batches for the instances that are free; sets the timer for what is to wait.
   std::vector<std::vector<CallRef>> take_batches();
   /// On fibers of their own.
-  void start(std::vector<std::vector<CallRef>> batches);
+  void start(const std::vector<std::vector<CallRef>>& batches);
   /// Runs a batch and frees its instance. Returns the batches that may start then.
   std::vector<std::vector<CallRef>> run_batch(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
   /// Runs the calls of a batch from the `next` one on by themselves, one after the other, and frees its instance. Each
   /// has a fiber of its own: its run may end because its client has left.
   void run_alone(const std::shared_ptr<const std::vector<CallRef>>& calls, size_t next);
   std::vector<std::vector<CallRef>> free_instance();
-  /// The client of a call has left; what it waited for may end. Returns whose wait that is, if it does.
-  static core::WaiterRef leave(Call& call);
   /// What ended the run; nothing when it has given each call its outputs. The caller may wait again: it is in no catch
   /// block.
   std::optional<core::Error> try_run(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
-  void run_together(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
+  void fail(const CallRef& call, core::Error error);
   void look_again();
-  void end(const std::vector<CallRef>& calls, const std::vector<std::vector<InferOutput>>& outputs,
-           const BatchTimes& times);
-  void fail(const CallRef& call, const core::Error& error);
+
+  void run_together(const std::vector<CallRef>& calls, const core::WaiterRef& waiter);
+  void end(const std::vector<CallRef>& calls, std::vector<std::vector<InferOutput>> outputs, const BatchTimes& times);
   compile::ParsedRef program_of(const std::vector<tensor::DenseValue>& inputs);
   /// `memory` holds the buffers that it makes: it is to live as long as they do.
   std::vector<tensor::DenseValue> join(const std::vector<CallRef>& calls, int64_t size,

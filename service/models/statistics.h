@@ -41,8 +41,8 @@ struct ModelStatistics {
   std::map<int64_t, OfSize> batches;  ///< by rows
 
   void add_batch(int64_t rows, const BatchTimes& times) {
+    OfSize& size = batches[rows];  // may throw: before anything is counted
     ++execution_count;
-    OfSize& size = batches[rows];
     size.input.add(times.input);
     size.infer.add(times.infer);
     size.output.add(times.output);

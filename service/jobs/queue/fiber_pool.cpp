@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "service/core/keep_trying.h"
+
 namespace meshd::jobs {
 
 FiberPool::FiberPool(int threads) : FiberPool(threads, std::make_unique<core::Timers>()) {}
@@ -34,8 +36,8 @@ void FiberPool::start(Body body) {
     try {
       fibers_.run(waiter, [body, waiter] { body(waiter); });
     } catch (const std::bad_alloc&) {
-      // There is no memory for a stack: the thread's own does.
-      body(std::make_shared<core::ThreadWaiter>());
+      // There is no memory for a stack: the thread's own does. Nobody else would run the body.
+      body(core::keep_trying([] { return std::make_shared<core::ThreadWaiter>(); }));
     }
   });
 }
