@@ -342,12 +342,12 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
   }
   std::vector<std::string> ids;
   for (const First& first : firsts) ids.push_back(first.array->info().id);
-  table_.with([&](Table& table) { table.coming.insert(ids.begin(), ids.end()); });
   out.coming = std::shared_ptr<void>(nullptr, [this, ids](void*) {
     table_.with([&](Table& table) {
       for (const std::string& id : ids) table.coming.erase(id);
     });
   });
+  table_.with([&](Table& table) { table.coming.insert(ids.begin(), ids.end()); });
   std::vector<std::optional<storage::IdempotencyRow>> keys;
   for (const First& first : firsts)
     keys.push_back(
@@ -580,8 +580,10 @@ ArrayStore::Opened ArrayStore::open_at(const ArrayRef& array, int64_t version) {
 
 // Slow readers hold these for long; what is left of the process's descriptors is for connections and for writing.
 std::shared_ptr<const storage::BlobReader> ArrayStore::open_blob(const storage::BlobRef& blob) {
-  const auto count = std::shared_ptr<void>(nullptr, [open = open_blobs_](void*) { --*open; });
-  if (open_blobs_->fetch_add(1) >= most_open_blobs_) {
+  const auto give_back = [open = open_blobs_](void*) { --*open; };
+  const bool is_one_too_many = open_blobs_->fetch_add(1) >= most_open_blobs_;
+  const std::shared_ptr<void> count(nullptr, give_back);  // where it throws, it has given back
+  if (is_one_too_many) {
     throw core::Error("overloaded", "as many large arrays are being read as the server has file descriptors for")
         .with_retry_after(1);
   }
