@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/core/keep_trying.h"
 #include "service/core/planted_bugs.h"
 
 namespace meshd::storage {
@@ -123,6 +124,8 @@ void Writer::loop() {
       if (shared_.queue.empty()) return;
       // What is refused for its size must not take others with it.
       const size_t take = is_short() ? 1 : std::min(kMaxGroup, shared_.queue.size());
+      // Nobody else would run them: without memory the thread tries until there is some.
+      core::keep_trying([&] { group.reserve(take); });
       const auto end = shared_.queue.begin() + static_cast<std::ptrdiff_t>(take);
       group.assign(std::make_move_iterator(shared_.queue.begin()), std::make_move_iterator(end));
       shared_.queue.erase(shared_.queue.begin(), end);
@@ -142,7 +145,8 @@ void Writer::end_group(std::span<Member> group) {
     const std::lock_guard<std::mutex> held(mutex_);
     for (Member& member : group) {
       if (!member.error) ++shared_.counters.transactions;
-      std::move(member.dropped_blobs.begin(), member.dropped_blobs.end(), std::back_inserter(shared_.dropped_blobs));
+      for (std::string& blob : member.dropped_blobs)
+        core::keep_trying([&] { shared_.dropped_blobs.push_back(std::move(blob)); });
     }
   }
   for (Member& member : group) {
