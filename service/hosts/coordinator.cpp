@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/core/clock.h"
+#include "service/core/keep_trying.h"
 #include "service/hosts/holders.h"
 #include "service/hosts/multi_rank_run.h"
 
@@ -25,8 +26,9 @@ Coordinator::Coordinator(Network& network, CoordinatorOptions options, std::shar
       ranks_(static_cast<size_t>(network.size())),
       busy_elsewhere_(static_cast<size_t>(options_.engine.device_count)),
       residents_(network.size()) {
-  messages_ = std::make_shared<Messages>(
-      network_, [this](int peer, Control kind, std::string_view text) { on_control(peer, kind, text); });
+  messages_ = std::make_shared<Messages>(network_, [this](int peer, Control kind, std::string_view text) {
+    core::keep_trying([&] { on_control(peer, kind, text); });  // the message comes once
+  });
   plans_ = std::make_unique<Plans>(*messages_);
   disks_ = std::make_unique<RankDisks>(*messages_, network_.size(), options_.patience);
   device::EngineOptions engine = options_.engine;
@@ -122,8 +124,13 @@ std::shared_ptr<device::Run> Coordinator::submit(device::RunRequest request,
     runs_[key] = run;
   }
   if (is_first) network_.expect_traffic(true);
-  if (on_submit) on_submit(run);
-  run->start();
+  try {
+    if (on_submit) on_submit(run);
+    run->start();
+  } catch (...) {
+    over(run->key(), {}, {});  // it has not begun, and nobody would end it
+    throw;
+  }
   return run;
 }
 
@@ -213,8 +220,8 @@ void Coordinator::forget(std::string_view array) {
   const std::lock_guard ordered(order_);
   residents_.forget(array);
   for (int rank = 1; rank < network_.size(); ++rank) {
-    std::vector<uint64_t> drops = residents_.take_drops(rank);
-    if (!drops.empty()) messages_->send(rank, Control::kDrop, encode(Drop{std::move(drops)}));
+    const Drop drop{residents_.take_drops(rank)};
+    if (!drop.entries.empty()) messages_->send_surely(rank, Control::kDrop, drop);
   }
 }
 
@@ -246,7 +253,7 @@ void Coordinator::work() {
     }
     if (task) task();
     if (std::chrono::steady_clock::now() < next_ping) continue;
-    ping();
+    core::keep_trying([&] { ping(); });
     next_ping = std::chrono::steady_clock::now() + options_.ping_every;
   }
 }
@@ -274,7 +281,8 @@ std::vector<std::chrono::nanoseconds> Coordinator::round_trips() const {
 }
 
 void Coordinator::stop() {
-  for (int rank = 1; rank < network_.size(); ++rank) messages_->send(rank, Control::kStop, {});
+  for (int rank = 1; rank < network_.size(); ++rank)
+    core::keep_trying([&] { messages_->send(rank, Control::kStop, {}); });
   std::unique_lock held(mutex_);
   // A rank that hangs, or is dead, is not waited for.
   const auto is_awaited = [&] {

@@ -99,7 +99,9 @@ class Coordinator final : public device::Executor {
     std::chrono::nanoseconds round_trip{0};
   };
 
+  /// Where it throws std::bad_alloc it has done nothing, and may be called again.
   void on_control(int peer, Control kind, std::string_view text);
+  /// On the coordinator's thread. Tasks throw nothing.
   void later(std::function<void()> task);
   void wait_until_ready();
   void work();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/core/keep_trying.h"
 
 namespace meshd::hosts {
 namespace {
@@ -127,7 +128,7 @@ void Messages::taken(int peer, const device::MessageKey& key) {
     offer = std::move(found->second);
     offers_.erase(found);
   }
-  push(peer, key, offer.bytes, std::move(offer.keep));
+  core::keep_trying([&] { push(peer, key, offer.bytes, offer.keep); });  // nobody else has the offer any more
 }
 
 bool Messages::is_over(uint64_t run) const {
@@ -135,15 +136,18 @@ bool Messages::is_over(uint64_t run) const {
 }
 
 void Messages::forget(uint64_t run) {
-  // Destroyed without the lock: they own buffers and runs.
-  std::vector<Expected> dropped;
-  std::vector<Offer> withdrawn;
-  const std::lock_guard held(mutex_);
-  withdrawn = take_of_run(offers_, run);
-  dropped = take_of_run(expected_, run);
-  std::erase_if(offered_, [&](const Address& address) { return address.second.run == run; });
-  std::erase_if(early_, [&](const auto& entry) { return entry.first.second.run == run; });
-  if (!is_over(run)) over_.insert(run);
+  // Nobody forgets it again: without memory the thread tries until there is some.
+  core::keep_trying([&] {
+    // Destroyed without the lock: they own buffers and runs.
+    std::vector<Expected> dropped;
+    std::vector<Offer> withdrawn;
+    const std::lock_guard held(mutex_);
+    withdrawn = take_of_run(offers_, run);
+    dropped = take_of_run(expected_, run);
+    std::erase_if(offered_, [&](const Address& address) { return address.second.run == run; });
+    std::erase_if(early_, [&](const auto& entry) { return entry.first.second.run == run; });
+    if (!is_over(run)) over_.insert(run);
+  });
 }
 
 void Messages::ignore_before(uint64_t run) {
@@ -188,7 +192,8 @@ std::span<std::byte> Messages::begin(int peer, const Header& header) {
     }
     return arriving.expected->buffer;
   }
-  arriving.own = {std::make_unique_for_overwrite<std::byte[]>(header.bytes), header.bytes};
+  const auto memory = [&] { return std::make_unique_for_overwrite<std::byte[]>(header.bytes); };
+  arriving.own = {core::keep_trying(memory), header.bytes};
   return arriving.own.bytes();
 }
 
@@ -197,7 +202,7 @@ void Messages::end(int peer, const Header& header) {
   Arriving arriving = std::exchange(arriving_[static_cast<size_t>(peer)], {});
   if (!arriving.is_block) {
     const auto kind = static_cast<Control>(header.kind);
-    if (kind == Control::kOffer) return offered(peer, key_of(header));
+    if (kind == Control::kOffer) return core::keep_trying([&] { offered(peer, key_of(header)); });
     if (kind == Control::kTake) return taken(peer, key_of(header));
     const auto* text = reinterpret_cast<const char*>(arriving.own.data.get());
     const std::lock_guard held(control_mutex_);
@@ -215,6 +220,7 @@ void Messages::end(int peer, const Header& header) {
       expected_.erase(found);
       copy(ready->buffer, arriving.own.bytes());
     } else if (!is_over(header.run)) {
+      core::keep_trying([&] { early_.try_emplace(address); });
       early_[address] = std::move(arriving.own);
     }
   }

@@ -20,8 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "service/core/keep_trying.h"
 #include "service/device/transport.h"
 #include "service/hosts/network/network.h"
+#include "service/hosts/protocol.h"
 
 namespace meshd::hosts {
 
@@ -70,6 +72,11 @@ class Messages final : public device::Transport, public Receiver {
 
   /// A control message: `text` is encode()'s (protocol.h).
   void send(int peer, Control kind, std::string text);
+  /// The same where nobody would send it again: without memory the thread tries until there is some.
+  template <typename T>
+  void send_surely(int peer, Control kind, const T& message) {
+    core::keep_trying([&] { send(peer, kind, encode(message)); });
+  }
 
   void post(int peer, const device::MessageKey& key, std::span<const std::byte> bytes) override;
   void post_kept(int peer, const device::MessageKey& key, std::span<const std::byte> bytes,

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "service/core/error_of.h"
 #include "service/core/keep_trying.h"
 #include "service/device/local_arena.h"
 
@@ -43,16 +44,16 @@ void MultiRankRun::start() {
       if (own != nullptr) own->resume();
     };
     hooks.pump_soon = [this, weak] {
-      owner_.later([weak] {
-        const auto run = weak.lock();
-        if (run == nullptr) return;
-        run->effects_->pump();
-        run->finish_if_over();  // ranks do not wait for effects without results
+      core::keep_trying([&] {
+        owner_.later([weak] {
+          const auto run = weak.lock();
+          if (run == nullptr) return;
+          run->effects_->pump();
+          run->finish_if_over();  // ranks do not wait for effects without results
+        });
       });
     };
-    hooks.reply = [this](int rank, Reply reply) {
-      owner_.messages_->send(rank, Control::kReply, encode(std::move(reply)));
-    };
+    hooks.reply = [this](int rank, const Reply& reply) { owner_.messages_->send_surely(rank, Control::kReply, reply); };
     hooks.fail = [weak](const core::Error& reason) {
       if (const auto run = weak.lock()) run->cancel(reason);
     };
@@ -65,7 +66,7 @@ void MultiRankRun::start() {
         owner_.plans_->prepare(*request_.lowered, holders_.members(), [this, self](std::optional<core::Error> error) {
           owner_.later([self, error = std::move(error)] {
             if (error) {
-              self->own_ended({.error = error, .outputs = {}, .overwritten = {}, .stats = {}});
+              self->own_failed(*error);
             } else {
               self->submit_own(false);
             }
@@ -78,6 +79,20 @@ void MultiRankRun::start() {
 }
 
 void MultiRankRun::submit_own(bool is_lent) {
+  try {
+    give_to_engine(is_lent);
+  } catch (...) {
+    own_failed(core::keep_trying([] {
+      return core::error_of(std::current_exception(), "the server has no memory for this run", "the run failed");
+    }));
+  }
+}
+
+void MultiRankRun::own_failed(const core::Error& error) {
+  own_ended({.error = core::keep_trying([&] { return error; }), .outputs = {}, .overwritten = {}, .stats = {}});
+}
+
+void MultiRankRun::give_to_engine(bool is_lent) {
   const auto self = shared_from_this();
   device::RunRequest own;
   std::optional<core::Error> reason;
@@ -88,7 +103,7 @@ void MultiRankRun::submit_own(bool is_lent) {
     request_.bind = nullptr;
     request_.arguments.clear();
   }
-  if (reason) return own_ended({.error = reason, .outputs = {}, .overwritten = {}, .stats = {}});
+  if (reason) return own_failed(*reason);
   own.key = key_;
   own.on_callers_thread = is_lent;
   own.effects = effects_ ? &*effects_ : nullptr;
@@ -109,11 +124,7 @@ void MultiRankRun::submit_own(bool is_lent) {
     }
     if (meanwhile) run->cancel(*meanwhile);
   };
-  try {
-    owner_.engine_->submit(std::move(own), [self](device::RunOutcome outcome) { self->own_ended(std::move(outcome)); });
-  } catch (const core::Error& error) {
-    own_ended({.error = error, .outputs = {}, .overwritten = {}, .stats = {}});
-  }
+  owner_.engine_->submit(std::move(own), [self](device::RunOutcome outcome) { self->own_ended(std::move(outcome)); });
 }
 
 void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint) {
@@ -147,25 +158,31 @@ void MultiRankRun::begin_elsewhere(std::vector<device::RunArgument>& arguments, 
     planned.emplace_back(rank, is_small ? plan_->peak_bytes : device::local_arena(*plan_, owners).planned_bytes);
   }
   std::vector<Send> sends;
+  const auto loan = std::make_shared<RankLoan>(owner_, std::move(planned));
   {
     const std::lock_guard held(mutex_);
     if (reason_) throw core::Error(*reason_);
     const std::lock_guard ordered(owner_.order_);
     begin.ticket = ++owner_.last_ticket_;
-    for (const auto& [rank, bytes] : planned) {
-      owner_.residents_.lend(rank, bytes);
+    loan_ = loan;
+    // From here on the directory of what ranks keep changes with what they are told, and a rank that was told is waited
+    // for: all of it is done, whether there is memory or not.
+    for (size_t i = 0; i < loan->count(); ++i) {
+      const int rank = core::keep_trying([&] { return loan->lend(); });
       begin.arguments = place(rank, arguments, sends);
       begin.drops = owner_.residents_.take_drops(rank);
-      owner_.messages_->send(rank, Control::kBegin, encode(begin));
-      begun_.insert(rank);
+      core::keep_trying([&] { begun_.insert(rank); });
+      owner_.messages_->send_surely(rank, Control::kBegin, begin);
     }
-    loan_ = std::make_shared<RankLoan>(owner_, std::move(planned));
     if (!begin.results.empty()) {
-      held_ = std::make_shared<RankResults>(owner_, key_, plan_, holders_,
-                                            std::vector<int>(begun_.begin(), begun_.end()), loan_);
+      held_ = core::keep_trying([&] {
+        return std::make_shared<RankResults>(owner_, key_, plan_, holders_,
+                                             std::vector<int>(begun_.begin(), begun_.end()), loan_);
+      });
     }
   }
-  // Entries first: other runs may count on them already, whatever becomes of this one.
+  // Entries first: other runs may count on them already, whatever becomes of this one. They are in memory: their sends
+  // throw nothing.
   std::stable_partition(sends.begin(), sends.end(), [](const Send& one) { return one.entry != 0; });
   for (const Send& one : sends) send(one, arguments);
   for (size_t argument = 0; argument < arguments.size(); ++argument) {
@@ -222,6 +239,7 @@ void MultiRankRun::load(std::vector<device::RunArgument>& arguments, core::Check
 std::vector<ArgumentShard> MultiRankRun::place(int rank, const std::vector<device::RunArgument>& arguments,
                                                std::vector<Send>& sends) {
   using How = ArgumentShard::How;
+  using core::keep_trying;
   Residents& residents = owner_.residents_;
   std::vector<ArgumentShard> out;
   for (size_t argument = 0; argument < arguments.size(); ++argument) {
@@ -230,9 +248,12 @@ std::vector<ArgumentShard> MultiRankRun::place(int rank, const std::vector<devic
     for (size_t shard = 0; shard < given.shards.size(); ++shard) {
       const auto number = static_cast<int64_t>(shard);
       if (!holders_.holds(rank, wanted.table, number)) continue;
-      ArgumentShard& how = out.emplace_back();
-      const auto name = shard_of(given.version, wanted, number);
-      if (name) how.entry = wanted.is_donated ? residents.take(rank, *name) : residents.find(rank, *name);
+      ArgumentShard& how = keep_trying([&]() -> ArgumentShard& { return out.emplace_back(); });
+      const auto name = keep_trying([&] { return shard_of(given.version, wanted, number); });
+      if (name) {
+        how.entry =
+            keep_trying([&] { return wanted.is_donated ? residents.take(rank, *name) : residents.find(rank, *name); });
+      }
       if (how.entry != 0) {
         how.how = wanted.is_donated ? How::kTaken : How::kThere;
         continue;
@@ -240,14 +261,15 @@ std::vector<ArgumentShard> MultiRankRun::place(int rank, const std::vector<devic
       const bool is_here = given.shards[shard] != nullptr;
       const bool is_on_disk = !given.files.empty() && storage::blob_rank(given.files[shard].name) == rank;
       // What is not here yet may fail to be read: nobody else is to count on it.
-      if (name && !wanted.is_donated && (is_here || is_on_disk)) how.entry = residents.add(rank, *name);
+      if (name && !wanted.is_donated && (is_here || is_on_disk))
+        how.entry = keep_trying([&] { return residents.add(rank, *name); });
       if (is_on_disk) {
         how.how = How::kRead;
-        how.file = given.files[shard];
+        keep_trying([&] { how.file = given.files[shard]; });
         continue;
       }
       how.how = how.entry != 0 ? How::kKept : How::kSent;
-      sends.push_back({rank, argument, number, how.entry});
+      keep_trying([&] { sends.push_back({rank, argument, number, how.entry}); });
     }
   }
   return out;
@@ -262,11 +284,14 @@ void MultiRankRun::send(const Send& what, std::vector<device::RunArgument>& argu
   if (what.entry != 0) key = {kEntries | what.entry, 0, 0, 0};
   sent_bytes_ += wanted.shard_bytes;
   // A donated shard that rank 0 holds, too, may be overwritten before it is sent.
-  if (wanted.is_donated && holders_.holds(0, wanted.table, what.shard)) {
-    owner_.messages_->post(what.rank, key, shard->bytes().first(bytes));
-  } else {
-    owner_.messages_->push(what.rank, key, shard->bytes().first(bytes), shard);
-  }
+  const bool is_copied = wanted.is_donated && holders_.holds(0, wanted.table, what.shard);
+  core::keep_trying([&] {
+    if (is_copied) {
+      owner_.messages_->post(what.rank, key, shard->bytes().first(bytes));
+    } else {
+      owner_.messages_->push(what.rank, key, shard->bytes().first(bytes), shard);
+    }
+  });
 }
 
 // ---- while it runs
@@ -286,7 +311,7 @@ void MultiRankRun::cancel(core::Error reason) {
   {
     const std::lock_guard held(mutex_);
     if (is_finishing_ || reason_) return;
-    reason_ = reason;
+    core::keep_trying([&] { reason_ = reason; });
     own = own_.lock();
   }
   // Nobody cancels it again: whoever runs out of memory here goes on until it is told everywhere.
@@ -326,15 +351,17 @@ void MultiRankRun::effect(int rank, Effect effect) {
 // ---- ending
 
 void MultiRankRun::own_ended(device::RunOutcome outcome) {
-  std::optional<core::Error> error = outcome.error;
+  // The run waits for this, and nobody calls it again.
+  const auto error = core::keep_trying([&] { return outcome.error; });
   {
     const std::lock_guard held(mutex_);
-    RankOutcome& ours = outcomes_[0];
-    ours.error = outcome.error;
-    ours.told = reason_;
+    RankOutcome& ours = core::keep_trying([&]() -> RankOutcome& {
+      RankOutcome made{.error = error, .told = reason_, .stats = {}};
+      return outcomes_.try_emplace(0, std::move(made)).first->second;
+    });
     ours.stats = std::move(outcome.stats);
     own_outcome_ = std::move(outcome);
-    if (error && !reason_) reason_ = error;
+    if (error && !reason_) core::keep_trying([&] { reason_ = error; });
   }
   if (error) core::keep_trying([&] { cancel_ranks(*error); });
   finish_if_over();
@@ -342,16 +369,19 @@ void MultiRankRun::own_ended(device::RunOutcome outcome) {
 
 void MultiRankRun::ended(int rank, Ended message) {
   std::shared_ptr<device::Run> own;
-  const std::optional<core::Error> error = message.error;
+  // The run waits for this, and the message comes once.
+  const auto error = core::keep_trying([&] { return message.error; });
   {
     const std::lock_guard held(mutex_);
-    RankOutcome& outcome = outcomes_[rank];
-    outcome.error = std::move(message.error);
-    if (const auto told = told_.find(rank); told != told_.end()) outcome.told = told->second;
+    RankOutcome& outcome = core::keep_trying([&]() -> RankOutcome& {
+      RankOutcome made{.error = error, .told = {}, .stats = {}};
+      if (const auto told = told_.find(rank); told != told_.end()) made.told = told->second;
+      return outcomes_.try_emplace(rank, std::move(made)).first->second;
+    });
     outcome.stats = std::move(message.stats);
     if (!is_member_) own = own_.lock();
   }
-  if (error) cancel(*error);
+  if (error) core::keep_trying([&] { cancel(*error); });
   if (own != nullptr) own->resume();
   finish_if_over();
 }
@@ -369,7 +399,7 @@ void MultiRankRun::finish_if_over() {
     if (!reason_ && effects_ && effects_->has_waiting()) return;
     is_finishing_ = true;
   }
-  owner_.later([self = shared_from_this()] { self->finish(); });
+  core::keep_trying([&] { owner_.later([self = shared_from_this()] { self->finish(); }); });
 }
 
 // On the coordinator's thread, as the effects of other ranks: the sink has no other caller any more.
@@ -377,9 +407,10 @@ void MultiRankRun::finish() {
   const bool drops_effects = effects_ && effects_->has_waiting();
   if (effects_) effects_->close();
   device::RunOutcome outcome = std::move(own_outcome_);
-  outcome.error = first_error(outcomes_);
-  if (!outcome.error && drops_effects) outcome.error = reason_;
-  outcome.stats = stats_of(*plan_, outcomes_, is_member_);
+  // Who waits for the run gets its end, whether there is memory or not.
+  core::keep_trying([&] { outcome.error = first_error(outcomes_); });
+  if (!outcome.error && drops_effects) core::keep_trying([&] { outcome.error = reason_; });
+  core::keep_trying([&] { outcome.stats = stats_of(*plan_, outcomes_, is_member_); });
   outcome.stats.argument_bytes_sent = sent_bytes_;
   // Of a run that failed they are dropped.
   const std::shared_ptr<RankResults> held = std::move(held_);

@@ -31,11 +31,14 @@ class MultiRankRun final : public device::Run, public std::enable_shared_from_th
 
   /// Has the ranks make the plan, and submits it to the engine of rank 0.
   void start();
+  [[nodiscard]] uint64_t key() const { return key_; }
   void effect(int rank, Effect effect);
   void ended(int rank, Ended message);
 
  private:
+  /// Gives the engine of rank 0 its part. What that throws ends the run.
   void submit_own(bool is_lent);
+  void give_to_engine(bool is_lent);
   /// Tells the others to begin, and sends them the arguments that they have not; shards that rank 0 has not are taken
   /// away. Throws what the run was cancelled with meanwhile.
   void begin_elsewhere(std::vector<device::RunArgument>& arguments, core::Checkpoint& checkpoint);
@@ -52,11 +55,14 @@ class MultiRankRun final : public device::Run, public std::enable_shared_from_th
   /// How the rank gets its shards; what it is to be sent is added to `sends`.
   std::vector<ArgumentShard> place(int rank, const std::vector<device::RunArgument>& arguments,
                                    std::vector<Send>& sends);
+  /// Throws what reading it throws, and nothing of what is in memory.
   void send(const Send& what, std::vector<device::RunArgument>& arguments);
   [[nodiscard]] bool stays(size_t result) const {
     return !request_.apart.results.empty() && request_.apart.results[result] == device::ResultPlace::kThere;
   }
   void own_ended(device::RunOutcome outcome);
+  /// The same where it has not begun.
+  void own_failed(const core::Error& error);
   /// Ends it on all ranks that have begun it and not ended.
   void cancel_ranks(const core::Error& reason);
   [[nodiscard]] bool is_over_elsewhere();

@@ -3,6 +3,9 @@
 #include <optional>
 #include <utility>
 
+#include "service/core/error_of.h"
+#include "service/core/keep_trying.h"
+
 namespace meshd::hosts {
 
 OrderedEffects::OrderedEffects(device::EffectSink& sink, const compile::Plan& plan, std::vector<int64_t> devices,
@@ -71,25 +74,33 @@ void OrderedEffects::pump() {
       const std::lock_guard held(mutex_);
       const auto found = others_.find(next_);
       if (is_closed_ || found == others_.end()) return;
-      head = found->second;
+      core::keep_trying([&] { head = found->second; });
     }
     const auto& [rank, effect] = *head;
     Reply reply{.run = effect.run, .visit = effect.visit, .results = {}, .error = {}};
+    device::EffectResult result;
     try {
-      const device::EffectResult result = emit_for(effect);
-      if (!result.is_done) return;  // until resume()
-      for (const std::vector<std::byte>& bytes : result.results)
-        reply.results.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    } catch (const core::Error& error) {
+      result = emit_for(effect);
+    } catch (...) {
       close();
-      hooks_.fail(error);
+      hooks_.fail(core::keep_trying([] {
+        return core::error_of(std::current_exception(), "the server has no memory for an effect of this run",
+                              "an effect of this run failed");
+      }));
       return;
     }
+    if (!result.is_done) return;  // until resume()
+    // The sink has it: it must not get it again.
+    core::keep_trying([&] {
+      reply.results.clear();
+      for (const std::vector<std::byte>& bytes : result.results)
+        reply.results.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
     {
       const std::lock_guard held(mutex_);
       others_.erase(effect.visit);
     }
-    hooks_.reply(rank, std::move(reply));
+    hooks_.reply(rank, reply);
     next();
   }
 }

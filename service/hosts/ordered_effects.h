@@ -20,11 +20,12 @@ namespace meshd::hosts {
 /// The sink of rank 0's own part. emit() is the engine's, pump() one thread's, the rest any thread's.
 class OrderedEffects final : public device::EffectSink {
  public:
+  /// They throw nothing.
   struct Hooks {
-    std::function<void()> resume_own;                  ///< rank 0's run: it is its turn
-    std::function<void()> pump_soon;                   ///< pump() has to be called
-    std::function<void(int rank, Reply reply)> reply;  ///< to the rank of an effect
-    std::function<void(core::Error reason)> fail;      ///< the sink refused the effect of another rank
+    std::function<void()> resume_own;                         ///< rank 0's run: it is its turn
+    std::function<void()> pump_soon;                          ///< pump() has to be called
+    std::function<void(int rank, const Reply& reply)> reply;  ///< to the rank of an effect
+    std::function<void(core::Error reason)> fail;             ///< the sink refused the effect of another rank
   };
   /// `sink` and `plan` outlive it. `devices`: ids, in flat order.
   OrderedEffects(device::EffectSink& sink, const compile::Plan& plan, std::vector<int64_t> devices, Hooks hooks);

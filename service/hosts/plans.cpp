@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/keep_trying.h"
 #include "service/hosts/plan_digest.h"
 #include "service/warmup/compile_record.h"
 
@@ -27,12 +28,13 @@ Plans::Asked Plans::prepare(const compile::LoweredProgram& lowered, const std::v
                     .record = warmup::encode(warmup::record_of(*lowered.parsed, lowered.request))};
     held.lock();
     drop_old();
-    const auto [at, is_new] = entries_.try_emplace(lowered.key);
-    found = at;
-    if (is_new) {
+    found = entries_.find(lowered.key);
+    if (found == entries_.end()) {
       made.number = ++last_number_;
-      keys_[made.number] = lowered.key;
-      found->second.plan = std::make_shared<const PlanNumber>(std::move(made));
+      const auto plan = std::make_shared<const PlanNumber>(std::move(made));
+      keys_[plan->number] = lowered.key;  // an entry without its plan would be taken for one
+      found = entries_.try_emplace(lowered.key).first;
+      found->second.plan = plan;
     }
   }
   Entry& entry = found->second;
@@ -42,9 +44,14 @@ Plans::Asked Plans::prepare(const compile::LoweredProgram& lowered, const std::v
   for (const int rank : members) {
     if (rank == 0 || entry.ready.count(rank) > 0) continue;
     waiting->ranks.insert(rank);
-    if (entry.asked.insert(rank).second) {
+    const auto [asked, is_first] = entry.asked.insert(rank);
+    if (!is_first) continue;
+    try {
       messages_.send(rank, Control::kPrepare,
                      encode(Prepare{.plan = entry.plan->number, .record = entry.plan->record}));
+    } catch (...) {
+      entry.asked.erase(asked);  // later runs would wait for its answer
+      throw;
     }
   }
   if (waiting->ranks.empty()) return {entry.plan, true};
@@ -57,18 +64,21 @@ void Plans::prepared(int rank, const Prepared& message) {
   {
     const std::lock_guard held(mutex_);
     Entry& entry = entries_.at(keys_.at(message.plan));
-    std::optional<core::Error> error = message.error;
+    over.reserve(entry.waiting.size());  // from here on nothing throws: the message comes once
+    std::optional<core::Error> error = core::keep_trying([&] { return message.error; });
     if (!error && message.digest != entry.plan->digest) {
-      error = core::Error("ranks_disagree",
-                          fmt::format("rank {} made another plan of the program than rank 0: they have to be the same "
-                                      "build on processors of one kind",
-                                      rank));
+      error = core::keep_trying([&] {
+        return core::Error("ranks_disagree",
+                           fmt::format("rank {} made another plan of the program than rank 0: they have to be the same "
+                                       "build on processors of one kind",
+                                       rank));
+      });
     }
+    if (!error) core::keep_trying([&] { entry.ready.insert(rank); });
     entry.asked.erase(rank);
-    if (!error) entry.ready.insert(rank);
     for (auto at = entry.waiting.begin(); at != entry.waiting.end();) {
       Waiting& waiting = **at;
-      if (waiting.ranks.erase(rank) > 0 && error && !waiting.error) waiting.error = error;
+      if (waiting.ranks.erase(rank) > 0 && error && !waiting.error) core::keep_trying([&] { waiting.error = error; });
       if (!waiting.ranks.empty()) {
         ++at;
         continue;
@@ -77,7 +87,7 @@ void Plans::prepared(int rank, const Prepared& message) {
       at = entry.waiting.erase(at);
     }
   }
-  for (const auto& waiting : over) waiting->then(waiting->error);
+  for (const auto& waiting : over) core::keep_trying([&] { waiting->then(waiting->error); });
 }
 
 void Plans::drop_old() {
@@ -90,7 +100,7 @@ void Plans::drop_old() {
     }
     if (oldest == entries_.end()) return;
     for (const int rank : oldest->second.ready)
-      messages_.send(rank, Control::kDropPlan, encode(Number{oldest->second.plan->number}));
+      messages_.send_surely(rank, Control::kDropPlan, Number{oldest->second.plan->number});
     keys_.erase(oldest->second.plan->number);
     entries_.erase(oldest);
   }

@@ -24,7 +24,7 @@ class RankDisks::RankFile final : public storage::File {
     DiskRequest close;
     close.what = DiskRequest::What::kClose;
     close.file = file_;
-    disks_.tell(rank_, std::move(close));
+    disks_.messages_.send_surely(rank_, Control::kDisk, close);
   }
 
   [[nodiscard]] size_t read_at(int64_t offset, std::span<std::byte> out) const override {
@@ -59,6 +59,15 @@ class RankDisks::RankFile final : public storage::File {
 
 std::vector<DiskAnswer> RankDisks::ask(std::vector<std::pair<int, DiskRequest>> requests) {
   std::vector<uint64_t> numbers;
+  // Whatever ends this call, nobody waits for the answers any more.
+  struct Forget {
+    RankDisks& disks;
+    const std::vector<uint64_t>& numbers;
+    ~Forget() {
+      const std::lock_guard held(disks.mutex_);
+      for (const uint64_t number : numbers) disks.answers_.erase(number);
+    }
+  } const forget{*this, numbers};
   {
     const std::lock_guard held(mutex_);
     for (auto& [rank, request] : requests) {
@@ -77,7 +86,6 @@ std::vector<DiskAnswer> RankDisks::ask(std::vector<std::pair<int, DiskRequest>> 
   std::optional<core::Error> error;
   for (size_t i = 0; i < numbers.size(); ++i) {
     std::optional<DiskAnswer> answer = std::move(answers_[numbers[i]]);
-    answers_.erase(numbers[i]);
     if (!answer) {
       answer.emplace();
       answer->error =

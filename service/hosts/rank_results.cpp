@@ -19,7 +19,14 @@ std::optional<Residents::Shard> shard_of(const std::string& version, const compi
 
 RankLoan::~RankLoan() {
   const std::lock_guard ordered(owner_.order_);
-  for (const auto& [rank, bytes] : bytes_) owner_.residents_.give_back(rank, bytes);
+  for (size_t i = 0; i < lent_; ++i) owner_.residents_.give_back(bytes_[i].first, bytes_[i].second);
+}
+
+int RankLoan::lend() {
+  const auto& [rank, bytes] = bytes_[lent_];
+  owner_.residents_.lend(rank, bytes);
+  ++lent_;
+  return rank;
 }
 
 RankResults::RankResults(Coordinator& owner, uint64_t run, compile::PlanRef plan, Holders holders,
@@ -32,7 +39,7 @@ RankResults::RankResults(Coordinator& owner, uint64_t run, compile::PlanRef plan
       loan_(std::move(loan)) {}
 
 RankResults::~RankResults() {
-  for (const int rank : ranks_) owner_.messages_->send(rank, Control::kRelease, encode(Number{run_}));
+  for (const int rank : ranks_) owner_.messages_->send_surely(rank, Control::kRelease, Number{run_});
 }
 
 int RankResults::rank_of(size_t result, int64_t shard) const {
@@ -69,15 +76,19 @@ void RankResults::became(size_t result, const std::string& version) {
   const std::lock_guard ordered(owner_.order_);
   for (const int rank : ranks_) {
     Became message{.run = run_, .shards = {}, .drops = {}};
+    message.shards.reserve(static_cast<size_t>(plan_->table(parameter.table).count()));
     for (int64_t shard = 0; shard < plan_->table(parameter.table).count(); ++shard) {
       if (!holders_.holds(rank, parameter.table, shard)) continue;
-      const auto name = shard_of(version, parameter, shard);
-      const uint64_t entry = name ? owner_.residents_.add(rank, *name) : 0;
+      // What is in the directory the rank is told, whether there is memory or not.
+      const uint64_t entry = core::keep_trying([&] {
+        const auto name = shard_of(version, parameter, shard);
+        return name ? owner_.residents_.add(rank, *name) : 0;
+      });
       if (entry != 0) message.shards.push_back({result, shard, entry});
     }
     message.drops = owner_.residents_.take_drops(rank);
     if (!message.shards.empty() || !message.drops.empty())
-      owner_.messages_->send(rank, Control::kBecame, encode(std::move(message)));
+      owner_.messages_->send_surely(rank, Control::kBecame, message);
   }
 }
 

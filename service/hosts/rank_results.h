@@ -15,14 +15,20 @@ namespace meshd::hosts {
 /// Memory that a run plans at other ranks, from its beginning until this ends. The coordinator outlives it.
 class RankLoan {
  public:
+  /// `bytes`: by rank; each is lent by lend() alone.
   RankLoan(Coordinator& owner, std::vector<std::pair<int, int64_t>> bytes) : owner_(owner), bytes_(std::move(bytes)) {}
   ~RankLoan();
   RankLoan(const RankLoan&) = delete;
   RankLoan& operator=(const RankLoan&) = delete;
 
+  [[nodiscard]] size_t count() const { return bytes_.size(); }
+  /// The next one; returns whose it is. The coordinator's `order_` is held. What throws has lent nothing.
+  int lend();
+
  private:
   Coordinator& owner_;
   const std::vector<std::pair<int, int64_t>> bytes_;
+  size_t lent_ = 0;  ///< so many of them
 };
 
 class RankResults final : public device::HeldResults {

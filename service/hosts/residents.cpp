@@ -38,9 +38,9 @@ uint64_t Residents::find(int rank, const Shard& shard) {
   Rank& there = of(rank);
   const At at = there.entries.find({shard.version, shard.block});
   if (at == there.entries.end()) return 0;
-  there.by_use.erase(at->second.used);
-  at->second.used = ++uses_;
-  there.by_use.emplace(at->second.used, at->first);
+  auto use = there.by_use.extract(at->second.used);
+  at->second.used = use.key() = ++uses_;
+  there.by_use.insert(std::move(use));
   return at->second.number;
 }
 
@@ -49,10 +49,11 @@ uint64_t Residents::add(int rank, const Shard& shard) {
   if (shard.bytes > room(there)) return 0;
   make_room(there, shard.bytes);
   const Entry entry{++last_number_, shard.bytes, ++uses_};
-  const auto [at, is_new] = there.entries.try_emplace({shard.version, shard.block}, entry);
-  if (!is_new) return 0;
-  there.by_use.emplace(entry.used, at->first);
-  there.by_number.emplace(entry.number, at->first);
+  const Name name{shard.version, shard.block};
+  std::map<uint64_t, Name> use{{entry.used, name}}, number{{entry.number, name}};
+  if (!there.entries.try_emplace(name, entry).second) return 0;
+  there.by_use.merge(use);  // nothing below allocates
+  there.by_number.merge(number);
   there.bytes += shard.bytes;
   return entry.number;
 }
@@ -70,13 +71,19 @@ void Residents::lost(int rank, uint64_t entry) {
   Rank& there = of(rank);
   const auto named = there.by_number.find(entry);
   if (named == there.by_number.end()) return;
-  erase(there, there.entries.find(named->second));
   there.drops.push_back(entry);  // runs that were told of it before find there why
+  erase(there, there.entries.find(named->second));
 }
 
 void Residents::lend(int rank, int64_t bytes) {
-  of(rank).lent_bytes += bytes;
-  make_room(of(rank), 0);
+  Rank& there = of(rank);
+  there.lent_bytes += bytes;
+  try {
+    make_room(there, 0);
+  } catch (...) {
+    there.lent_bytes -= bytes;
+    throw;
+  }
 }
 
 void Residents::give_back(int rank, int64_t bytes) { of(rank).lent_bytes -= bytes; }

@@ -21,7 +21,8 @@
 
 namespace meshd::hosts {
 
-/// Not synchronised: whoever calls holds the lock under which messages to the ranks are sent.
+/// Not synchronised: whoever calls holds the lock under which messages to the ranks are sent. A call that throws has
+/// changed nothing that matters, and may be repeated.
 class Residents {
  public:
   explicit Residents(int rank_count) : ranks_(static_cast<size_t>(rank_count)) {}

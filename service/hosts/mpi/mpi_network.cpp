@@ -1,4 +1,5 @@
-// The network on MPI. One thread makes all calls of MPI; others give it messages.
+// The network on MPI. One thread makes all calls of MPI; others give it messages. Without memory it tries until there
+// is some: a message that is lost is missed by its receiver for ever. MPI itself ends the process then.
 //
 // A message is an MPI message with the header, and its bytes too when they are few. More bytes follow in pieces of
 // 1 MiB, of which several are under way at once, straight from the sender's memory into the receiver's. Between two
@@ -30,6 +31,7 @@
 #include <thread>
 #include <vector>
 
+#include "service/core/keep_trying.h"
 #include "service/hosts/mpi/doorbells.h"
 #include "service/hosts/network/network.h"
 
@@ -244,8 +246,10 @@ class MpiNetwork final : public Network {
   }
 
   void take_given() {
-    for (auto& [peer, outgoing] : given_) peers_[static_cast<size_t>(peer)].queue.push_back(std::move(outgoing));
-    given_.clear();
+    for (; !given_.empty(); given_.pop_front()) {
+      auto& [peer, outgoing] = given_.front();
+      core::keep_trying([&] { peers_[static_cast<size_t>(peer)].queue.push_back(std::move(outgoing)); });
+    }
   }
 
   // Sends what may be under way. True: something began or ended.
@@ -259,10 +263,10 @@ class MpiNetwork final : public Network {
     }
     while (!peer.queue.empty() && peer.sends.size() < kMostRequests) {
       const Outgoing& first = peer.queue.front();
-      Pending& pending = peer.sends.emplace_back();
+      Pending& pending = core::keep_trying([&]() -> Pending& { return peer.sends.emplace_back(); });
       const bool is_inline = first.bytes.size() <= kInlineBytes;
       if (!peer.is_header_sent) {
-        pending.packed.resize(sizeof(Header) + (is_inline ? first.bytes.size() : 0));
+        core::keep_trying([&] { pending.packed.resize(sizeof(Header) + (is_inline ? first.bytes.size() : 0)); });
         std::memcpy(pending.packed.data(), &first.header, sizeof(Header));
         if (is_inline && !first.bytes.empty())
           std::memcpy(pending.packed.data() + sizeof(Header), first.bytes.data(), first.bytes.size());
@@ -298,12 +302,13 @@ class MpiNetwork final : public Network {
       if (is_there == 0) break;
       int count = 0;
       MPI_Get_count(&status, MPI_BYTE, &count);
-      std::vector<std::byte> packed(static_cast<size_t>(count));
+      auto packed = core::keep_trying([&] { return std::vector<std::byte>(static_cast<size_t>(count)); });
       MPI_Mrecv(packed.data(), count, MPI_BYTE, &message, &status);
       Peer::Incoming incoming;
       std::memcpy(&incoming.header, packed.data(), sizeof(Header));
-      incoming.bytes.assign(packed.begin() + sizeof(Header), packed.end());
-      peers_[static_cast<size_t>(status.MPI_SOURCE)].waiting.push_back(std::move(incoming));
+      core::keep_trying([&] { incoming.bytes.assign(packed.begin() + sizeof(Header), packed.end()); });
+      Peer& peer = peers_[static_cast<size_t>(status.MPI_SOURCE)];
+      core::keep_trying([&] { peer.waiting.push_back(std::move(incoming)); });
       has_moved = true;
     }
     for (size_t peer = 0; peer < peers_.size(); ++peer) has_moved = receive(static_cast<int>(peer)) || has_moved;
@@ -331,8 +336,9 @@ class MpiNetwork final : public Network {
       }
       while (peer.posted_bytes < peer.header.bytes && peer.receives.size() < kMostRequests) {
         const size_t count = std::min(kPieceBytes, peer.header.bytes - peer.posted_bytes);
+        MPI_Request& request = core::keep_trying([&]() -> MPI_Request& { return peer.receives.emplace_back(); });
         MPI_Irecv(peer.target.data() + peer.posted_bytes, static_cast<int>(count), MPI_BYTE, number, kPieceTag, comm_,
-                  &peer.receives.emplace_back());
+                  &request);
         peer.posted_bytes += count;
         has_moved = true;
       }

@@ -45,7 +45,7 @@ class Network {
   [[nodiscard]] virtual int local_size() const = 0;
   /// Messages are taken from now on. Once.
   virtual void start(std::shared_ptr<Receiver> receiver) = 0;
-  /// `keep` owns the bytes, which do not change until it is released.
+  /// `keep` owns the bytes, which do not change until it is released. Where it throws, nothing is sent.
   virtual void send(int peer, const Header& header, std::span<const std::byte> bytes,
                     std::shared_ptr<const void> keep) = 0;
   /// True: messages are expected soon, and it may poll; false: it sleeps between looks.
