@@ -153,6 +153,8 @@ class LazyCollective {
   mutable Collective made_;
 };
 
+struct Step;
+
 /// What steps of a loop cost that are executed without a look at each. Flops and bytes: all shards.
 struct LoopCost {
   int64_t steps = 0;
@@ -160,6 +162,9 @@ struct LoopCost {
   double flops = 0;
   double bytes = 0;
   double estimated_ns = 0;
+
+  /// A step over so many shards.
+  void add(const Step& step, int64_t shards);
 };
 
 /// A loop whose steps are all small, executed as one step (kernels::SmallWhile). Its blocks remain, for runs that look
@@ -228,6 +233,14 @@ struct Step {
   [[nodiscard]] double device_flops() const { return flops / static_cast<double>(parts); }
   [[nodiscard]] double device_bytes() const { return bytes / static_cast<double>(parts); }
 };
+
+inline void LoopCost::add(const Step& step, int64_t shards) {
+  ++steps;
+  kernel_calls += shards;
+  flops += step.flops * static_cast<double>(shards);
+  bytes += step.bytes * static_cast<double>(shards);
+  estimated_ns += step.estimated_ns;
+}
 
 struct Block {
   std::vector<Step> steps;

@@ -146,12 +146,7 @@ class LoopFinder {
 
   void add_costs(int block, LoopCost& cost) {
     for (const Step& step : steps(block)) {
-      const int64_t count = plan_.table(step.table).count();
-      ++cost.steps;
-      cost.kernel_calls += count;
-      cost.flops += step.flops * static_cast<double>(count);
-      cost.bytes += step.bytes * static_cast<double>(count);
-      cost.estimated_ns += step.estimated_ns;
+      cost.add(step, plan_.table(step.table).count());
       made_.scratch_bytes = std::max(made_.scratch_bytes, step.kernel->scratch_bytes);
     }
   }

@@ -94,20 +94,14 @@ class Finder {
     return true;
   }
 
-  void add_steps(const std::vector<Step>& from, std::vector<kernels::SmallWhileLoop::Step>& to,
-                 LoopCost& cost) {
+  void add_steps(const std::vector<Step>& from, std::vector<kernels::SmallWhileLoop::Step>& to, LoopCost& cost) {
     for (const Step& step : from) {
       kernels::SmallWhileLoop::Step made;
       made.kernel = step.kernel->fused;
       for (const SlotRef& ref : step.operands) made.operands.push_back(value(ref, step.table, false));
       for (const SlotRef& ref : step.results) made.results.push_back(value(ref, step.table, true));
       to.push_back(std::move(made));
-      const int64_t count = plan_.table(step.table).count();
-      ++cost.steps;
-      cost.kernel_calls += count;
-      cost.flops += step.flops * static_cast<double>(count);
-      cost.bytes += step.bytes * static_cast<double>(count);
-      cost.estimated_ns += step.estimated_ns;
+      cost.add(step, plan_.table(step.table).count());
     }
   }
 
