@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "service/compile/plan/shard_uses.h"
 #include "service/core/checked_math.h"
@@ -20,8 +22,9 @@ class LoopFinder {
       : plan_(plan), exchanged_(exchanged), loop_(loop) {}
 
   std::shared_ptr<const ShardWhileStep> find() {
-    if (plan_.pointer_count > kMostPointers || !is_common(loop_.table) || !choose_table()) return nullptr;
-    if (!find_common()) return nullptr;
+    const bool has_kernels_alone = for_all_steps([](const Step& step) { return step.kind == StepKind::kKernel; });
+    if (!has_kernels_alone || plan_.pointer_count > kMostPointers || !is_common(loop_.table)) return nullptr;
+    if (!choose_table() || !find_common()) return nullptr;
     find_apart();
     ShardUses sequence(plan_, exchanged_, made_.table, common_, apart_);
     const bool is_one = for_all_steps(
@@ -73,10 +76,10 @@ class LoopFinder {
     };
     const auto adds_results = [&](const Step& step) {
       if (!is_common(step.table)) return true;
-      const bool is_pointwise = step.kind == StepKind::kKernel && step.offsets.empty() && !step.results.empty() &&
-                                (step.kernel->fused != nullptr || step.is_copy);
-      return is_pointwise && std::all_of(step.results.begin(), step.results.end(),
-                                         [&](const SlotRef& ref) { return ref.map == kIdentity && add(ref.slot); });
+      const bool is_pointwise = step.kernel->fused != nullptr || step.is_copy;
+      return is_pointwise && step.offsets.empty() && !step.results.empty() &&
+             std::all_of(step.results.begin(), step.results.end(),
+                         [&](const SlotRef& ref) { return ref.map == kIdentity && add(ref.slot); });
     };
     std::set<SlotId> exchanged;  // each once: after two iterations all is where it was
     const auto adds_exchanged = [&](const std::pair<SlotId, SlotId>& pair) {
@@ -90,45 +93,54 @@ class LoopFinder {
     return for_all_steps(adds_results) && std::all_of(loop_.exchanges.begin(), loop_.exchanges.end(), adds_exchanged);
   }
 
-  // Of the others, those whose shard has bytes of another shard of another one.
+  // Slots that share bytes of the arena are not carried. Common ones are each thread's own in any case; the others are
+  // where shard i of one has bytes of another shard of another one.
   void find_apart() {
-    std::set<SlotId> used;
+    std::set<SlotId> used = common_;
     for_all_steps([&](const Step& step) {
-      for (const auto* refs : {&step.operands, &step.results}) {
-        for (const SlotRef& ref : *refs) {
-          if (ref.slot >= 0 && common_.count(ref.slot) == 0) used.insert(ref.slot);
-        }
-      }
+      for (const SlotRef& ref : step.operands) used.insert(ref.slot);
+      for (const SlotRef& ref : step.results) used.insert(ref.slot);
       return true;
     });
-    for (const auto& [a, b] : loop_.exchanges) {
-      if (common_.count(a) == 0) used.insert({a, b});
-    }
+    for (const auto& [a, b] : loop_.exchanges) used.insert({a, b});
+    std::vector<SlotId> order;
     for (const SlotId slot : used) {
-      const bool is_shared = std::any_of(used.begin(), used.end(), [&](SlotId other) {
-        return shares_bytes(slot, other) && !has_bytes_of(slot, other);
-      });
-      if (is_shared) apart_.insert(slot);
+      if (slot >= 0 && plan_.slot(slot).storage == Storage::kArena && end_of(slot) > plan_.slot(slot).offset)
+        order.push_back(slot);
     }
-    for (const SlotId slot : common_) {
-      const auto shares = [&](SlotId other) { return shares_bytes(slot, other); };
-      if (std::any_of(used.begin(), used.end(), shares) || std::any_of(common_.begin(), common_.end(), shares))
-        lives_in_one_iteration_.insert(slot);
+    std::sort(order.begin(), order.end(),
+              [&](SlotId a, SlotId b) { return plan_.slot(a).offset < plan_.slot(b).offset; });
+    for (size_t first = 0; first < order.size();) {
+      int64_t end = end_of(order[first]);
+      size_t behind = first + 1;
+      for (; behind < order.size() && plan_.slot(order[behind]).offset < end; ++behind)
+        end = std::max(end, end_of(order[behind]));
+      if (behind > first + 1) note_shared({order.begin() + static_cast<std::ptrdiff_t>(first), behind - first});
+      first = behind;
     }
   }
 
-  [[nodiscard]] bool shares_bytes(SlotId left, SlotId right) const {
-    const Slot& a = plan_.slot(left);
-    const Slot& b = plan_.slot(right);
-    if (left == right || a.storage != Storage::kArena || b.storage != Storage::kArena) return false;
-    const auto end = [&](const Slot& slot) { return slot.offset + slot.stride * plan_.table(slot.table).count(); };
-    return a.offset < end(b) && b.offset < end(a);
+  [[nodiscard]] int64_t end_of(SlotId id) const {
+    const Slot& slot = plan_.slot(id);
+    return slot.offset + slot.stride * plan_.table(slot.table).count();
   }
-  // Shard by shard.
-  [[nodiscard]] bool has_bytes_of(SlotId left, SlotId right) const {
-    const Slot& a = plan_.slot(left);
-    const Slot& b = plan_.slot(right);
-    return a.offset == b.offset && a.stride == b.stride && plan_.table(a.table).count() == plan_.table(b.table).count();
+
+  // Each of them shares bytes with another one.
+  void note_shared(std::span<const SlotId> slots) {
+    std::vector<SlotId> of_shards;
+    for (const SlotId slot : slots) {
+      if (common_.count(slot) > 0)
+        lives_in_one_iteration_.insert(slot);
+      else
+        of_shards.push_back(slot);
+    }
+    const auto has_bytes_of_first = [&](SlotId id) {
+      const Slot& a = plan_.slot(id);
+      const Slot& b = plan_.slot(of_shards.front());
+      return a.offset == b.offset && a.stride == b.stride && end_of(id) == end_of(of_shards.front());
+    };
+    if (!std::all_of(of_shards.begin(), of_shards.end(), has_bytes_of_first))
+      apart_.insert(of_shards.begin(), of_shards.end());
   }
 
   // Behind the scratch of the steps.
