@@ -262,7 +262,7 @@ TEST(EngineShardWhile, budgets_end_it_at_the_same_step) {
 
 TEST(EngineShardWhile, runs_share_their_devices_and_end_when_they_are_cancelled) {
   const auto plan = counting_plan(true);
-  constexpr int32_t kIterations = 30'000;
+  constexpr int32_t kIterations = 5'000;
   for (const int threads : {1, 2}) {
     Bench bench({.device_count = kShards, .threads = threads});
     const auto alone = bench.start(counting_request(bench, plan, kIterations))->wait();
