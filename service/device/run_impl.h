@@ -269,6 +269,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
                   core::Checkpoint& checkpoint);
 
   // ---- loops shard by shard (run_shard_while.cpp)
+  /// How many iterations, from here on, are a chunk that is worth being executed shard by shard; 0: none is.
+  [[nodiscard]] int64_t worthwhile_iterations(const Frame& frame) const;
   /// At the condition of a loop that can be executed shard by shard, and is worth it.
   [[nodiscard]] bool is_at_shard_while(const Frame& frame) const;
   /// As many iterations as are worth a meeting of the threads and the budgets allow.

@@ -1,8 +1,8 @@
 // Loops whose iterations need nothing of other shards, executed shard by shard: all iterations of one shard, then those
 // of the next.
 //
-// 1. A chunk of iterations, of some ms, is cut into parts: ranges of shards (SharedStep). A thread copies the run's table
-//    of pointers, lets those of what is its own point into its scratch, and exchanges pointers there.
+// 1. A chunk of iterations, of some ms at most, is cut into parts: ranges of shards (SharedStep). A thread copies the
+//    run's table of pointers, lets those of what is its own point into its scratch, and exchanges pointers there.
 // 2. Behind all shards the run's pointers are exchanged as often, and common values that live on are written back.
 // 3. Then counters, cancel, and whether the time slice is over; another chunk, unless the condition has ended the loop.
 // What the budgets do not allow is executed step by step, so that the step which exceeds them is named.
@@ -19,22 +19,29 @@ constexpr double kIterationsNs = 20'000'000;  // of a chunk, by the plan's estim
 
 }  // namespace
 
+int64_t RunImpl::worthwhile_iterations(const Frame& frame) const {
+  const compile::Step& step = *frame.control;
+  const double each = std::max(step.by_shard->iteration.estimated_ns, kLeastIterationNs);
+  // As many as there have been, where data decides, so that a loop which soon ends is executed step by step; else those
+  // that are left.
+  const int64_t expected = step.trip_count < 0 ? frame.iteration : step.trip_count - frame.iteration;
+  if (static_cast<double>(expected) * each < sharing().worth_ns) return 0;
+  const int64_t most = std::max<int64_t>(1, at_most(is_lent_ ? kLentStepNs : kIterationsNs, each));
+  return std::min(most, expected + 1);  // with the condition that ends it
+}
+
 bool RunImpl::is_at_shard_while(const Frame& frame) const {
   if (!frame.is_condition || frame.index != 0 || frame.is_by_steps || frame.control->by_shard == nullptr) return false;
-  if (!owners_.is_alone || !frame.active->is_all()) return false;
-  return can_skip_steps() && is_even(plan().table(frame.control->by_shard->table).count());
+  if (!owners_.is_alone || !frame.active->is_all() || !can_skip_steps()) return false;
+  return is_even(plan().table(frame.control->by_shard->table).count()) && worthwhile_iterations(frame) > 0;
 }
 
 RunImpl::Next RunImpl::run_shard_while() {
   Frame& frame = frames_.back();
   const compile::Step& step = *frame.control;
   const compile::ShardWhileStep& form = *step.by_shard;
-  const double each = std::max(form.iteration.estimated_ns, kLeastIterationNs);
-  if (is_lent_ && each > kLentStepNs) return Next::kYield;
-  int64_t most = std::max<int64_t>(1, at_most(is_lent_ ? kLentStepNs : kIterationsNs, each));
-  // With the condition that ends it.
-  if (step.trip_count >= 0) most = std::min(most, std::max<int64_t>(0, step.trip_count - frame.iteration) + 1);
-  most = std::min(most, affordable_iterations(form.condition, form.iteration));
+  if (is_lent_ && form.iteration.estimated_ns > kLentStepNs) return Next::kYield;
+  const int64_t most = std::min(worthwhile_iterations(frame), affordable_iterations(form.condition, form.iteration));
   const std::span<const int32_t> shards = active_shards(*frame.active, form.table);
   if (most == 0 || shards.empty()) {
     frame.is_by_steps = true;
@@ -42,7 +49,8 @@ RunImpl::Next RunImpl::run_shard_while() {
   }
   current_.store(&step, std::memory_order_release);
   const auto loop = std::make_shared<ShardWhile>(ShardWhile{step, form, most, shards.front()});
-  if (const std::optional<Next> next = share({&step, 1}, shards, each * static_cast<double>(most), loop)) return *next;
+  const double estimated = form.iteration.estimated_ns * static_cast<double>(most);
+  if (const std::optional<Next> next = share({&step, 1}, shards, estimated, loop)) return *next;
   loop->pointers.resize(1);
   RunCheckpoint checkpoint(*this, is_lent_);
   run_iterations(*loop, shards, 0, {}, checkpoint);

@@ -69,6 +69,8 @@ bool ShardUses::packs_for_all(const Step& step) const {
 bool ShardUses::is_by_shard(const SlotRef& ref) const {
   if (plan_.table(plan_.slot(ref.slot).table).count() != count()) return false;
   if (ref.map == kIdentity) return true;
+  if (static_cast<int64_t>(plan_.maps[static_cast<size_t>(ref.map)].size()) != count())
+    return false;  // a common step's
   for (int64_t shard = 0; shard < count(); ++shard) {
     if (plan_.slot_shard(ref, shard) != shard) return false;
   }

@@ -24,6 +24,8 @@ class LoopFinder {
   std::shared_ptr<const ShardWhileStep> find() {
     const bool has_kernels_alone = for_all_steps([](const Step& step) { return step.kind == StepKind::kKernel; });
     if (!has_kernels_alone || plan_.pointer_count > kMostPointers || !is_common(loop_.table)) return nullptr;
+    // The condition may be another name of one shard of a value that each device computes for itself.
+    if (!is_common(plan_.slot(loop_.operands[0].slot).table)) return nullptr;
     if (!choose_table() || !find_common()) return nullptr;
     find_apart();
     ShardUses sequence(plan_, exchanged_, made_.table, common_, apart_);

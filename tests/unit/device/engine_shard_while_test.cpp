@@ -165,7 +165,7 @@ struct Arguments {
 TEST(EngineShardWhile, random_loops_have_the_bytes_and_counts_of_single_steps) {
   int64_t found = 0;
   int64_t apart = 0;
-  int64_t handoffs[2] = {};  // step by step, shard by shard
+  int64_t handoffs[2] = {};  // where steps or chunks are too small to be shared, and where chunks are large
   for (unsigned seed = 0; seed < 120; ++seed) {
     Random random(seed);
     LocalBuilder b({kShards});
@@ -184,7 +184,7 @@ TEST(EngineShardWhile, random_loops_have_the_bytes_and_counts_of_single_steps) {
       for (const compile::PlanRef& plan : {plain, fast, meeting_after(fast, 1), meeting_after(fast, 3)}) {
         auto out = bench.run(plan, arguments.in(bench));
         ASSERT_TRUE(out.ok());
-        if (plan == plain || plan == fast) handoffs[plan == fast ? 1 : 0] += out.stats.handoffs;
+        handoffs[plan == plain || plan == fast ? 0 : 1] += out.stats.handoffs;
         if (!expected) {
           expected = std::move(out);
           continue;
@@ -277,6 +277,39 @@ TEST(EngineShardWhile, runs_share_their_devices_and_end_when_they_are_cancelled)
     endless->run->cancel(core::Error("cancelled", "enough"));
     EXPECT_EQ(endless->wait().error->code().word(), "cancelled");
     EXPECT_EQ(bench.engine.stats().planned_bytes, 0);
+  }
+}
+
+// What each device computes for itself may have another name, under which its first shard is everybody's.
+TEST(EngineShardWhile, a_condition_that_is_one_shard_of_several_is_no_common_value) {
+  for (const bool is_condition : {true, false}) {
+    LocalBuilder b({kShards});
+    const LocalId c = b.argument("f32", {}, 0b1);  // a number of each device
+    const LocalId x = b.argument(rows_of(kColumns), {{0}, {}});
+    const LocalId t = b.argument("f32");
+    const auto first_of = [&](LocalId varied) { return b.reshard(varied, {}, 0); };
+    const auto out = b.loop(
+        {c, t, x},
+        [&](const auto& v) {
+          const LocalId most = b.splat<float>("f32", 10);
+          return is_condition ? first_of(b.compare("LT", v[0], most)) : b.compare("LT", v[1], most);
+        },
+        [&](const auto& v) {
+          const LocalId one = b.splat<float>("f32", 1);
+          return std::vector<LocalId>{is_condition ? b.point("stablehlo.add", {v[0], one}) : v[0],
+                                      b.point("stablehlo.add", {v[1], is_condition ? one : first_of(c)}),
+                                      b.point("stablehlo.sine", {reversed(b, v[2])})};
+        });
+    for (const LocalId id : out) b.result(id);
+    const auto fast = plan_with(b, true);
+    EXPECT_EQ(found_in(*fast), is_condition ? 0 : 1) << to_text(*fast);
+    Bench bench({.device_count = kShards, .threads = 2});
+    const auto run = [&](const compile::PlanRef& plan) {
+      return bench.run(plan,
+                       {bench.shards<float>(std::vector<std::vector<float>>(kShards, {1})),
+                        bench.shards<float>(counted_shards(kShards, kRows * kColumns)), bench.shards<float>({{0}})});
+    };
+    EXPECT_EQ(all_bytes(run(meeting_after(fast, 3))), all_bytes(run(plan_with(b, false))));
   }
 }
 
