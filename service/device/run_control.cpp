@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "service/device/run_impl.h"
 
@@ -188,6 +190,39 @@ void RunImpl::exchange_slots(const compile::Step& step, ActiveSet& active) {
       std::swap(owner_of_pointer_[x], owner_of_pointer_[y]);
     }
   }
+}
+
+int64_t RunImpl::at_most(double left, double each) {
+  if (each <= 0) return std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(std::floor(left / each), 0.0, 1e18));
+}
+
+int64_t RunImpl::affordable_iterations(const compile::LoopCost& end, const compile::LoopCost& each) const {
+  int64_t out = std::numeric_limits<int64_t>::max();
+  if (request_.step_budget > 0) {
+    const int64_t left = request_.step_budget - steps_done_.load(std::memory_order_relaxed) - end.steps;
+    out = std::max<int64_t>(0, left / each.steps);
+  }
+  if (request_.operation_budget > 0)
+    out = std::min(out, at_most(request_.operation_budget - operations_ - end.flops, each.flops));
+  if (request_.byte_budget > 0) out = std::min(out, at_most(request_.byte_budget - bytes_ - end.bytes, each.bytes));
+  return out;
+}
+
+void RunImpl::note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration,
+                              int64_t iterations, bool is_over) {
+  const auto add = [&](const compile::LoopCost& cost, int64_t times) {
+    const auto count = static_cast<double>(times);
+    operations_ += cost.flops * count;
+    bytes_ += cost.bytes * count;
+    stats_.kernel_calls += cost.kernel_calls * times;
+    steps_done_.store(steps_done_.load(std::memory_order_relaxed) + cost.steps * times, std::memory_order_relaxed);
+  };
+  add(iteration, iterations);
+  if (is_over) add(condition, 1);
+  Frame& frame = frames_.back();
+  frame.iteration += iterations;
+  if (frame.is_outer_loop) outer_iteration_.store(frame.iteration, std::memory_order_relaxed);
 }
 
 RunImpl::Next RunImpl::enter_case(const compile::Step& step) {

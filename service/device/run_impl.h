@@ -197,11 +197,6 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool next_branch(Frame& frame, int64_t from);
   void exchange_slots(const compile::Step& step, ActiveSet& active);
   Next step_done(const compile::Step& step);
-  /// At the condition of a loop that can be executed as one step.
-  [[nodiscard]] bool is_at_small_while(const Frame& frame) const;
-  /// As many iterations as the time slice and the budgets allow.
-  Next run_small_while();
-  static constexpr double kLeastIterationNs = 20;  // without steps
   /// How many times `each` is not more than what is left of a budget.
   static int64_t at_most(double left, double each);
   /// How many iterations the budgets allow beyond what is executed; the condition that ends the loop is paid, too.
@@ -209,6 +204,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   /// Counts what was executed in one go.
   void note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration, int64_t iterations,
                        bool is_over);
+  /// At the condition of a loop that can be executed as one step.
+  [[nodiscard]] bool is_at_small_while(const Frame& frame) const;
+  /// As many iterations as the time slice and the budgets allow.
+  Next run_small_while();
   void note_small_while(const compile::Step& step, int64_t iterations, bool is_over);
   /// An integer held by each active shard of `table`; nothing while messages are missing.
   std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);

@@ -3,7 +3,7 @@
 //
 // 1. A chunk of iterations, of some ms at most, is cut into parts: ranges of shards (SharedStep). A thread copies the
 //    run's table of pointers, lets those of what is its own point into its scratch, and exchanges pointers there.
-// 2. Behind all shards the run's pointers are exchanged as often, and common values that live on are written back.
+// 2. Behind all shards the run's pointers are exchanged as often, and replicated values that live on are written back.
 // 3. Then counters, cancel, and whether the time slice is over; another chunk, unless the condition has ended the loop.
 // What the budgets do not allow is executed step by step, so that the step which exceeds them is named.
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr double kIterationsNs = 20'000'000;  // of a chunk, by the plan's estim
 
 int64_t RunImpl::worthwhile_iterations(const Frame& frame) const {
   const compile::Step& step = *frame.control;
-  const double each = std::max(step.by_shard->iteration.estimated_ns, kLeastIterationNs);
+  const double each = step.by_shard->iteration.estimated_ns;
   // As many as there have been, where data decides, so that a loop which soon ends is executed step by step; else those
   // that are left.
   const int64_t expected = step.trip_count < 0 ? frame.iteration : step.trip_count - frame.iteration;

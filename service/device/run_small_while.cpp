@@ -7,8 +7,6 @@
 //
 // A shard whose condition is false stays as it is while others go on: its condition is false again in the next chunk.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "service/device/run_impl.h"
 #include "service/kernels/fused/small_while.h"
@@ -18,45 +16,13 @@ namespace {
 
 // By the plan's estimate, which is several times what a step costs here.
 constexpr double kChunkNs = 100'000;
+constexpr double kLeastNs = 20;  // of an iteration without steps
 
 }  // namespace
 
 bool RunImpl::is_at_small_while(const Frame& frame) const {
   return frame.is_condition && frame.index == 0 && !frame.is_by_steps && frame.control->small != nullptr &&
          owners_.is_alone && frame.active->is_all() && !seeks_nonfinite() && !request_.pause_before;
-}
-
-int64_t RunImpl::at_most(double left, double each) {
-  if (each <= 0) return std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::clamp(std::floor(left / each), 0.0, 1e18));
-}
-
-int64_t RunImpl::affordable_iterations(const compile::LoopCost& end, const compile::LoopCost& each) const {
-  int64_t out = std::numeric_limits<int64_t>::max();
-  if (request_.step_budget > 0) {
-    const int64_t left = request_.step_budget - steps_done_.load(std::memory_order_relaxed) - end.steps;
-    out = std::max<int64_t>(0, left / each.steps);
-  }
-  if (request_.operation_budget > 0)
-    out = std::min(out, at_most(request_.operation_budget - operations_ - end.flops, each.flops));
-  if (request_.byte_budget > 0) out = std::min(out, at_most(request_.byte_budget - bytes_ - end.bytes, each.bytes));
-  return out;
-}
-
-void RunImpl::note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration,
-                              int64_t iterations, bool is_over) {
-  const auto add = [&](const compile::LoopCost& cost, int64_t times) {
-    const auto count = static_cast<double>(times);
-    operations_ += cost.flops * count;
-    bytes_ += cost.bytes * count;
-    stats_.kernel_calls += cost.kernel_calls * times;
-    steps_done_.store(steps_done_.load(std::memory_order_relaxed) + cost.steps * times, std::memory_order_relaxed);
-  };
-  add(iteration, iterations);
-  if (is_over) add(condition, 1);
-  Frame& frame = frames_.back();
-  frame.iteration += iterations;
-  if (frame.is_outer_loop) outer_iteration_.store(frame.iteration, std::memory_order_relaxed);
 }
 
 void RunImpl::note_small_while(const compile::Step& step, int64_t iterations, bool is_over) {
@@ -88,8 +54,7 @@ RunImpl::Next RunImpl::run_small_while() {
   const auto store = [&] {
     for_each_block([&](int64_t shard, int64_t piece) { loop.store(block(shard, piece), piece, values_of(shard)); });
   };
-  const int64_t chunk =
-      std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastIterationNs)));
+  const int64_t chunk = std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastNs)));
   while (true) {
     if (is_cancelled()) throw cancel_reason();
     const int64_t most = std::min(chunk, affordable_iterations(small.condition, small.iteration));

@@ -20,7 +20,7 @@ struct ShardWhile {
   // The outcome.
   int64_t iterations = 0;
   bool is_over = false;
-  std::vector<std::byte> carried = {};  ///< common values: Own::is_carried, in this order, without gaps
+  std::vector<std::byte> carried = {};  ///< replicated values: Own::is_carried, in this order, without gaps
 };
 
 }  // namespace meshd::device

@@ -184,9 +184,9 @@ struct ShardWhileStep {
   /// A slot that the loop writes and of which each thread has its own, of one shard.
   struct Own {
     SlotId slot = -1;
-    int64_t at = 0;           ///< in the thread's scratch
-    bool is_common = true;    ///< all shards have it in common
-    bool is_carried = false;  ///< false: what is in it lives in one iteration, and is nowhere else
+    int64_t at = 0;             ///< in the thread's scratch
+    bool is_replicated = true;  ///< it has one shard for all devices
+    bool is_carried = false;    ///< false: what is in it lives in one iteration, and is nowhere else
   };
   TableId table = 0;  ///< of the shards
   std::vector<Own> own;

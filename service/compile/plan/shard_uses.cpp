@@ -37,9 +37,9 @@ size_t ExchangedSlots::group(SlotId slot) {
   return found->second;
 }
 
-ShardUses::ShardUses(const Plan& plan, const ExchangedSlots& exchanged, TableId table, std::set<SlotId> common,
+ShardUses::ShardUses(const Plan& plan, const ExchangedSlots& exchanged, TableId table, std::set<SlotId> replicated,
                      std::set<SlotId> apart)
-    : plan_(plan), exchanged_(exchanged), table_(table), common_(std::move(common)), apart_(std::move(apart)) {}
+    : plan_(plan), exchanged_(exchanged), table_(table), replicated_(std::move(replicated)), apart_(std::move(apart)) {}
 
 bool ShardUses::take(const Step& step) {
   if (step.kind != StepKind::kKernel || step.results.empty()) return false;
@@ -53,7 +53,7 @@ bool ShardUses::take(const Step& step) {
          std::all_of(step.results.begin(), step.results.end(), adds(true));
 }
 
-bool ShardUses::take_common(const Step& step) {
+bool ShardUses::take_replicated(const Step& step) {
   return std::all_of(step.operands.begin(), step.operands.end(), [&](const SlotRef& ref) { return add(ref, false); });
 }
 
@@ -70,7 +70,7 @@ bool ShardUses::is_by_shard(const SlotRef& ref) const {
   if (plan_.table(plan_.slot(ref.slot).table).count() != count()) return false;
   if (ref.map == kIdentity) return true;
   if (static_cast<int64_t>(plan_.maps[static_cast<size_t>(ref.map)].size()) != count())
-    return false;  // a common step's
+    return false;  // that of a step over one shard
   for (int64_t shard = 0; shard < count(); ++shard) {
     if (plan_.slot_shard(ref, shard) != shard) return false;
   }
@@ -79,7 +79,7 @@ bool ShardUses::is_by_shard(const SlotRef& ref) const {
 
 bool ShardUses::add(const SlotRef& ref, bool is_written) {
   if (ref.slot < 0) return false;
-  if (common_.count(ref.slot) > 0) return !is_written;
+  if (replicated_.count(ref.slot) > 0) return !is_written;
   const bool is_apart = is_by_shard(ref);
   if (apart_.count(ref.slot) > 0) return is_apart;
   const std::vector<SlotId> slots = exchanged_.with(ref.slot);

@@ -27,14 +27,15 @@ class ExchangedSlots {
 /// What the steps of a sequence use, step after step.
 class ShardUses {
  public:
-  /// `common`, `apart`: slots of which each thread has its own, of all shards and of the one that it is at.
-  ShardUses(const Plan& plan, const ExchangedSlots& exchanged, TableId table, std::set<SlotId> common = {},
+  /// `replicated`, `apart`: slots of which each thread has its own: of one shard for all devices, and of the shard that
+  /// the thread is at.
+  ShardUses(const Plan& plan, const ExchangedSlots& exchanged, TableId table, std::set<SlotId> replicated = {},
             std::set<SlotId> apart = {});
 
   /// False: the step has to wait for all shards of those before it, and is not part of the sequence, which is over.
   bool take(const Step& step);
-  /// As take(), of a step over one shard whose results are common.
-  bool take_common(const Step& step);
+  /// As take(), of a step over one shard whose results are replicated.
+  bool take_replicated(const Step& step);
 
  private:
   // What the sequence does to one range of the arena, or to a slot with memory of its own.
@@ -56,7 +57,7 @@ class ShardUses {
   const Plan& plan_;
   const ExchangedSlots& exchanged_;
   const TableId table_;
-  const std::set<SlotId> common_;
+  const std::set<SlotId> replicated_;
   const std::set<SlotId> apart_;
   std::map<int64_t, Use> arena_;   // by first byte; no two overlap
   std::map<SlotId, Use> outside_;  // of the arena

@@ -23,14 +23,15 @@ class LoopFinder {
 
   std::shared_ptr<const ShardWhileStep> find() {
     const bool has_kernels_alone = for_all_steps([](const Step& step) { return step.kind == StepKind::kKernel; });
-    if (!has_kernels_alone || plan_.pointer_count > kMostPointers || !is_common(loop_.table)) return nullptr;
+    if (!has_kernels_alone || plan_.pointer_count > kMostPointers || !is_replicated(loop_.table)) return nullptr;
     // The condition may be another name of one shard of a value that each device computes for itself.
-    if (!is_common(plan_.slot(loop_.operands[0].slot).table)) return nullptr;
-    if (!choose_table() || !find_common()) return nullptr;
+    if (!is_replicated(plan_.slot(loop_.operands[0].slot).table)) return nullptr;
+    if (!choose_table() || !find_replicated()) return nullptr;
     find_apart();
-    ShardUses sequence(plan_, exchanged_, made_.table, common_, apart_);
-    const bool is_one = for_all_steps(
-        [&](const Step& step) { return is_common(step.table) ? sequence.take_common(step) : sequence.take(step); });
+    ShardUses sequence(plan_, exchanged_, made_.table, replicated_, apart_);
+    const bool is_one = for_all_steps([&](const Step& step) {
+      return is_replicated(step.table) ? sequence.take_replicated(step) : sequence.take(step);
+    });
     if (!is_one) return nullptr;
     add_costs(0, made_.condition);
     made_.iteration = made_.condition;
@@ -43,7 +44,7 @@ class LoopFinder {
  private:
   // Each thread copies so many each time that threads share iterations.
   static constexpr int64_t kMostPointers = int64_t{1} << 14;
-  static constexpr int64_t kMostCommonBytes = 4096;
+  static constexpr int64_t kMostReplicatedBytes = 4096;
   static constexpr int64_t kMostOwnBytes = int64_t{256} << 10;  // stays in a core's caches
 
   [[nodiscard]] const std::vector<Step>& steps(int block) const {
@@ -53,12 +54,12 @@ class LoopFinder {
   bool for_all_steps(const Check& check) const {
     return std::all_of(steps(0).begin(), steps(0).end(), check) && std::all_of(steps(1).begin(), steps(1).end(), check);
   }
-  [[nodiscard]] bool is_common(TableId table) const { return plan_.table(table).count() == 1; }
+  [[nodiscard]] bool is_replicated(TableId table) const { return plan_.table(table).count() == 1; }
 
   // That of the first step over several shards.
   bool choose_table() {
     const auto found =
-        std::find_if(steps(1).begin(), steps(1).end(), [&](const Step& step) { return !is_common(step.table); });
+        std::find_if(steps(1).begin(), steps(1).end(), [&](const Step& step) { return !is_replicated(step.table); });
     if (found == steps(1).end()) return false;
     made_.table = found->table;
     // The same devices as those that have the condition.
@@ -69,15 +70,15 @@ class LoopFinder {
   }
 
   // What is written and has one shard; false where that is not for each thread to do.
-  bool find_common() {
+  bool find_replicated() {
     int64_t bytes = 0;
     const auto add = [&](SlotId id) {
-      if (id < 0 || !is_common(plan_.slot(id).table) || plan_.slot(id).storage == Storage::kConstant) return false;
-      if (common_.insert(id).second) bytes += plan_.slot(id).bytes;
-      return bytes <= kMostCommonBytes;
+      if (id < 0 || !is_replicated(plan_.slot(id).table) || plan_.slot(id).storage == Storage::kConstant) return false;
+      if (replicated_.insert(id).second) bytes += plan_.slot(id).bytes;
+      return bytes <= kMostReplicatedBytes;
     };
     const auto adds_results = [&](const Step& step) {
-      if (!is_common(step.table)) return true;
+      if (!is_replicated(step.table)) return true;
       const bool is_pointwise = step.kernel->fused != nullptr || step.is_copy;
       return is_pointwise && step.offsets.empty() && !step.results.empty() &&
              std::all_of(step.results.begin(), step.results.end(),
@@ -88,17 +89,17 @@ class LoopFinder {
       const TableId left = plan_.slot(pair.first).table;
       const TableId right = plan_.slot(pair.second).table;
       if (!exchanged.insert(pair.first).second || !exchanged.insert(pair.second).second) return false;
-      if (is_common(left) && is_common(right)) return add(pair.first) && add(pair.second);
+      if (is_replicated(left) && is_replicated(right)) return add(pair.first) && add(pair.second);
       const int64_t count = plan_.table(made_.table).count();
       return plan_.table(left).count() == count && plan_.table(right).count() == count;
     };
     return for_all_steps(adds_results) && std::all_of(loop_.exchanges.begin(), loop_.exchanges.end(), adds_exchanged);
   }
 
-  // Slots that share bytes of the arena are not carried. Common ones are each thread's own in any case; the others are
-  // where shard i of one has bytes of another shard of another one.
+  // Slots that share bytes of the arena are not carried. Replicated ones are each thread's own in any case; the others
+  // are where shard i of one has bytes of another shard of another one.
   void find_apart() {
-    std::set<SlotId> used = common_;
+    std::set<SlotId> used = replicated_;
     for_all_steps([&](const Step& step) {
       for (const SlotRef& ref : step.operands) used.insert(ref.slot);
       for (const SlotRef& ref : step.results) used.insert(ref.slot);
@@ -131,7 +132,7 @@ class LoopFinder {
   void note_shared(std::span<const SlotId> slots) {
     std::vector<SlotId> of_shards;
     for (const SlotId slot : slots) {
-      if (common_.count(slot) > 0)
+      if (replicated_.count(slot) > 0)
         lives_in_one_iteration_.insert(slot);
       else
         of_shards.push_back(slot);
@@ -153,7 +154,7 @@ class LoopFinder {
       made_.scratch_bytes += core::round_up(plan_.slot(slot).bytes, tensor::kBufferAlignment);
       return made_.scratch_bytes - begin <= kMostOwnBytes;
     };
-    return std::all_of(common_.begin(), common_.end(),
+    return std::all_of(replicated_.begin(), replicated_.end(),
                        [&](SlotId slot) { return place(slot, true, lives_in_one_iteration_.count(slot) == 0); }) &&
            std::all_of(apart_.begin(), apart_.end(), [&](SlotId slot) { return place(slot, false, false); });
   }
@@ -168,9 +169,9 @@ class LoopFinder {
   const Plan& plan_;
   const ExchangedSlots& exchanged_;
   const Step& loop_;
-  std::set<SlotId> common_;
+  std::set<SlotId> replicated_;
   std::set<SlotId> apart_;
-  std::set<SlotId> lives_in_one_iteration_;  // of the common ones
+  std::set<SlotId> lives_in_one_iteration_;  // of the replicated ones
   ShardWhileStep made_;
 };
 

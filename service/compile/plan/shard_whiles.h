@@ -1,7 +1,7 @@
 // Finds loops that each shard can execute without waiting for the others.
 //
 // A loop is executed shard by shard, all its iterations for one shard and then for the next, where its steps would be
-// one sequence (shard_sequences.h), but for two things. Values that all shards have in common are allowed, counters and
+// one sequence (shard_sequences.h), but for two things. Replicated values are allowed, counters and
 // the condition: their steps are small, and each thread executes them for itself, in memory of its own. And slots that
 // share bytes, at which a sequence ends, may be each thread's own as well: such slots are not carried from one
 // iteration to the next, because what is carried shares its bytes with no slot that lives in the loop

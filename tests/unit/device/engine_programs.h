@@ -13,6 +13,25 @@ inline size_t below(Random& random, size_t limit) {
   return std::uniform_int_distribution<size_t>(0, limit - 1)(random);
 }
 
+/// Each row backwards.
+inline LocalId reversed(LocalBuilder& b, LocalId from) {
+  const LocalId out = b.like(from);
+  b.op("stablehlo.reverse", {from}, {out}, {{"dimensions", attribute(ir::IntArrayAttr{{1}, "i64"})}});
+  return out;
+}
+
+/// The first or second half of the columns; `rows` over `shards` positions.
+inline LocalId half_of_columns(LocalBuilder& b, LocalId from, int64_t shards, int64_t rows, int64_t columns,
+                               bool is_second) {
+  const LocalId out = b.value(std::to_string(rows) + "x" + std::to_string(columns / 2) + "xf32", {{0}, {}});
+  const int64_t at = is_second ? columns / 2 : 0;
+  b.op("stablehlo.slice", {from}, {out},
+       {{"start_indices", attribute(ir::IntArrayAttr{{0, at}, "i64"})},
+        {"limit_indices", attribute(ir::IntArrayAttr{{rows / shards, at + columns / 2}, "i64"})},
+        {"strides", attribute(ir::IntArrayAttr{{1, 1}, "i64"})}});
+  return out;
+}
+
 /// x (8 rows over 4 positions): a loop of `iterations` iterations; inside a branch by parity, an inner loop, a sum over
 /// all shards. Uses every kind of step but effects.
 inline LocalId nested_program(LocalBuilder& b, int32_t iterations) {

@@ -35,24 +35,6 @@ std::vector<int32_t> sequences_of(const compile::Plan& plan) {
   return out;
 }
 
-LocalId reversed(LocalBuilder& b, LocalId from) {
-  const LocalId out = b.like(from);
-  b.op("stablehlo.reverse", {from}, {out}, {{"dimensions", attribute(ir::IntArrayAttr{{1}, "i64"})}});
-  return out;
-}
-
-// The first or second half of the columns.
-LocalId half(LocalBuilder& b, LocalId from, int64_t rows, int64_t columns, bool is_second) {
-  const LocalId out = b.value(std::to_string(rows) + "x" + std::to_string(columns / 2) + "xf32", {{0}, {}});
-  const int64_t at = is_second ? columns / 2 : 0;
-  const int64_t local_rows = rows / kShards;
-  b.op("stablehlo.slice", {from}, {out},
-       {{"start_indices", attribute(ir::IntArrayAttr{{0, at}, "i64"})},
-        {"limit_indices", attribute(ir::IntArrayAttr{{local_rows, at + columns / 2}, "i64"})},
-        {"strides", attribute(ir::IntArrayAttr{{1, 1}, "i64"})}});
-  return out;
-}
-
 // Rows over 8 shards: slices, mirrors and sums of arrays of 64, 32 and 16 columns, in loops, too.
 void random_rows(LocalBuilder& b, Random& random) {
   std::map<int64_t, std::vector<LocalId>> pool = {{64, {b.argument("16x64xf32", {{0}, {}})}}};
@@ -79,7 +61,7 @@ void random_rows(LocalBuilder& b, Random& random) {
           values[columns].push_back(b.point("stablehlo.sine", {from}));
           break;
         default:
-          values[columns / 2].push_back(half(b, from, 16, columns, below(random, 2) == 0));
+          values[columns / 2].push_back(half_of_columns(b, from, kShards, 16, columns, below(random, 2) == 0));
       }
     }
   };
@@ -98,7 +80,7 @@ void random_rows(LocalBuilder& b, Random& random) {
       pool[64].push_back(out[2]);
     } else {
       // Read last where the bytes of one may be those of the other.
-      pool = {{32, {half(b, out[1], 16, 64, false)}}};
+      pool = {{32, {half_of_columns(b, out[1], kShards, 16, 64, false)}}};
     }
     grow(4 + below(random, 8), pool);
   }

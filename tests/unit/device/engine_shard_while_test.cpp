@@ -35,7 +35,7 @@ int64_t apart_in(const compile::Plan& plan) {
   for (const compile::Block& block : plan.blocks) {
     for (const compile::Step& step : block.steps) {
       if (step.by_shard == nullptr) continue;
-      for (const auto& own : step.by_shard->own) count += !own.is_common;
+      for (const auto& own : step.by_shard->own) count += !own.is_replicated;
     }
   }
   return count;
@@ -57,22 +57,6 @@ compile::PlanRef meeting_after(const compile::PlanRef& plan, int64_t iterations)
 
 std::string rows_of(int64_t columns) {
   return std::to_string(kShards * kRows) + "x" + std::to_string(columns) + "xf32";
-}
-
-LocalId reversed(LocalBuilder& b, LocalId from) {
-  const LocalId out = b.like(from);
-  b.op("stablehlo.reverse", {from}, {out}, {{"dimensions", attribute(ir::IntArrayAttr{{1}, "i64"})}});
-  return out;
-}
-
-LocalId half(LocalBuilder& b, LocalId from, int64_t columns, bool is_second) {
-  const LocalId out = b.value(rows_of(columns / 2), {{0}, {}});
-  const int64_t at = is_second ? columns / 2 : 0;
-  b.op("stablehlo.slice", {from}, {out},
-       {{"start_indices", attribute(ir::IntArrayAttr{{0, at}, "i64"})},
-        {"limit_indices", attribute(ir::IntArrayAttr{{kRows, at + columns / 2}, "i64"})},
-        {"strides", attribute(ir::IntArrayAttr{{1, 1}, "i64"})}});
-  return out;
 }
 
 LocalId joined(LocalBuilder& b, LocalId left, LocalId right, int64_t columns) {
@@ -120,7 +104,9 @@ void random_loop(LocalBuilder& b, Random& random, int32_t iterations) {
               pool[columns].push_back(b.point("stablehlo.add", {from, any(columns)}));
               break;
             case 2:
-              if (columns > 16) pool[columns / 2].push_back(half(b, from, columns, below(random, 2) == 0));
+              if (columns > 16)
+                pool[columns / 2].push_back(
+                    half_of_columns(b, from, kShards, kShards * kRows, columns, below(random, 2) == 0));
               break;
             case 3:
               if (columns < 2 * kColumns) pool[2 * columns].push_back(joined(b, from, any(columns), columns));
@@ -133,7 +119,8 @@ void random_loop(LocalBuilder& b, Random& random, int32_t iterations) {
         for (const auto& [columns, values] : std::map(pool)) {
           if (columns < kColumns) pool[kColumns].push_back(joined(b, values.back(), values.back(), columns));
           if (columns == kColumns / 4) pool[kColumns].pop_back();
-          if (columns > kColumns) pool[kColumns].push_back(half(b, values.back(), columns, false));
+          if (columns > kColumns)
+            pool[kColumns].push_back(half_of_columns(b, values.back(), kShards, kShards * kRows, columns, false));
         }
         std::vector<LocalId> next = {b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
                                      below(random, 2) == 0 ? v[1] : b.point("stablehlo.sine", {v[1]})};
@@ -281,7 +268,7 @@ TEST(EngineShardWhile, runs_share_their_devices_and_end_when_they_are_cancelled)
 }
 
 // What each device computes for itself may have another name, under which its first shard is everybody's.
-TEST(EngineShardWhile, a_condition_that_is_one_shard_of_several_is_no_common_value) {
+TEST(EngineShardWhile, a_condition_that_is_one_shard_of_several_is_no_replicated_value) {
   for (const bool is_condition : {true, false}) {
     LocalBuilder b({kShards});
     const LocalId c = b.argument("f32", {}, 0b1);  // a number of each device
@@ -314,12 +301,12 @@ TEST(EngineShardWhile, a_condition_that_is_one_shard_of_several_is_no_common_val
 }
 
 // What a shard needs of others, or all threads together, is executed step by step.
-TEST(EngineShardWhile, loops_with_collectives_and_with_large_common_values_have_no_such_form) {
+TEST(EngineShardWhile, loops_with_collectives_and_with_large_replicated_values_have_no_such_form) {
   const auto found = [](const std::function<std::vector<LocalId>(LocalBuilder&, const std::vector<LocalId>&)>& body,
-                        const std::string& common) {
+                        const std::string& replicated) {
     LocalBuilder b({kShards});
     const LocalId x = b.argument(rows_of(kColumns), {{0}, {}});
-    const LocalId y = b.argument(common);
+    const LocalId y = b.argument(replicated);
     const auto out = b.loop(
         {b.splat<int32_t>("i32", 0), x, y},
         [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 3)); },
