@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fold/accumulator.h"
 
 namespace meshd::kernels {

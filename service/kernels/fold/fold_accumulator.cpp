@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fold/accumulator.h"
 
 namespace meshd::kernels {

@@ -9,6 +9,7 @@
 
 #include "service/core/error.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 
 namespace meshd::kernels {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fold/accumulator.h"
 #include "service/kernels/tile/tile_code.h"
 

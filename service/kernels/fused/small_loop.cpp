@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 
 namespace meshd::kernels {
 namespace {

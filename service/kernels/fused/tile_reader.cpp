@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/count_lanes.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/lanes/reverse_lanes.h"
 
 namespace meshd::kernels {
@@ -18,70 +18,47 @@ constexpr int64_t kOneElement = -1;
 /// Shorter rows are not worth a call.
 constexpr int64_t kShortRow = 16;
 
+/// What is moved at once where rows are short.
+constexpr int64_t kRowPieceBytes = 16;
+/// Longer rows are worth a call of memcpy.
+constexpr int64_t kLongRowBytes = 512;
+
+void copy_piece(const std::byte* from, std::byte* to) {
+  using Piece [[gnu::vector_size(kRowPieceBytes)]] = char;
+  Piece piece;
+  std::memcpy(&piece, from, sizeof(piece));
+  std::memcpy(to, &piece, sizeof(piece));
+}
+
+/// One piece at least, in pieces: the last one ends where the row ends.
+void copy_short_row(const std::byte* from, std::byte* to, int64_t bytes) {
+  const int64_t last = bytes - kRowPieceBytes;
+#pragma GCC unroll 4
+  for (int64_t at = 0; at < last; at += kRowPieceBytes) copy_piece(from + at, to + at);
+  copy_piece(from + last, to + last);
+}
+
 template <class T>
 void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
   const T* const source = reinterpret_cast<const T*>(from);
   T* const target = reinterpret_cast<T*>(to);
-  if (stride == 1 && count >= kShortRow) {
-    std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
-  } else {
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+  if (stride != 1 || bytes < kRowPieceBytes) {
     for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
+  } else if (bytes < kLongRowBytes) {
+    copy_short_row(from, to, bytes);
+  } else {
+    std::memcpy(target, source, static_cast<size_t>(bytes));
   }
 }
 
-/// Whole elements, each kRepeat times. Of four and eight bytes, as many as a vector has become kRepeat vectors: lane j
-/// of vector k is element (k * lanes + j) / kRepeat.
-template <class T, int kRepeat>
-void copy_each_few(const T* source, int64_t elements, T* target) {
-  int64_t e = 0;
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
-    using Vector [[gnu::vector_size(16)]] = T;
-    constexpr int kLanes = 16 / sizeof(T);
-    const auto shuffled = [&]<int... kLane>(const Vector& from, int k, std::integer_sequence<int, kLane...>) {
-      return __builtin_shuffle(from, Vector{static_cast<T>((k * kLanes + kLane) / kRepeat)...});
-    };
-    for (; e + kLanes <= elements; e += kLanes) {
-      Vector from;
-      std::memcpy(&from, source + e, sizeof(from));
-#pragma GCC unroll 4
-      for (int k = 0; k < kRepeat; ++k) {
-        const Vector to = shuffled(from, k, std::make_integer_sequence<int, kLanes>());
-        std::memcpy(target + e * kRepeat + k * kLanes, &to, sizeof(to));
-      }
-    }
-  }
-  for (; e < elements; ++e) {
-    for (int i = 0; i < kRepeat; ++i) target[e * kRepeat + i] = source[e];
-  }
-}
-
-/// Elements that follow each other, each `repeat` times; the first lane is the `skip`th of its element.
+/// Lanes of one row of an input, whose elements are `stride` apart.
 template <class T>
-void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* to, int64_t count) {
-  const T* source = reinterpret_cast<const T*>(from);
-  T* target = reinterpret_cast<T*>(to);
-  T* const end = target + count;
-  if (skip > 0) {
-    for (int64_t i = skip; i < repeat && target < end; ++i) *target++ = *source;
-    ++source;
-  }
-  const int64_t elements = (end - target) / repeat;
-  switch (repeat) {
-    case 2:
-      copy_each_few<T, 2>(source, elements, target);
-      break;
-    case 3:
-      copy_each_few<T, 3>(source, elements, target);
-      break;
-    case 4:
-      copy_each_few<T, 4>(source, elements, target);
-      break;
-    default:
-      for (int64_t e = 0; e < elements; ++e) std::fill_n(target + e * repeat, repeat, source[e]);
-  }
-  source += elements;
-  target += elements * repeat;
-  while (target < end) *target++ = *source;
+void read_row(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  if (stride == 0) return repeat_element(from, kBytes, to, count);
+  if (stride == -1 && count >= kShortRow) return reverse_lanes(from, kBytes, to, count);
+  copy_strided<T>(from, stride, to, count);
 }
 
 /// Runs of elements; the first lane is the `skip`th of its run, and `count` lanes are written.
@@ -173,6 +150,10 @@ void set_walk(const tensor::Dims& dims, int64_t size, RegionInput& input) {
   input.period = size;
   if (!input.walk_dims.empty() && input.walk_strides[0] == 0) input.period /= std::max<int64_t>(1, input.walk_dims[0]);
   input.period = std::max<int64_t>(1, input.period);
+  input.extent = 1;
+  for (size_t d = 0; d < dims.size(); ++d) input.extent += input.strides[d] * (dims[d] - 1);
+  const bool goes_back = std::any_of(input.strides.begin(), input.strides.end(), [](int64_t s) { return s < 0; });
+  if (size == 0 || goes_back) input.extent = 0;
 }
 
 }  // namespace
@@ -254,10 +235,14 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
   const int64_t stride = dims.empty() ? 0 : strides.back();
   const int64_t in_inner = dims.size() > 1 ? start % inner : dims.empty() ? 0 : start;
   const bool in_row = in_inner + count <= inner;
-  if (!input.is_iota && stride == 1 && in_row && (filled == count || in_inner + filled <= inner)) {
-    scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
-    if (is_ragged) state.filled_count = 0;
-    return;
+  if (!input.is_iota && stride == 1 && in_row) {
+    // Lanes behind the tile may be the memory behind the row.
+    const int64_t place = place_of(dims, strides, start);
+    if (filled == count || place + filled <= input.extent) {
+      scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place * element_bytes);
+      if (is_ragged) state.filled_count = 0;
+      return;
+    }
   }
   scratch_.bind(input.reg, state.home);
   const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
@@ -340,19 +325,28 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
     // Each element some times: rows of elements, not one call for each.
     const int64_t repeat = dims[rank - 1];
     const int64_t row = repeat * dims[rank - 2];
-    const bool is_short = repeat < kShortRow && strides[rank - 2] == 1;
     for (int64_t lane = 0; lane < count;) {
       const int64_t at = start + lane;
       const int64_t piece = std::min(count - lane, row - at % row);
       const std::byte* const from = state.memory + place_of(dims, strides, at) * element_bytes;
       std::byte* const to = state.home + lane * element_bytes;
-      if (is_short) {
-        with_element(element_bytes,
-                     [&](auto sample) { copy_each<decltype(sample)>(from, repeat, at % repeat, to, piece); });
-      } else {
-        repeat_each({.elements = from, .stride_bytes = strides[rank - 2] * element_bytes, .runs = 0, .count = repeat},
-                    element_bytes, at % repeat, to, piece);
-      }
+      repeat_each({.elements = from, .stride_bytes = strides[rank - 2] * element_bytes, .runs = 0, .count = repeat},
+                  element_bytes, at % repeat, to, piece);
+      lane += piece;
+    }
+    return;
+  }
+  if (rank > 1 && strides[rank - 2] == 0 && start % dims[rank - 1] == 0) {
+    // Each row some times: it is read once for each run of them.
+    const int64_t block = dims[rank - 1] * dims[rank - 2];
+    for (int64_t lane = 0; lane < count;) {
+      const int64_t at = start + lane;
+      const int64_t piece = std::min(count - lane, block - at % block);
+      const int64_t row = std::min(piece, dims[rank - 1]);
+      const std::byte* const from = state.memory + place_of(dims, strides, at) * element_bytes;
+      std::byte* const to = state.home + lane * element_bytes;
+      with_element(element_bytes, [&](auto sample) { read_row<decltype(sample)>(from, strides.back(), to, row); });
+      repeat_lanes(to, element_bytes, row, piece);
       lane += piece;
     }
     return;
@@ -364,12 +358,11 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
     distinct = std::min(distinct, dims[rank - 1]);
   }
   distinct = std::min(distinct, input.period);
-  for_each_row(dims, strides, start, distinct, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
-    const std::byte* const from = state.memory + place * element_bytes;
-    std::byte* const to = state.home + lane * element_bytes;
-    if (stride == 0) return repeat_element(from, element_bytes, to, piece);
-    if (stride == -1 && piece >= kShortRow) return reverse_lanes(from, element_bytes, to, piece);
-    with_element(element_bytes, [&](auto sample) { copy_strided<decltype(sample)>(from, stride, to, piece); });
+  with_element(element_bytes, [&](auto sample) {
+    for_each_row(dims, strides, start, distinct, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+      read_row<decltype(sample)>(state.memory + place * element_bytes, stride, state.home + lane * element_bytes,
+                                 piece);
+    });
   });
   repeat_lanes(state.home, element_bytes, distinct, count);
 }

@@ -30,6 +30,7 @@ struct RegionInput {
   bool first_only = false;  ///< an iota of int32 of which only the first lane of a tile is used, and filled
   bool is_dense = false;    ///< lanes are contiguous in memory over the region
   int64_t period = 1;       ///< lanes after which the input repeats itself
+  int64_t extent = 0;       ///< elements of its memory from index 0 to the last index, where no stride is negative
 };
 
 /// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.

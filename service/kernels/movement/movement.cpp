@@ -8,6 +8,8 @@
 
 #include "service/core/error.h"
 #include "service/kernels/cache_size.h"
+#include "service/kernels/element_width.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/stream_store.h"
 
@@ -18,6 +20,7 @@ constexpr int64_t kCopyItemBytes = 256 << 10;
 constexpr int64_t kMaxRank = 64;
 constexpr int64_t kTransposeRowBytes = 1024;  // what one step of a transpose reads of each row of src
 constexpr int64_t kTransposeMinExtent = 4;    // below this the strided loop is as good
+constexpr int64_t kShortFill = 64;            // elements below which fills are written several at once
 
 // A loop nest in byte strides, without memory of its own on the heap.
 struct Nest {
@@ -125,6 +128,19 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
     inner_ = Inner::kStrided;
     if (inner_dst_ == elem_size_ && inner_src_ == elem_size_) inner_ = Inner::kRun;
     if (inner_dst_ == elem_size_ && inner_src_ == 0) inner_ = Inner::kFill;
+    if (inner_ == Inner::kFill && inner_extent_ < kShortFill && visit_element(elem_size_, [](auto) {})) {
+      // The loop in which short fills follow each other in dst.
+      for (int i = 0; i < nest.rank; ++i) {
+        if (nest.dst[i] != inner_extent_ * elem_size_) continue;
+        inner_ = Inner::kRepeat;
+        repeat_ = inner_extent_;
+        inner_extent_ = nest.extent[i];
+        inner_dst_ = nest.dst[i];
+        inner_src_ = nest.src[i];
+        nest.erase(i);
+        break;
+      }
+    }
     if (inner_ == Inner::kStrided && inner_dst_ == elem_size_ && inner_extent_ >= kTransposeMinExtent) {
       for (int i = 0; i < nest.rank; ++i) {
         if (nest.src[i] != elem_size_ || nest.extent[i] < kTransposeMinExtent) continue;
@@ -135,7 +151,7 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
         break;
       }
     }
-    inner_bytes = inner_extent_ * elem_size_;
+    inner_bytes = inner_extent_ * repeat_ * elem_size_;
   }
   for (int i = 0; i < nest.rank; ++i) {
     outer_extent_.push_back(nest.extent[i]);
@@ -149,9 +165,9 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
     chunk_count_ = core::ceil_div(cross_extent_, chunk_);
     step_bytes = inner_bytes * chunk_;
   } else {
-    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kCopyItemBytes / elem_size_));
+    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kCopyItemBytes / (repeat_ * elem_size_)));
     chunk_count_ = core::ceil_div(inner_extent_, chunk_);
-    step_bytes = chunk_ * elem_size_;
+    step_bytes = chunk_ * repeat_ * elem_size_;
   }
   step_count_ = outer_count * chunk_count_;
   steps_per_work_item_ = std::max<int64_t>(1, kCopyItemBytes / std::max<int64_t>(1, step_bytes));
@@ -175,6 +191,9 @@ void StridedCopy::run_inner(std::byte* dst, const std::byte* src, int64_t chunk)
       return;
     case Inner::kFill:
       fill_elements(dst, src, count, elem_size_);
+      return;
+    case Inner::kRepeat:
+      repeat_elements({.elements = src, .stride_bytes = inner_src_, .runs = count, .count = repeat_}, elem_size_, dst);
       return;
     case Inner::kStrided:
     case Inner::kTranspose:

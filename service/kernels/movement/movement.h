@@ -21,8 +21,9 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
                 std::span<const int64_t> extent, int64_t elem_size);
 
 /// dst[sum(dst_stride[d] * i[d])] = src[sum(src_stride[d] * i[d])] for every index i below `extent`, prepared once:
-/// dims of size one dropped, neighbours merged, the inner loop chosen (memcpy, fill, strided, 64-byte-line transpose).
-/// Immutable; any thread. Example: the transpose of 2x3: extent (3,2), dst_strides (2,1), src_strides (1,3).
+/// dims of size one dropped, neighbours merged, the inner loop chosen (memcpy, fill, each element some times, strided,
+/// 64-byte-line transpose). Immutable; any thread. Example: the transpose of 2x3: extent (3,2), dst_strides (2,1),
+/// src_strides (1,3).
 class StridedCopy {
  public:
   /// Strides in elements. Those of dst are positive and map distinct indices to distinct elements; those of src may be
@@ -40,7 +41,7 @@ class StridedCopy {
   void run(std::byte* dst, const std::byte* src) const { run(dst, src, 0, work_count_); }
 
  private:
-  enum class Inner : uint8_t { kRun, kFill, kStrided, kTranspose };
+  enum class Inner : uint8_t { kRun, kFill, kRepeat, kStrided, kTranspose };
 
   void run_inner(std::byte* dst, const std::byte* src, int64_t chunk) const;
 
@@ -54,6 +55,7 @@ class StridedCopy {
   int64_t inner_extent_ = 1;  // elements along dst's innermost loop
   int64_t inner_dst_ = 0;     // byte strides of that loop
   int64_t inner_src_ = 0;
+  int64_t repeat_ = 1;        // kRepeat: copies of each element of the inner loop, side by side in dst
   int64_t cross_extent_ = 1;  // kTranspose: the loop that is contiguous in src
   int64_t cross_dst_ = 0;     // its byte stride in dst
   int64_t chunk_ = 1;         // elements of the inner loop (kTranspose: of the cross loop) in one step

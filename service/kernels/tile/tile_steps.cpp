@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "service/kernels/elementwise/functors/float_recipes.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/tile/tile_recipes.h"
 

@@ -8,9 +8,9 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kLeastLanes = 8;
+constexpr int64_t kLeastLanesOfRow = 8;
 constexpr int64_t kMostRowBytes = 128 << 10;   // of accumulators: those of a window stay in the second level cache
-constexpr int64_t kWorkItemBytes = 128 << 10;  // that a work item reads, about
+constexpr int64_t kItemBytesOfWindows = 128 << 10;  // that a work item reads, about
 
 // Whether each window is short, dense and has an element.
 bool is_short(const WindowDim& dim) {
@@ -33,7 +33,7 @@ std::optional<ShortWindows> ShortWindows::make(ScalarOp op, tensor::DType dtype,
   windows.rows_ = has_both || inner > 1 ? dims[0] : WindowDim{.size = 1};
   const WindowDim columns = has_both || inner == 1 ? dims.back() : WindowDim{.size = 1};
   const int64_t windows_across = columns.output_size();
-  if (inner > 1 ? inner < kLeastLanes : windows_across < kLeastLanes) return std::nullopt;
+  if (inner > 1 ? inner < kLeastLanesOfRow : windows_across < kLeastLanesOfRow) return std::nullopt;
   windows.across_ = {windows_across, columns.window, columns.stride, columns.pad_low, columns.size, inner};
   windows.reads_rows_ = columns.is_trivial() && windows.loops_.elements_are_accumulators;
   windows.windows_down_ = windows.rows_.output_size();
@@ -44,7 +44,7 @@ std::optional<ShortWindows> ShortWindows::make(ScalarOp op, tensor::DType dtype,
   windows.result_row_bytes_ = windows_across * inner * element_bytes;
   windows.result_rows_ = lead * windows.windows_down_;
   const int64_t read = std::min(windows.rows_.stride, windows.rows_.size) * windows.row_bytes_;
-  windows.rows_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / read);
+  windows.rows_per_work_item_ = std::max<int64_t>(1, kItemBytesOfWindows / read);
   windows.work_count_ = core::ceil_div(windows.result_rows_, windows.rows_per_work_item_);
   return windows;
 }

@@ -14,6 +14,7 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/tile/tile_code.h"

@@ -8,6 +8,7 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::kernels {

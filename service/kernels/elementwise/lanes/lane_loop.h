@@ -67,19 +67,6 @@ template <class Op, bool kFma, class R, class... A, size_t... I>
                               (reinterpret_cast<const A*>(operands[I]) + begin)...);
 }
 
-/// Elements that become runs of `count` copies each, one run behind the other.
-struct ElementRuns {
-  const std::byte* elements = nullptr;
-  int64_t stride_bytes = 0;  ///< from an element to the next
-  int64_t runs = 0;          ///< so many elements
-  int64_t count = 0;
-};
-/// Of 1, 2, 4, 8 or 16 bytes, aligned or not.
-void repeat_elements(const ElementRuns& runs, int64_t element_bytes, std::byte* to);
-
-/// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may be right before them.
-void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count);
-
 /// Runs `kernel` on lanes [begin, begin + rest) through a block of memory padded with copies of the last lane, rest <
 /// kBlockLanes. The bytes of one element of each operand and of the result are given.
 void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,
