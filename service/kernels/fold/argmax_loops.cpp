@@ -22,8 +22,10 @@ using Places = Vector<int32_t>;
 
 /// Segments that are folded side by side.
 constexpr int kBeside = kWidth;
-/// The fewest values of a segment that is folded by itself.
+/// The fewest values of a segment that is folded by itself in vectors.
 constexpr int64_t kShortSegment = 2 * kWidth;
+/// The fewest for which that is faster than kBeside segments side by side.
+constexpr int64_t kLongSegment = 96;
 /// Values of which the best is found before its place.
 constexpr int64_t kBestOf = 256;
 
@@ -241,15 +243,17 @@ template <bool kGreatest, class T>
 [[gnu::always_inline]] inline void fold_segments(const T* values, int32_t first, int64_t groups, int64_t items,
                                                  int64_t lanes, T* best, int32_t* places) {
   int64_t group = 0;
-  if (lanes == 1 && items < kShortSegment) {
+  if (lanes == 1 && items < kLongSegment) {
     for (; group + kBeside <= groups; group += kBeside)
       fold_beside<kGreatest>(values + group * items, first, items, best + group, places + group);
-    for (; group < groups; ++group)
-      fold_in_order<kGreatest>(values + group * items, first, items, 1, best + group, places + group);
-    return;
+    values += group * items;
+    best += group;
+    places += group;
   }
   for (; group < groups; ++group, values += items * lanes, best += lanes, places += lanes) {
-    if (lanes == 1)
+    if (lanes == 1 && items < kShortSegment)
+      fold_in_order<kGreatest>(values, first, items, 1, best, places);
+    else if (lanes == 1)
       fold_long<kGreatest>(values, first, items, *best, *places);
     else if (lanes > kBlockLanes)
       fold_in_order<kGreatest>(values, first, items, lanes, best, places);

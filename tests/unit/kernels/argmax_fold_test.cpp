@@ -156,7 +156,7 @@ std::vector<Case> cases() {
                            {{11, 1, 40}, {2}, 2},
                            {{9, 40}, {1}, 0},
                            {{40, 9}, {0}, 1}};
-  for (int items = 1; items < 40; ++items) all.push_back({{21, items}, {1}, 1});
+  for (int items = 1; items < 100; ++items) all.push_back({{21, items}, {1}, 1});
   for (const int items : {255, 256, 257, 271, 272, 273, 512, 1100}) all.push_back({{3, items}, {1}, 1});
   return all;
 }
