@@ -198,7 +198,23 @@ struct ShiftRightArithmetic {
 };
 template <class T>
 struct PopulationCount {
-  static T apply(T a) { return static_cast<T>(std::popcount(std::make_unsigned_t<T>(a))); }
+  /// Sums of neighbouring bits, pairs, fours, bytes and so on: loops are vectors without an instruction for it. Not the
+  /// product by 0x01..01 that adds bytes at once: g++ would know it, and take the instruction for one element.
+  static T apply(T a) {
+    using Bits = std::make_unsigned_t<T>;
+    constexpr auto kOnes = static_cast<Bits>(~Bits{0});
+    constexpr auto kPairs = static_cast<Bits>(kOnes / 3);   // every other bit
+    constexpr auto kFours = static_cast<Bits>(kOnes / 5);   // every other pair
+    constexpr auto kBytes = static_cast<Bits>(kOnes / 17);  // every other four
+    auto bits = static_cast<Bits>(a);
+    bits = static_cast<Bits>(bits - (static_cast<Bits>(bits >> 1) & kPairs));
+    bits = static_cast<Bits>((bits & kFours) + (static_cast<Bits>(bits >> 2) & kFours));
+    bits = static_cast<Bits>((bits + static_cast<Bits>(bits >> 4)) & kBytes);
+    if constexpr (sizeof(T) > 1) bits = static_cast<Bits>(bits + static_cast<Bits>(bits >> 8));
+    if constexpr (sizeof(T) > 2) bits = static_cast<Bits>(bits + static_cast<Bits>(bits >> 16));
+    if constexpr (sizeof(T) > 4) bits = static_cast<Bits>(bits + static_cast<Bits>(bits >> 32));
+    return static_cast<T>(bits & 0x7F);
+  }
 };
 template <class T>
 struct CountLeadingZeros {
