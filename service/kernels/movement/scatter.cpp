@@ -27,8 +27,9 @@ constexpr int64_t kWantedChunks = 16;
 // A sum of parts takes so many updates, and so many for each element of all parts.
 constexpr int64_t kMinPartsUpdates = 1 << 16;
 constexpr int64_t kPartUpdates = 4;
-constexpr int64_t kParts = 8;              // for up to so many threads, and as even for two and four
-constexpr int64_t kAddedAtOnce = 1 << 12;  // elements of one kernel call, and of a work item at least
+constexpr int64_t kParts = 8;                 // for up to so many threads, and as even for two and four
+constexpr int64_t kCombinedAtOnce = 1 << 12;  // elements of many short rows between two checkpoints
+constexpr int64_t kAddedAtOnce = 1 << 12;     // elements of one kernel call, and of a work item at least
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
 // Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
@@ -108,10 +109,14 @@ Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims upda
     binary_ = body_.instructions.front().kernel;
     apply_ = Apply::kBinary;
   }
-  if (is_empty_ || chunk_count_ > 0 || elem_sizes_.size() != 1 || apply_ == Apply::kProgram) return;
-  if (run_length_ > kMostLineRun) return;
+  if (is_empty_ || elem_sizes_.size() != 1 || apply_ == Apply::kProgram || run_length_ > kMostLineRun) return;
   const ElementUpdate update = apply_ == Apply::kReplace ? replacing_update(elem_sizes_[0], run_length_)
                                                          : combining_update(op, body_.registers[0], run_length_);
+  if (chunk_count_ > 0) {
+    // Other runs are whole blocks for the kernel. Offsets have 32 bits, as those of the entries do (plan_work_items).
+    if (run_length_ % kBlockLanes != 0) update_ = update;
+    return;
+  }
   lines_ = ScatterLines::make(table_, {outer_, outer_update_, outer_array_}, run_length_, elem_sizes_[0], update);
   if (lines_ && apply_ == Apply::kBinary) plan_parts(op, table_.count() * tensor::element_count(window));
 }
@@ -172,6 +177,15 @@ struct Scatter::Rows {
   void apply(std::byte* const* arrays, int64_t array_at, const std::byte* const* updates, int64_t update_at) {
     const std::vector<int64_t>& sizes = scatter.elem_sizes_;
     const int64_t length = scatter.run_length_;
+    if (scatter.update_ != nullptr) {
+      const auto offset = static_cast<uint32_t>(array_at);
+      return scatter.update_({.array = arrays[0],
+                              .updates = updates[0] + update_at * sizes[0],
+                              .update_stride = 0,
+                              .offsets = &offset,
+                              .count = 1,
+                              .run = length});
+    }
     if (scatter.apply_ == Apply::kReplace) {
       for (size_t k = 0; k < sizes.size(); ++k) {
         std::memcpy(arrays[k] + array_at * sizes[k], updates[k] + update_at * sizes[k],
@@ -205,6 +219,7 @@ template <typename Windows>
 void Scatter::combine(const Windows& windows, Rows& rows, const ScatterCall& call) const {
   const int64_t ahead_bytes = std::min(kPrefetchBytes, run_length_ * elem_sizes_[0]);
   tensor::Dims index(outer_.size());
+  int64_t combined = 0;  // elements since the last checkpoint
   for (size_t i = 0; i < windows.size(); ++i) {
     if (i + kPrefetchWindows < windows.size()) {
       const std::byte* const ahead = call.updates[0] + windows.update_at(i + kPrefetchWindows) * elem_sizes_[0];
@@ -216,7 +231,11 @@ void Scatter::combine(const Windows& windows, Rows& rows, const ScatterCall& cal
     std::fill(index.begin(), index.end(), 0);
     for (;;) {
       rows.apply(call.results, array_at, call.updates, update_at);
-      core::pass(call.checkpoint);
+      combined += run_length_;
+      if (combined >= kCombinedAtOnce) {
+        core::pass(call.checkpoint);
+        combined = 0;
+      }
       size_t d = outer_.size();
       for (; d > 0; --d) {
         array_at += outer_array_[d - 1];

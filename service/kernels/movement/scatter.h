@@ -97,6 +97,7 @@ class Scatter {
   int64_t lanes_ = 64;
   bool is_empty_ = false;
   std::optional<ScatterLines> lines_;  // where they take the place of windows
+  ElementUpdate update_ = nullptr;     // of runs that are no whole blocks, where windows are dealt to buckets
   // Zero chunks and parts: one bucket is the whole array, and the tuples are read as it is combined.
   int64_t chunk_tuples_ = 0;
   int64_t chunk_count_ = 0;

@@ -128,14 +128,14 @@ std::vector<std::byte> whole_numbers(Dice& dice, DType dtype, int64_t count) {
   return out;
 }
 
-// A histogram: many updates of few elements, or of short runs.
-TEST(scatter, many_updates_of_few_elements_are_a_sum_of_parts) {
-  for (unsigned seed = 0; seed < 24; ++seed) {
+// A histogram: many updates of few elements, or of short runs, is a sum of parts. Rows are dealt to buckets.
+TEST(scatter, many_updates_are_dealt_to_parts_or_buckets) {
+  for (unsigned seed = 0; seed < 48; ++seed) {
     Dice dice(seed);
     const DType dtype = dice.pick({DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kUint8});
-    const int64_t run = dice.pick<int64_t>({1, 1, 3});
-    const int64_t targets = 1 + dice.upto(300);
-    const int64_t count = 70'000 + dice.upto(9'000);
+    const int64_t run = dice.pick<int64_t>({1, 1, 3, 16, 40, 64, 100});
+    const int64_t targets = run < 16 ? 1 + dice.upto(300) : dice.pick<int64_t>({2, 20, 3'000});
+    const int64_t count = run < 16 ? 70'000 + dice.upto(9'000) : 5'000 + dice.upto(900);
     WindowProblem problem;
     problem.table.batch = {count};
     problem.table.batch_strides = {1};
