@@ -1,10 +1,9 @@
 #include "service/kernels/fused/fused_loop.h"
 
 #include <algorithm>
-#include <array>
-#include <memory_resource>
 
 #include "service/kernels/fused/fused_plan.h"
+#include "service/kernels/fused/loop_memory.h"
 #include "service/kernels/fused/pointwise_run.h"
 #include "service/kernels/fused/reduce_run.h"
 #include "service/kernels/fused/small_loop.h"
@@ -13,16 +12,12 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr size_t kStackBytes = 6 * 1024;
-
 void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {
   const int64_t end = std::min(call.end * plan.work_item_elements, plan.region.size);
   const int64_t at = call.begin * plan.work_item_elements;
   if (at >= end) return;
-  // Small calls take no memory from the heap.
-  alignas(64) std::array<std::byte, kStackBytes> stack;
-  std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size(), std::pmr::new_delete_resource());
-  PointwiseRun run(loop, plan, call, end - at, &memory);
+  LoopMemory memory;
+  PointwiseRun run(loop, plan, call, end - at, memory.resource());
   run.move_to({});
   run.run(at, end);
   if (plan.streams) stream_fence();
@@ -30,7 +25,8 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
 
 void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {
   if (call.begin >= call.end) return;
-  ReduceRun run(loop, plan, call);
+  LoopMemory memory;
+  ReduceRun run(loop, plan, call, memory.resource());
   for (int64_t work_item = call.begin; work_item < call.end; ++work_item) run.run_work_item(work_item);
 }
 

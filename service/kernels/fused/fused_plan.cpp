@@ -7,6 +7,7 @@
 #include "service/kernels/cache_size.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
 namespace {
@@ -17,12 +18,12 @@ constexpr int64_t kFusedItemElements = 16 * 1024;
 /// Results of a column reduction that one work item keeps at hand.
 constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
-constexpr int64_t kColumnWorkItems = 8;
+/// So many work items leave work for all threads.
+constexpr int64_t kWorkItems = 8;
 /// A loop without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
 /// Of inputs that code reads as one element for a row; tiles of shorter rows have several rows.
-constexpr int64_t kElementBytes = 4;
 constexpr int64_t kLeastTileOfRow = 512;
 constexpr int64_t kMostTileOfRow = 4096;
 /// Fewer lanes than these are folded within tiles: a tile of one row of them costs more than what it computes.
@@ -108,7 +109,7 @@ void cut_into_work_items(ReducePlan& plan, int64_t tile) {
   if (plan.items == 1) {
     const int64_t results = plan.groups * plan.lanes;
     // Several work items where there is work for them; rows of some kilobytes are still read in one go.
-    const int64_t cut = core::round_up((results + kColumnWorkItems - 1) / kColumnWorkItems, kMinChunkLanes);
+    const int64_t cut = core::round_up((results + kWorkItems - 1) / kWorkItems, kMinChunkLanes);
     plan.chunk = std::min({results, cut, kMaxChunkLanes});
     plan.lanes *= plan.groups;
     plan.groups = 1;
@@ -119,6 +120,13 @@ void cut_into_work_items(ReducePlan& plan, int64_t tile) {
   plan.chunk = std::clamp(kFusedItemElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
   const int64_t groups_in_tile =
       plan.items == 0 ? 1 : groups_of_tile(tile, std::max<int64_t>(1, plan.items * plan.lanes));
+  if (!plan.reduced.empty()) {
+    // Each step of what is reduced outside begins elsewhere in memory: with a whole tile, where that leaves several
+    // work items.
+    int64_t kept = 1;
+    for (const OuterDim& dim : plan.kept) kept *= dim.size;
+    plan.chunk = std::max(plan.chunk, std::min({groups_in_tile, plan.groups, plan.groups * kept / kWorkItems}));
+  }
   if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
   plan.chunks = (plan.groups + plan.chunk - 1) / plan.chunk;
 }
@@ -158,6 +166,10 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size) {
 
 namespace {
 
+bool is_element(tensor::DType dtype) {
+  return lane_form(dtype) == LaneForm::kWord || lane_form(dtype) == LaneForm::kHalf;
+}
+
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
 /// several rows of whole blocks, row by row.
 void set_elements(const FusedLoop& loop, FusedPlan& plan) {
@@ -165,8 +177,7 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   for (const RegionInput& input : plan.region.inputs) {
     if (std::find(outputs.begin(), outputs.end(), input.reg) != outputs.end()) continue;  // it is copied
     const bool is_constant = input.strides.empty() || input.strides.back() == 0;
-    if (is_constant && !input.is_iota && tensor::size_bytes(input.dtype) == kElementBytes)
-      plan.elements.push_back(input.reg);
+    if (is_constant && !input.is_iota && is_element(input.dtype)) plan.elements.push_back(input.reg);
   }
   if (plan.elements.empty() || plan.region.dims.size() != 2) return;
   const int64_t row = plan.region.dims.back();

@@ -47,7 +47,8 @@ struct FusedPlan {
   bool streams = false;            ///< outputs leave past the caches
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
-  std::vector<uint16_t> elements;  ///< inputs of four bytes that have one value on all lanes of a row of the region
+  std::vector<uint16_t>
+      elements;           ///< inputs with one value on all lanes of a row of the region, which code may read as it is
   int64_t row_lanes = 0;  ///< tiles have several rows of so many lanes, whole blocks; 0: no tile with elements has two
   bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted

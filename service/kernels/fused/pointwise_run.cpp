@@ -13,12 +13,6 @@ constexpr uintptr_t kStreamAlignment = 64;
 /// Elements between two checkpoints where code needs no registers; some microseconds.
 constexpr int64_t kLongTile = 16 * 1024;
 
-/// Registers that an instruction writes; inputs and constants have memory that must stay what it is.
-bool is_computed(const TileProgram& program, uint16_t reg) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [&](const TileInstruction& instruction) { return instruction.result == reg; });
-}
-
 }  // namespace
 
 PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call, int64_t most_elements,

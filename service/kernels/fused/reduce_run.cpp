@@ -14,20 +14,23 @@ namespace {
 /// Results a work item keeps at hand, in lanes.
 int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
 
+/// A tile that is computed into a row may begin in the block in front of it, and end in the one behind it.
 int64_t staged_row_bytes(const FusedLoop& loop, int64_t lanes) {
-  return core::round_up(lanes * tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]), kLineBytes);
+  const int64_t bytes = tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]);
+  return core::round_up((lanes + 2 * kBlockLanes) * bytes, kLineBytes);
 }
 
 }  // namespace
 
-ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call)
+ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call,
+                     std::pmr::memory_resource* memory)
     : loop_(loop),
       plan_(plan),
       reduce_(*plan.reduce),
       call_(call),
       tile_(std::max<int64_t>(1, std::min(plan.tile, plan.region.size))),
-      scratch_(loop.program, plan.layout, tile_),
-      reader_(plan.region, scratch_),
+      scratch_(loop.program, plan.layout, tile_, memory),
+      reader_(plan.region, scratch_, memory),
       results_(make_accumulator(work_item_lanes(reduce_))),
       rows_(loop.program.outputs.size()) {
   for (const int operand : loop.reduce->init_operands) init_.push_back(call.operands[operand]);
@@ -35,6 +38,7 @@ ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCa
   adds_rows_ = has_rows && only_reads();
   if (has_rows && !adds_rows_ && loop.program.outputs.size() == 1)
     staged_.resize(static_cast<size_t>(kFoldRows * staged_row_bytes(loop, reduce_.chunk)));
+  is_computed_ = is_computed(loop.program, loop.program.outputs[0]);
   if (tile_holds_one_group()) return;
   group_ = make_accumulator(reduce_.lanes);
 }
@@ -150,27 +154,37 @@ void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int6
 void ReduceRun::add_computed_rows(tensor::Dims& places, const OuterDim& dim, int64_t first, int64_t size) {
   const int64_t bytes = tensor::size_bytes(loop_.program.registers[loop_.program.outputs[0]]);
   const int64_t row_bytes = staged_row_bytes(loop_, reduce_.chunk);
+  std::byte* const staged = staged_.data() + kBlockLanes * bytes;
+  const uint16_t value = loop_.program.outputs[0];
   for (int64_t row = 0; row < dim.size; row += kFoldRows) {
     const int64_t rows = std::min(kFoldRows, dim.size - row);
     for (int64_t i = 0; i < rows; ++i, move(places, dim, 1)) {
       set_bases(reader_, loop_, call_, places);
       for (int64_t lane = 0; lane < size; lane += tile_) {
         const int64_t count = std::min(tile_, size - lane);
-        std::memcpy(staged_.data() + i * row_bytes + lane * bytes, compute_lanes(first, lane, count, size)[0],
-                    static_cast<size_t>(count * bytes));
+        std::byte* const to = staged + i * row_bytes + lane * bytes;
+        if (is_computed_) scratch_.bind(value, to - lanes_again(first, lane, count) * bytes);
+        const std::byte* const made = compute_lanes(first, lane, count, size)[0];
+        if (made != to) std::memcpy(to, made, static_cast<size_t>(count * bytes));
       }
     }
-    results_->add_rows(staged_.data(), row_bytes, rows, size);
+    results_->add_rows(staged, row_bytes, rows, size);
     results_->end_step();
   }
+  if (is_computed_) scratch_.bind(value, scratch_.home(value));
   move(places, dim, -dim.size);
+}
+
+/// A tile that ends within a block begins so many lanes earlier, where it can: inputs stay where they are, and nothing
+/// is padded.
+int64_t ReduceRun::lanes_again(int64_t first, int64_t lane, int64_t count) {
+  const int64_t missing = core::round_up(count, kBlockLanes) - count;
+  return first + lane >= missing ? missing : 0;
 }
 
 /// Lanes [first + lane, + count) of the region, of which [first, first + size) are this work item's.
 const ValueRows& ReduceRun::compute_lanes(int64_t first, int64_t lane, int64_t count, int64_t size) {
-  // A tile that ends within a block begins earlier, where it can: inputs stay where they are, and nothing is padded.
-  const int64_t missing = core::round_up(count, kBlockLanes) - count;
-  const int64_t again = first + lane >= missing ? missing : 0;
+  const int64_t again = lanes_again(first, lane, count);
   compute(first + lane - again, count + again, first + size);
   for (size_t k = 0; k < rows_.size(); ++k) {
     const uint16_t reg = loop_.program.outputs[k];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace meshd::kernels {
 /// plan and call must outlive it. The call's results may change between work items.
 class ReduceRun {
  public:
-  ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
+  ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call, std::pmr::memory_resource* memory);
 
   void run_work_item(int64_t work_item);
 
@@ -35,6 +36,7 @@ class ReduceRun {
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
   const ValueRows& compute(int64_t start, int64_t count, int64_t end);
+  static int64_t lanes_again(int64_t first, int64_t lane, int64_t count);
   const ValueRows& compute_lanes(int64_t first, int64_t lane, int64_t count, int64_t size);
   void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size);
   void add_computed_rows(tensor::Dims& places, const OuterDim& dim, int64_t first, int64_t size);
@@ -54,6 +56,7 @@ class ReduceRun {
   std::unique_ptr<Accumulator> group_;  ///< of one group that takes several tiles
   bool adds_rows_ = false;
   std::vector<std::byte> staged_;  ///< computed rows that are added at once; empty where rows are read, or added apart
+  bool is_computed_ = false;       ///< the first value is an instruction's: it may be computed into any memory
   ValueRows init_;
   ValueRows rows_;
   std::span<const SoonRead> soon_;

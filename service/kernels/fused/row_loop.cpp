@@ -10,6 +10,7 @@
 #include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/fused/loop_memory.h"
 #include "service/kernels/fused/pointwise_run.h"
 #include "service/kernels/fused/reduce_run.h"
 #include "service/kernels/stream_store.h"
@@ -256,7 +257,7 @@ namespace {
 class StageRun {
  public:
   StageRun(const RowStage& stage, const RowBlockStage& block, const std::vector<int64_t>& block_offsets,
-           int64_t block_rows, const RowCall& call)
+           int64_t block_rows, const RowCall& call, std::pmr::memory_resource* memory)
       : stage_(stage), block_(block), places_(block.loop.inputs.size(), 0) {
     const auto at = [&](const RowValue& value) {
       return call.scratch + block_offsets[static_cast<size_t>(value.number)];
@@ -275,10 +276,9 @@ class StageRun {
     call_.dim_offsets = call.dim_offsets;
     call_.checkpoint = call.checkpoint;
     if (block.loop.reduce)
-      reduce_.emplace(block.loop, block.plan, call_);
+      reduce_.emplace(block.loop, block.plan, call_, memory);
     else
-      pointwise_.emplace(block.loop, block.plan, call_, block_rows * block.row_elements,
-                         std::pmr::new_delete_resource());
+      pointwise_.emplace(block.loop, block.plan, call_, block_rows * block.row_elements, memory);
   }
   StageRun(const StageRun&) = delete;
   StageRun& operator=(const StageRun&) = delete;
@@ -337,10 +337,11 @@ int64_t RowKernel::code_bytes() const {
 void RowKernel::run(const RowCall& call) const {
   if (call.begin >= call.end) return;
   const Prepared& prepared = *prepared_;
+  LoopMemory memory;
   std::vector<std::unique_ptr<StageRun>> stages;
   for (size_t s = 0; s < prepared.stages.size(); ++s) {
     stages.push_back(std::make_unique<StageRun>(prepared.loop.stages[s], prepared.stages[s], prepared.block_offsets,
-                                                prepared.block_rows, call));
+                                                prepared.block_rows, call, memory.resource()));
   }
   for (int64_t item = call.begin; item < call.end; ++item) {
     const int64_t in_unit = item % prepared.unit_blocks * prepared.block_rows;

@@ -607,7 +607,10 @@ Xbyak::Address TileGenerator::address(uint16_t reg, int v) {
 
 void TileGenerator::load(const Vector& to, uint16_t reg, int v) {
   const Xbyak::Address from = address(reg, v);
-  if (is_element(reg)) {
+  if (is_element(reg) && form(reg) == LaneForm::kHalf) {
+    vpbroadcastw(to, from);
+    vpslld(to, to, 16);
+  } else if (is_element(reg)) {
     vbroadcastss(to, from);
   } else if (form(reg) == LaneForm::kWord || constant_of_[reg] != nullptr) {
     vmovups(to, from);

@@ -10,6 +10,7 @@
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/reduce_precision.h"
 #include "service/kernels/tile/prefetch.h"
 #include "service/kernels/tile/tile_code.h"
@@ -84,6 +85,11 @@ uint16_t TileProgram::constant(tensor::DType dtype, const std::byte* element) {
   std::memcpy(value.element.data(), element, static_cast<size_t>(tensor::size_bytes(dtype)));
   constants.push_back(value);
   return value.reg;
+}
+
+bool is_computed(const TileProgram& program, uint16_t reg) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [&](const TileInstruction& instruction) { return instruction.result == reg; });
 }
 
 ScalarOp as_single_binary(const TileProgram& program) {

@@ -56,6 +56,9 @@ struct TileProgram {
   uint16_t constant(tensor::DType dtype, const std::byte* element);
 };
 
+/// Whether an instruction writes the register; inputs and constants have memory that must stay what it is.
+bool is_computed(const TileProgram& program, uint16_t reg);
+
 /// If the program is a single binary op of its two inputs (in either order for commutative ones), which op; kCopy
 /// otherwise. Reducers such as add, multiply, maximum, minimum, and, or go to direct loops.
 ScalarOp as_single_binary(const TileProgram& program);

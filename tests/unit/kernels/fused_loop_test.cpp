@@ -196,55 +196,55 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
 // Code reads them where they are, as one element; operands are no longer than they have to be. Tiles are parts of rows,
 // rows, or several rows.
 TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
-  for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000, 40'001}) {
-    for (const int64_t rows : {1, 5, row > 9000 ? 7 : 131}) {
-      LoopMaker maker(static_cast<uint32_t>(row));
-      FusedLoop loop;
-      loop.dims = {rows, row};
-      loop.program.input_count = 4;
-      const std::vector<Dims> strides = {{row, 1}, {1, 0}, {0, 0}, {1, 0}};
-      for (int i = 0; i < 4; ++i) {
-        loop.program.add_register(i == 3 ? DType::kInt32 : DType::kFloat32);
-        FusedInput input;
-        input.operand = maker.add_operand(i == 3 ? DType::kInt32 : DType::kFloat32, i == 0   ? rows * row
-                                                                                    : i == 2 ? 1
-                                                                                             : rows);
-        input.strides = strides[static_cast<size_t>(i)];
-        loop.inputs.push_back(input);
-      }
-      const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
-      const uint16_t scaled = loop.program.emit(ScalarOp::kMultiply, {2, difference}, DType::kFloat32);
-      const uint16_t number = loop.program.emit(ScalarOp::kConvert, {3}, DType::kFloat32);
-      const uint16_t larger = loop.program.emit(ScalarOp::kCompareGt, {number, scaled}, DType::kBool);
-      loop.program.outputs = {loop.program.emit(ScalarOp::kSelect, {larger, scaled, 1}, DType::kFloat32)};
-      if (row == 1000) loop.program.outputs.push_back(1);
-      FusedLoop folded = loop;
-      folded.program.outputs.resize(1);
-      folded.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kMaximum, DType::kFloat32), {2}};
-      const std::vector<Bytes> operands = maker.operands();
-      for (const FusedLoop& each : {loop, folded}) {
-        const auto expected = run_naively(each, operands, {0, 0});
-        EXPECT_EQ(run_kernel(FusedKernel(each), operands, {}, {0, 0}), expected) << describe(each);
-        const FusedKernel code = code_at_once(each);
-        EXPECT_EQ(run_kernel(code, operands, random_cuts(maker, code.work_count()), {0, 0}), expected)
-            << "code " << describe(each);
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16})
+    for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000, 40'001}) {
+      for (const int64_t rows : {1, 5, row > 9000 ? 7 : 131}) {
+        LoopMaker maker(static_cast<uint32_t>(row));
+        FusedLoop loop;
+        loop.dims = {rows, row};
+        loop.program.input_count = 4;
+        const std::vector<Dims> strides = {{row, 1}, {1, 0}, {0, 0}, {1, 0}};
+        for (int i = 0; i < 4; ++i) {
+          loop.program.add_register(i == 3 ? DType::kInt32 : dtype);
+          FusedInput input;
+          input.operand = maker.add_operand(i == 3 ? DType::kInt32 : dtype, i == 0 ? rows * row : i == 2 ? 1 : rows);
+          input.strides = strides[static_cast<size_t>(i)];
+          loop.inputs.push_back(input);
+        }
+        const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, dtype);
+        const uint16_t scaled = loop.program.emit(ScalarOp::kMultiply, {2, difference}, dtype);
+        const uint16_t number = loop.program.emit(ScalarOp::kConvert, {3}, dtype);
+        const uint16_t larger = loop.program.emit(ScalarOp::kCompareGt, {number, scaled}, DType::kBool);
+        loop.program.outputs = {loop.program.emit(ScalarOp::kSelect, {larger, scaled, 1}, dtype)};
+        if (row == 1000) loop.program.outputs.push_back(1);
+        FusedLoop folded = loop;
+        folded.program.outputs.resize(1);
+        folded.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kMaximum, dtype), {2}};
+        const std::vector<Bytes> operands = maker.operands();
+        for (const FusedLoop& each : {loop, folded}) {
+          const auto expected = run_naively(each, operands, {0, 0});
+          EXPECT_EQ(run_kernel(FusedKernel(each), operands, {}, {0, 0}), expected) << describe(each);
+          const FusedKernel code = code_at_once(each);
+          EXPECT_EQ(run_kernel(code, operands, random_cuts(maker, code.work_count()), {0, 0}), expected)
+              << "code " << describe(each);
+        }
       }
     }
-  }
 }
 
 TEST(FusedLoop, elements_that_follow_each_other_are_read_a_few_times_each) {
   for (const DType dtype : {DType::kInt8, DType::kInt16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
-    for (int64_t repeat = 2; repeat <= 5; ++repeat) {
+    for (const int64_t repeat : {2, 3, 4, 5, 7, 8, 10, 15, 16, 17, 31, 64, 65}) {
       LoopMaker maker(static_cast<uint32_t>(repeat));
       FusedLoop loop;
       loop.dims = {7, 193, repeat};
       loop.program.add_register(dtype);
       loop.program.input_count = 1;
       FusedInput input;
-      input.operand = maker.add_operand(dtype, 7 * 193 + 1);
+      const int64_t step = repeat % 3 == 0 ? 2 : 1;
+      input.operand = maker.add_operand(dtype, 7 * 193 * step + 1);
       input.offset = 1;
-      input.strides = {193, 1, 0};
+      input.strides = {193 * step, step, 0};
       loop.inputs.push_back(input);
       loop.program.outputs = {0};
       const std::vector<Bytes> operands = maker.operands();
@@ -254,6 +254,46 @@ TEST(FusedLoop, elements_that_follow_each_other_are_read_a_few_times_each) {
       for (int round = 0; round < 20; ++round) {
         ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), expected)
             << tensor::name(dtype) << " " << repeat;
+      }
+    }
+  }
+}
+
+// Rows of a larger array, and rows of one that are read several times each. The array ends where the last row does.
+TEST(FusedLoop, rows_that_are_apart_or_repeated) {
+  constexpr int64_t kTimes = 9;
+  for (const DType dtype : {DType::kInt8, DType::kFloat32, DType::kComplex128}) {
+    for (const int64_t row : {1, 3, 15, 16, 17, 32, 50, 63, 64, 100, 250, 499, 998, 1023, 1025, 3000}) {
+      for (const int64_t between : {0, 1, 29}) {
+        LoopMaker maker(static_cast<uint32_t>(row));
+        FusedLoop loop;
+        const int64_t rows = 23;
+        loop.dims = {rows, kTimes, row};
+        loop.program.input_count = 4;
+        const int64_t apart = row + between;
+        // Each row kTimes times; all rows; the rows backwards; each element of a column for a row.
+        const std::vector<Dims> strides = {
+            {apart, 0, 1}, {kTimes * apart, apart, 1}, {-kTimes * row, -row, 1}, {1, 0, 0}};
+        const std::vector<int64_t> counts = {(rows - 1) * apart + row, (rows * kTimes - 1) * apart + row,
+                                             rows * kTimes * row, rows};
+        for (size_t i = 0; i < strides.size(); ++i) {
+          loop.program.add_register(dtype);
+          FusedInput input;
+          input.operand = maker.add_operand(dtype, counts[i]);
+          if (i == 2) input.offset = (rows * kTimes - 1) * row;
+          input.strides = strides[i];
+          loop.inputs.push_back(input);
+        }
+        const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, dtype);
+        const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {sum, 2}, dtype);
+        loop.program.outputs = {loop.program.emit(ScalarOp::kAdd, {difference, 3}, dtype)};
+        const std::vector<Bytes> operands = maker.operands();
+        const Dims offsets(3, 0);
+        const auto expected = run_naively(loop, operands, offsets);
+        const FusedKernel kernel(loop);
+        ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), expected)
+            << describe(loop);
+        ASSERT_EQ(run_kernel(code_at_once(loop), operands, {}, offsets), expected) << "code " << describe(loop);
       }
     }
   }
