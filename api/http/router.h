@@ -73,7 +73,8 @@ struct Route {
   Access access = Access::kUser;
   std::function<Response(Request&)> handler;
   /// Of kWorker rows that take a body: whether this request is known to end within some 50 us without waiting. It then
-  /// runs on the thread that read it when that serves nobody else. Must not wait, and is given the body.
+  /// runs on the thread that read it when that serves nobody else. Must not wait, and is given the body; for a request
+  /// that is not, it may tell others what is about to come.
   std::function<bool(const Request&, std::string_view)> is_brief = nullptr;
   /// Fields of the response to OPTIONS on the path.
   std::vector<std::pair<std::string, std::string>> options_fields = {};

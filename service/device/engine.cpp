@@ -140,6 +140,7 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
 
 const EngineOptions& Engine::options() const { return impl_->shared.options; }
 int Engine::threads() const { return impl_->shared.workers.threads(); }
+void Engine::expect_run() { impl_->shared.workers.expect_work(); }
 const std::shared_ptr<tensor::BufferPool>& Engine::pool() const { return impl_->shared.buffers; }
 
 std::vector<int64_t> Engine::least_loaded(int64_t count) const {

@@ -218,6 +218,7 @@ class Engine final : public Executor {
   Engine& operator=(const Engine&) = delete;
 
   std::shared_ptr<Run> submit(RunRequest request, std::function<void(RunOutcome)> done) override;
+  void expect_run() override;
 
   [[nodiscard]] const EngineOptions& options() const override;
   [[nodiscard]] int threads() const override;

@@ -38,6 +38,9 @@ class Executor {
   /// of range), memory_exceeded (planned bytes can never fit).
   virtual std::shared_ptr<Run> submit(RunRequest request, std::function<void(RunOutcome)> done) = 0;
 
+  /// A run is about to be submitted: a thread that sleeps may wake up meanwhile. A hint.
+  virtual void expect_run() {}
+
   [[nodiscard]] virtual const EngineOptions& options() const = 0;
   [[nodiscard]] virtual int threads() const = 0;
   [[nodiscard]] virtual EngineStats stats() const = 0;

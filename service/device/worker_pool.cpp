@@ -49,8 +49,9 @@ struct WorkerPool::Impl {
   core::Locked<std::deque<std::shared_ptr<Work>>> queue;
   std::atomic<int64_t> waiting{0};
   std::atomic<int64_t> wake_ups{0};
-  std::atomic<uint32_t> posted{0};  // changes with every post and at the end; idle threads wait on it
-  std::atomic<int> awake{0};        // workers that spin
+  std::atomic<uint32_t> posted{0};    // changes with every post and at the end; idle threads wait on it
+  std::atomic<int> awake{0};          // workers that spin
+  std::atomic<bool> expected{false};  // work: the next idle worker spins
   std::atomic<bool> stopped{false};
   std::atomic<int64_t> surplus{0};  // workers that shall become spare ones
 
@@ -86,7 +87,8 @@ struct WorkerPool::Impl {
       }
       // The next step of a run often follows at once.
       const auto is_posted = [&] { return posted.load(std::memory_order_relaxed) != seen; };
-      if (std::exchange(has_worked, false)) {
+      const bool is_expected = expected.load(std::memory_order_relaxed) && expected.exchange(false);
+      if (std::exchange(has_worked, false) || is_expected) {
         awake.fetch_add(1, std::memory_order_relaxed);
         const bool goes_on = core::spin_until(is_posted);
         awake.fetch_sub(1, std::memory_order_relaxed);
@@ -140,6 +142,12 @@ void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
   impl_->posted.fetch_add(1, std::memory_order_release);
   impl_->wake_ups.fetch_add(count, std::memory_order_relaxed);
   for (int i = 0; i < count; ++i) impl_->posted.notify_one();
+}
+
+void WorkerPool::expect_work() {
+  if (awake() > 0 || waiting() > 0 || impl_->expected.exchange(true)) return;
+  impl_->posted.fetch_add(1, std::memory_order_release);
+  impl_->posted.notify_one();
 }
 
 int64_t WorkerPool::wake_ups() const { return impl_->wake_ups.load(std::memory_order_relaxed); }

@@ -65,6 +65,9 @@ class WorkerPool {
 
   /// Queues work `count` times (it is then called by up to so many threads at once) and wakes as many threads.
   void post(const std::shared_ptr<Work>& work, int count = 1);
+  /// Work is about to be posted: where all workers sleep, one wakes up and spins for a moment. A hint; without it half
+  /// of a short run is over before a virtual machine's second processor has woken.
+  void expect_work();
   /// How much work is queued and not begun.
   [[nodiscard]] int64_t waiting() const { return waiting_count().load(std::memory_order_relaxed); }
   [[nodiscard]] const std::atomic<int64_t>& waiting_count() const;

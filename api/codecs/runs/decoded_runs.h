@@ -2,6 +2,7 @@
 // files.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ class DecodedRuns {
     /// Of the last run, if that was brief (jobs::JobResult::is_brief): the next one is, too, as long as the compiler's
     /// cache keeps the plan.
     core::Locked<std::weak_ptr<const compile::Plan>> brief_plan;
+    /// Several threads took part in the last run.
+    std::atomic<bool> is_shared{false};
 
     [[nodiscard]] bool is_brief() const {
       return brief_plan.with([](const auto& plan) { return !plan.expired(); });

@@ -242,6 +242,7 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   times.done = Clock::now();
   if (submission.decoded != nullptr) {
     submission.decoded->brief_plan.with([&](auto& plan) { plan = result.is_brief ? result.plan : compile::PlanRef(); });
+    submission.decoded->is_shared.store(result.stats.handoffs > 0, std::memory_order_relaxed);
   }
   Response response = file ? send_results(request, services, result, form, *file) : json(200, encode(result));
   times.encoded = Clock::now();
@@ -322,10 +323,14 @@ std::vector<Route> job_routes(Services& services) {
   return {
       {"POST", "/v1/run", "run", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
        [&services, decoded](Request& request) { return submit(request, services, *decoded, ""); },
-       [decoded](const Request& request, std::string_view body) {
+       [&services, decoded](const Request& request, std::string_view body) {
          if (request.headers.has("Prefer") || request.headers.has("Idempotency-Key")) return false;
          const auto known = decoded->find(request.principal, body);
-         return known != nullptr && known->is_brief();
+         if (known == nullptr) return false;
+         // A thread wakes up while a worker takes the request up and decodes it. Where it would not take part it would
+         // only be in the way of the one that does: they may be two of one core.
+         if (known->is_shared.load(std::memory_order_relaxed)) services.engine.expect_run();
+         return known->is_brief();
        }},
       {"POST", "/v1/sessions/{id}/jobs", "createJob", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
        [&services, decoded](Request& request) { return submit(request, services, *decoded, request.capture("id")); }},

@@ -1,4 +1,8 @@
 // Runs as a whole: many devices, bits that do not depend on threads, steps shared between threads, errors.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -55,6 +59,29 @@ TEST(EngineRun, bits_do_not_depend_on_threads) {
       EXPECT_GT(out.stats.handoffs, 0);
     }
   }
+}
+
+// The hint is one: runs may come at once, late or not at all, and from several threads.
+TEST(EngineRun, expected_runs_come_or_do_not) {
+  Bench bench({.device_count = 4, .threads = 2});
+  const auto plan = large_plan(2);
+  const std::vector<Floats> x(4, Floats(100000, 0.5F));
+  const std::vector<Floats> part(4, Floats(300000, 0.25F));
+  const auto alone = all_bytes(bench.run(plan, {bench.shards<float>(x), bench.shards<float>(part)}));
+  std::atomic<bool> is_over{false};
+  std::thread hints([&] {
+    while (!is_over) {
+      bench.engine.expect_run();
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    bench.engine.expect_run();
+    if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    EXPECT_EQ(all_bytes(bench.run(plan, {bench.shards<float>(x), bench.shards<float>(part)})), alone);
+  }
+  is_over = true;
+  hints.join();
 }
 
 // Real transforms there and back: each has a barrier between its dimensions, and the way back a workspace.
