@@ -2,9 +2,14 @@
 // compared is a request without its run (Server-Timing): parse, look up, hand over, answer. One client, one kept
 // connection, the whole server in this process.
 //
+// Each row twice, because the scheduler chooses either from one moment to the next: client and peer on a processor
+// each, which have to be woken across, as between machines; and all threads on one processor, where a raw round trip is
+// two changes of threads and what the server computes is all that there is to see.
+//
 // requests_bench [TEXT]     only rows with this in their name
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,11 +42,51 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+/// Where threads run: each side on a processor of its own, or all on one.
+enum class Placement : uint8_t { kTwo, kOne };
+
+void pin(pid_t thread, const cpu_set_t& processors) { sched_setaffinity(thread, sizeof processors, &processors); }
+
+cpu_set_t only(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  return set;
+}
+
+cpu_set_t all_but_first() {
+  cpu_set_t set = only(0);
+  for (unsigned processor = 1; processor < std::thread::hardware_concurrency(); ++processor) CPU_SET(processor, &set);
+  CPU_CLR(0, &set);
+  return set;
+}
+
+/// All threads of this process, as long as it lives.
+class Pinned {
+ public:
+  explicit Pinned(Placement placement) {
+    sched_getaffinity(0, sizeof all_, &all_);
+    pin_all(placement == Placement::kOne ? only(0) : all_but_first());
+    pin(0, only(0));  // the client
+  }
+  ~Pinned() { pin_all(all_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  static void pin_all(const cpu_set_t& set) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+      pin(static_cast<pid_t>(std::stol(task.path().filename().string())), set);
+  }
+  cpu_set_t all_{};
+};
+
 /// Takes requests of a size and answers each with the same bytes, on one connection.
 class RawPeer {
  public:
-  RawPeer(size_t request_size, std::string answer) : listener_(listen_on(port_)) {
-    thread_ = std::thread([this, request_size, answer = std::move(answer)] {
+  RawPeer(size_t request_size, std::string answer, Placement placement) : listener_(listen_on(port_)) {
+    thread_ = std::thread([this, request_size, placement, answer = std::move(answer)] {
+      if (placement == Placement::kTwo) pin(0, all_but_first());
       const int fd = accept(listener_, nullptr, nullptr);
       const int on = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -132,11 +177,10 @@ Times times_of(Client& client, const std::string& request) {
 /// Only rows with this in their name.
 std::string_view wanted;
 
-void compare_with_raw(Client& client, const std::string& name, const std::string& request) {
-  if (name.find(wanted) == std::string::npos) return;
-  const std::string answer = client.ask(request);
-  if (!answer.starts_with("HTTP/1.1 200")) throw std::runtime_error(answer);
-  const RawPeer peer(request.size(), answer);
+void compare_placed(Client& client, const std::string& name, const std::string& request, const std::string& answer,
+                    Placement placement) {
+  const Pinned pinned(placement);
+  const RawPeer peer(request.size(), answer, placement);
   Client raw(peer.port());
   std::vector<double> ratios, ours, raws, runs;
   for (int round = 0; round < kRounds; ++round) {
@@ -147,8 +191,17 @@ void compare_with_raw(Client& client, const std::string& name, const std::string
     raws.push_back(theirs.p50_us);
     ratios.push_back((mine.p50_us - mine.run_us) / theirs.p50_us);
   }
-  std::printf("%-44s p50 %7.1f us, of which run %7.1f; raw loopback %6.1f; without the run %.2f of it\n", name.c_str(),
-              median(ours), median(runs), median(raws), median(ratios));
+  std::printf("%-44s %s p50 %7.1f us, of which run %7.1f; raw loopback %6.1f; without the run %.2f of it\n",
+              name.c_str(), placement == Placement::kOne ? "one processor " : "two processors", median(ours),
+              median(runs), median(raws), median(ratios));
+}
+
+void compare_with_raw(Client& client, const std::string& name, const std::string& request) {
+  if (name.find(wanted) == std::string::npos) return;
+  const std::string answer = client.ask(request);
+  if (!answer.starts_with("HTTP/1.1 200")) throw std::runtime_error(answer);
+  if (std::thread::hardware_concurrency() > 1) compare_placed(client, name, request, answer, Placement::kTwo);
+  compare_placed(client, name, request, answer, Placement::kOne);
 }
 
 std::string value_of(size_t elements) {

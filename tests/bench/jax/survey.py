@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times small programs of every kind of op on JAX in this process and on a running meshd, in turn, and prints ratios.
 
-    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX] [--devices 8]     # needs jax, numpy
+    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX] [--written | --devices 8]     # needs jax, numpy
 
 The programs of compare.py are few and chosen; these are many and plain, so that a kernel or a reshard that is slow shows itself: on one
-device those of plain_rows.py, on eight those of sharded_rows.py. The ratio is JAX's time over the `run` of Server-Timing, medians of rounds
-in turn; above 1 meshd was faster. Arguments are stored beforehand, results dropped; `--check` compares the results of one run.
+device those of plain_rows.py, or with `--written` of written_rows.py, as people write them; on eight those of sharded_rows.py. The ratio is
+JAX's time over the `run` of Server-Timing, medians of rounds in turn; above 1 meshd was faster. Arguments are stored beforehand, results
+dropped; `--check` compares the results of one run.
 """
 import argparse
 import base64
@@ -124,6 +125,7 @@ if __name__ == "__main__":
     parser.add_argument("-k", dest="pattern", default="", help="rows whose names match")
     parser.add_argument("--seconds", type=float, default=1, help="for each row")
     parser.add_argument("--devices", type=int, choices=(1, 8), default=1)
+    parser.add_argument("--written", action="store_true", help="on one device: whole small programs, not an op or two")
     parser.add_argument("--check", action="store_true", help="how far the results are from JAX's")
     options = parser.parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -131,7 +133,10 @@ if __name__ == "__main__":
     import jax
     import numpy as np
     if options.devices == 1:
-        from plain_rows import ROWS
+        if options.written:
+            from written_rows import ROWS
+        else:
+            from plain_rows import ROWS
         main(options, {name: (jax.jit(function, keep_unused=True), arguments) for name, (function, *arguments) in ROWS.items()})
     else:
         from sharded_rows import ROWS
