@@ -163,6 +163,20 @@ struct IndexingMap {
   bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
 };
 
+/// A gather of a broadcast as one of the broadcast's operand.
+struct GatherOfBroadcast {
+  /// Dimensions of the gather's result that come of it, ascending but where there are no attributes; the others repeat
+  /// its elements.
+  std::vector<int64_t> dims;
+  /// Of the smaller gather; nothing: the operand's elements are where `dims` say, without one.
+  std::optional<ir::AttributeList> attributes;
+  /// Numbers of the index tuples that it reads, [first_number, first_number + numbers) along `tuple_dim` of the
+  /// indices; where that is their rank, tuples have one number, without a dimension.
+  int64_t tuple_dim = 0;
+  int64_t first_number = 0;
+  int64_t numbers = 0;
+};
+
 /// What makes an op without a ScalarMath body fusible. At most one is set, but for products; all take local types.
 struct Fuse {
   /// Operand 0 with its dimensions in the order of the attribute `permutation`.
@@ -188,6 +202,10 @@ struct Fuse {
   /// The op on what operand 0 was before a conversion, whose type `op` has, as one kernel. Nothing where there is no
   /// such kernel.
   std::optional<PreparedKernel> (*of_converted)(const OpView& op) = nullptr;
+  /// The op copies elements of operand 0 from places that operand 1 gives. What it copies of a broadcast whose operand
+  /// has the dimensions `kept` of operand 0, ascending, as what it copies of that operand; nothing where the operand is
+  /// not enough.
+  std::optional<GatherOfBroadcast> (*of_broadcast)(const OpView& op, const std::vector<int64_t>& kept) = nullptr;
   IndexingMap (*read)(const OpView&) = nullptr;               ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
   std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "service/compile/plan/bubble_up_gathers.h"
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/compile/plan/products.h"
@@ -369,8 +370,10 @@ tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
   const std::optional<partition::LocalProgram> simpler = simplify(program, options);
   const partition::LocalProgram& simplified = simpler ? *simpler : program;
-  const std::optional<partition::LocalProgram> products = rewrite_products(simplified, options);
-  const partition::LocalProgram& rewritten = products ? *products : simplified;
+  const std::optional<partition::LocalProgram> gathers = bubble_up_gathers(simplified, options);
+  const partition::LocalProgram& gathered = gathers ? *gathers : simplified;
+  const std::optional<partition::LocalProgram> products = rewrite_products(gathered, options);
+  const partition::LocalProgram& rewritten = products ? *products : gathered;
   const std::optional<partition::LocalProgram> split = split_short_dims(rewritten, options);
   return PlanMaker(split ? *split : rewritten, options).run();
 }

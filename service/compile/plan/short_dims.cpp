@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/compile/plan/plan_builder.h"
+#include "service/compile/plan/local_rewriter.h"
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
@@ -48,56 +48,19 @@ constexpr int64_t kLeastShare = 16;  // what is added has so many times the elem
 constexpr size_t kMostOps = 24;      // that are written for an index
 constexpr int kDeepest = 24;         // ops in a row that are followed back
 
-const ops::Fuse* fuse_of(const LocalOp& op) {
-  return op.kind == LocalKind::kOp && op.def != nullptr ? &op.def->fuse : nullptr;
-}
-
 bool is_reduce(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->reduce_dims != nullptr; }
-
-/// One whose dims are known: it is read through an indexing map, which its attribute gives.
-bool is_broadcast(const LocalOp& op) {
-  return fuse_of(op) != nullptr && fuse_of(op)->read != nullptr &&
-         ir::find(op.attributes, "broadcast_dimensions") != nullptr;
-}
 
 int64_t element_count(const ShardedType& type) { return tensor::element_count(type.local.dims); }
 
-class Splitter {
+class Splitter final : public LocalRewriter {
  public:
-  explicit Splitter(LocalProgram& program) : program_(program), reads_(program.values.size()) {
+  explicit Splitter(LocalProgram& program) : LocalRewriter(program), reads_(program.values.size()) {
     partition::for_each_use(program.body, [&](LocalId id) { ++reads_[static_cast<size_t>(id)]; });
     for (const partition::LocalParameter& result : program.results) ++reads_[static_cast<size_t>(result.value)];
   }
 
-  bool run() {
-    split_in(program_.body);
-    return has_changed_;
-  }
-
  private:
-  void split_in(LocalBlock& block) {
-    std::map<LocalId, size_t> outside = std::exchange(makers_, {});
-    std::vector<LocalOp> ops = std::exchange(block.ops, {});
-    LocalBlock rest = std::exchange(made_, {});
-    for (LocalOp& op : ops) {
-      for (LocalBlock& inner : op.blocks) split_in(inner);
-      if (!combine_with_init(op) && !split(op)) append(std::move(op));
-    }
-    block.ops = std::exchange(made_, std::move(rest)).ops;
-    makers_ = std::move(outside);
-  }
-
-  void append(LocalOp op) {
-    for (const LocalId id : op.results) makers_[id] = made_.ops.size();
-    made_.ops.push_back(std::move(op));
-  }
-
-  const LocalOp* maker(LocalId id) const {
-    const auto found = makers_.find(id);
-    return found == makers_.end() ? nullptr : &made_.ops[found->second];
-  }
-
-  const ShardedType& type(LocalId id) const { return program_.type(id); }
+  bool replace(const LocalOp& op) override { return combine_with_init(op) || split(op); }
 
   // A reduction over dims of one element. False: nothing was written.
   bool combine_with_init(const LocalOp& op) {
@@ -113,7 +76,6 @@ class Splitter {
     });
     // Where the region's operands may be in either order.
     if (!is_of_one || kernels::identity_of(single_op(op)) == kernels::Identity::kNone) return false;
-    location_ = op.location;
     LocalId init = op.operands[1];
     if (result.rank() > 0) {
       init = one("stablehlo.broadcast_in_dim", {init}, result, {{"broadcast_dimensions", ir::int_array_attr({})}});
@@ -122,7 +84,6 @@ class Splitter {
     LocalOp combined = new_op(op.regions.at(0).ops.front().name, {init, element});
     combined.results = op.results;
     append(std::move(combined));
-    has_changed_ = true;
     return true;
   }
 
@@ -137,7 +98,7 @@ class Splitter {
       return reshaped();
     LocalOp op = *by;  // what is written moves it
     if (op.kind == LocalKind::kConstant) {
-      const std::optional<LocalOp> constant = splat_of(op, made);
+      const std::optional<LocalOp> constant = splat_of(op, made.local.dims);
       return constant ? add(*constant, made, "constant") : reshaped();
     }
     if (is_broadcast(op) && type(op.operands[0]).rank() == 0)
@@ -157,17 +118,6 @@ class Splitter {
     return add(std::move(op), made, program_.value(id).name);
   }
 
-  // The same constant of another shape, where all its elements are one number.
-  static std::optional<LocalOp> splat_of(const LocalOp& op, const ShardedType& made) {
-    const auto* const dense = ir::find(op.attributes, "value")->as<ir::DenseAttr>();
-    if (dense == nullptr || !dense->splat) return std::nullopt;
-    ir::DenseAttr smaller = *dense;
-    smaller.type.dims = made.local.dims;
-    LocalOp constant = op;
-    ir::set(constant.attributes, "value", ir::Attribute{std::move(smaller)});
-    return constant;
-  }
-
   // False: nothing was written.
   bool split(const LocalOp& op) {
     if (!is_reduce(op) || op.operands.size() != 2) return false;
@@ -181,17 +131,15 @@ class Splitter {
     const auto last = static_cast<int64_t>(added.rank()) - 1;
     const bool over_last = std::find(dims.begin(), dims.end(), last) != dims.end();
     if ((over_last && dims.size() != 1) || !adds_floats(op)) return false;
-    const size_t op_count = made_.ops.size();
-    const size_t value_count = program_.values.size();
-    location_ = op.location;
+    const Mark before = mark();
     most_leaf_ = element_count(added) / kLeastShare;
     written_.clear();
-    most_ops_ = op_count + kMostOps * static_cast<size_t>(length);
+    most_ops_ = before.ops + kMostOps * static_cast<size_t>(length);
     std::vector<LocalId> parts;
     for (int64_t index = 0; index < length; ++index) {
       const std::optional<LocalId> part = at_index(op.operands[0], index);
       if (!part) {
-        undo(op_count, value_count);
+        undo(before);
         return false;
       }
       parts.push_back(*part);
@@ -201,16 +149,7 @@ class Splitter {
     } else {
       put_beside_each_other(op, parts);
     }
-    has_changed_ = true;
     return true;
-  }
-
-  void undo(size_t op_count, size_t value_count) {
-    for (size_t i = op_count; i < made_.ops.size(); ++i) {
-      for (const LocalId id : made_.ops[i].results) makers_.erase(id);
-    }
-    made_.ops.resize(op_count);
-    program_.values.resize(value_count);
   }
 
   bool adds_floats(const LocalOp& op) const {
@@ -226,13 +165,8 @@ class Splitter {
     return kernels::as_single_binary(ops::compile_scalar_region(*program_.function, region));
   }
 
-  // ---- types and ops
+  // ---- types
 
-  static void erase_dim(ShardedType& type, int64_t dim) {
-    type.local.dims.erase(type.local.dims.begin() + dim);
-    type.logical_dims.erase(type.logical_dims.begin() + dim);
-    type.layout.dims.erase(type.layout.dims.begin() + dim);
-  }
   static ShardedType without_last(ShardedType type) {
     erase_dim(type, static_cast<int64_t>(type.rank()) - 1);
     return type;
@@ -244,38 +178,13 @@ class Splitter {
     return type;
   }
 
-  LocalId add_value(ShardedType type, std::string name) {
-    program_.values.push_back({std::move(type), std::move(name)});
-    return static_cast<LocalId>(program_.values.size() - 1);
-  }
-
-  LocalOp new_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes = {}) const {
-    LocalOp op;
-    op.def = ops::find_op(name);
-    op.name = name;
-    op.operands = std::move(operands);
-    op.attributes = std::move(attributes);
-    op.location = location_;
-    return op;
-  }
-
-  LocalId add(LocalOp op, ShardedType type, std::string name) {
-    op.results = {add_value(std::move(type), std::move(name))};
-    append(std::move(op));
-    return made_.ops.back().results[0];
-  }
-  LocalId one(std::string_view name, std::vector<LocalId> operands, ShardedType type,
-              ir::AttributeList attributes = {}) {
-    return add(new_op(name, std::move(operands), std::move(attributes)), std::move(type), std::string(name));
-  }
-
   // ---- a value at one index of its last dim
 
   std::optional<LocalId> at_index(LocalId id, int64_t index) {
     const bool is_alike = type(id).local.dims.back() == 1;
     const std::pair key(id, is_alike ? 0 : index);
     if (const auto found = written_.find(key); found != written_.end()) return found->second;
-    if (made_.ops.size() >= most_ops_ || depth_ == kDeepest) return std::nullopt;
+    if (mark().ops >= most_ops_ || depth_ == kDeepest) return std::nullopt;
     ++depth_;
     std::optional<LocalId> made = of_maker(id, key.second);
     --depth_;
@@ -289,7 +198,7 @@ class Splitter {
     const LocalOp op = *maker(id);  // what is written moves it
     const ShardedType made = without_last(type(id));
     if (op.kind == LocalKind::kConstant) {
-      const std::optional<LocalOp> constant = splat_of(op, made);
+      const std::optional<LocalOp> constant = splat_of(op, made.local.dims);
       return constant ? std::optional(add(*constant, made, "constant")) : std::nullopt;
     }
     if (is_broadcast(op)) return of_broadcast(op, made, index);
@@ -304,12 +213,6 @@ class Splitter {
       operand = *at;
     }
     return add(std::move(smaller), made, program_.value(id).name);
-  }
-
-  [[nodiscard]] bool is_pointwise(const LocalOp& op) const {
-    if (op.kind != LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1) return false;
-    const LocalView local(program_, op);
-    return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
   }
 
   std::optional<LocalId> of_broadcast(const LocalOp& op, const ShardedType& made, int64_t index) {
@@ -381,16 +284,11 @@ class Splitter {
     append(std::move(whole));
   }
 
-  LocalProgram& program_;
   std::vector<int> reads_;                                  // of each value that was there before
-  LocalBlock made_;                                         // of the block that is walked, so far
-  std::map<LocalId, size_t> makers_;                        // ops of made_, by result
   std::map<std::pair<LocalId, int64_t>, LocalId> written_;  // of one sum: values at an index
-  size_t most_ops_ = 0;                                     // of made_
+  size_t most_ops_ = 0;                                     // of all that is written of the block
   int depth_ = 0;                                           // of at_index
   int64_t most_leaf_ = 0;                                   // elements
-  ir::Location location_;
-  bool has_changed_ = false;
 };
 
 }  // namespace

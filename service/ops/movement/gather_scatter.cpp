@@ -172,6 +172,84 @@ FactorRule scatter_rule(const OpView& view) {
   return builder.build();
 }
 
+namespace {
+
+int64_t place_in(const std::vector<int64_t>& list, int64_t number) {
+  const auto found = std::find(list.begin(), list.end(), number);
+  return found == list.end() ? -1 : found - list.begin();
+}
+
+/// The numbers of `list` that are in `kept`, as their places there.
+std::vector<int64_t> renumbered(const std::vector<int64_t>& list, const std::vector<int64_t>& kept) {
+  std::vector<int64_t> out;
+  for (const int64_t number : list) {
+    if (const int64_t place = place_in(kept, number); place >= 0) out.push_back(place);
+  }
+  return out;
+}
+
+// Example: 4096x1000 gathered at (row, column) pairs, of a broadcast of one number a row: the smaller gather reads the
+// first number of each pair. With rows as a batching dimension there is no smaller gather: row i's number is result i.
+std::optional<GatherOfBroadcast> gather_of_broadcast(const OpView& view, const std::vector<int64_t>& kept) {
+  const WindowDims dims = gather_dims(view);
+  const Dims& operand = view.operands[0].dims();
+  const std::vector<int64_t> sizes = ir::ints(attributes_of(view), "slice_sizes");
+  const std::vector<int64_t> windows = window_dims(dims, view.operands[0].rank());
+  const std::vector<int64_t> batch = batch_dims(dims, view.results[0].rank());
+  const std::vector<int64_t> tuples = tuple_dims(dims, view.operands[1].rank());
+  GatherOfBroadcast out;
+  std::vector<int64_t> numbers;  // of a tuple, that are read
+  std::vector<int64_t> copied;   // for each kept dimension, that of the result with the same index
+  std::vector<int64_t> offsets;  // dimensions of the result that are kept ones of windows
+  std::vector<int64_t> kept_sizes;
+  for (const int64_t d : kept) {
+    const auto place = static_cast<size_t>(d);
+    kept_sizes.push_back(sizes[place]);
+    const int64_t window = place_in(windows, d);
+    const int64_t batching = place_in(dims.operand_batching, d);
+    const int64_t number = place_in(dims.index_map, d);
+    if (window >= 0) offsets.push_back(dims.offset[static_cast<size_t>(window)]);
+    // A window of all indices begins at the first one.
+    if (window >= 0 && sizes[place] == operand[place]) {
+      copied.push_back(offsets.back());
+    } else if (batching >= 0) {
+      const int64_t tuple = place_in(tuples, dims.indices_batching[static_cast<size_t>(batching)]);
+      copied.push_back(batch[static_cast<size_t>(tuple)]);
+    } else if (number >= 0) {
+      numbers.push_back(number);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (numbers.empty()) {
+    out.dims = std::move(copied);
+    return out;
+  }
+  WindowDims smaller;
+  smaller.index_vector_dim = dims.index_vector_dim;
+  for (size_t i = 0; i < dims.index_map.size(); ++i) {
+    if (place_in(kept, dims.index_map[i]) < 0) continue;
+    if (out.numbers == 0) out.first_number = static_cast<int64_t>(i);
+    if (static_cast<int64_t>(i) != out.first_number + out.numbers) return std::nullopt;  // not side by side
+    ++out.numbers;
+  }
+  smaller.index_map = renumbered(dims.index_map, kept);
+  smaller.collapsed = renumbered(dims.collapsed, kept);
+  smaller.operand_batching = renumbered(dims.operand_batching, kept);
+  for (size_t i = 0; i < dims.operand_batching.size(); ++i) {
+    if (place_in(kept, dims.operand_batching[i]) >= 0) smaller.indices_batching.push_back(dims.indices_batching[i]);
+  }
+  out.dims = batch;
+  out.dims.insert(out.dims.end(), offsets.begin(), offsets.end());
+  std::sort(out.dims.begin(), out.dims.end());
+  smaller.offset = renumbered(offsets, out.dims);
+  out.attributes = gather_attributes(smaller, kept_sizes);
+  out.tuple_dim = dims.index_vector_dim;
+  return out;
+}
+
+}  // namespace
+
 std::vector<OpDef> gather_scatter_rows() {
   return {
       {.name = "stablehlo.gather",
@@ -199,7 +277,7 @@ std::vector<OpDef> gather_scatter_rows() {
        .localize = localize_gather,
        .derivative = {vjp_gather},
        .batch = batch_gather,
-       .fuse = {.reduced = prepare_gathered_reduction}},
+       .fuse = {.reduced = prepare_gathered_reduction, .of_broadcast = gather_of_broadcast}},
       {.name = "stablehlo.scatter",
        .summary = "windows of updates combined into the inputs at computed start indices; windows that do not lie "
                   "inside are skipped",

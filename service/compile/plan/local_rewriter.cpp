@@ -1,0 +1,78 @@
+#include "service/compile/plan/local_rewriter.h"
+
+#include <variant>
+
+namespace meshd::compile {
+
+using partition::LocalBlock;
+
+std::optional<LocalOp> splat_of(const LocalOp& constant, const tensor::Dims& dims) {
+  const auto* const dense = ir::find(constant.attributes, "value")->as<ir::DenseAttr>();
+  if (dense == nullptr || !dense->splat) return std::nullopt;
+  ir::DenseAttr other = *dense;
+  other.type.dims = dims;
+  LocalOp made = constant;
+  ir::set(made.attributes, "value", ir::Attribute{std::move(other)});
+  return made;
+}
+
+void LocalRewriter::rewrite(LocalBlock& block) {
+  std::map<LocalId, size_t> outside = std::exchange(makers_, {});
+  std::vector<LocalOp> ops = std::exchange(block.ops, {});
+  LocalBlock rest = std::exchange(made_, {});
+  for (LocalOp& op : ops) {
+    for (LocalBlock& inner : op.blocks) rewrite(inner);
+    write_for(op);
+    if (replace(op))
+      has_changed_ = true;
+    else
+      append(std::move(op));
+  }
+  block.ops = std::exchange(made_, std::move(rest)).ops;
+  makers_ = std::move(outside);
+}
+
+const LocalOp* LocalRewriter::maker(LocalId id) const {
+  const auto found = makers_.find(id);
+  return found == makers_.end() ? nullptr : &made_.ops[found->second];
+}
+
+bool LocalRewriter::is_pointwise(const LocalOp& op) const {
+  if (op.kind != partition::LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1)
+    return false;
+  const LocalView local(program_, op);
+  return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+}
+
+LocalOp LocalRewriter::new_op(std::string_view name, std::vector<LocalId> operands,
+                              ir::AttributeList attributes) const {
+  LocalOp op;
+  op.def = ops::find_op(name);
+  op.name = name;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  op.location = location_;
+  return op;
+}
+
+void LocalRewriter::append(LocalOp op) {
+  for (const LocalId id : op.results) makers_[id] = made_.ops.size();
+  made_.ops.push_back(std::move(op));
+}
+
+LocalId LocalRewriter::add(LocalOp op, partition::ShardedType type, std::string name) {
+  program_.values.push_back({std::move(type), std::move(name)});
+  op.results = {static_cast<LocalId>(program_.values.size() - 1)};
+  append(std::move(op));
+  return made_.ops.back().results[0];
+}
+
+void LocalRewriter::undo(const Mark& mark) {
+  for (size_t i = mark.ops; i < made_.ops.size(); ++i) {
+    for (const LocalId id : made_.ops[i].results) makers_.erase(id);
+  }
+  made_.ops.resize(mark.ops);
+  program_.values.resize(mark.values);
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,94 @@
+// A walk over a local program that writes its blocks anew, op by op: an op stays as it is, or others are written in its
+// place. What passes before fusion have in common.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "service/compile/plan/plan_builder.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::compile {
+
+/// What fusion knows of an op; null where it is not one of the table.
+inline const ops::Fuse* fuse_of(const LocalOp& op) {
+  return op.kind == partition::LocalKind::kOp && op.def != nullptr ? &op.def->fuse : nullptr;
+}
+
+/// One whose dims are known: it is read through an indexing map, which its attribute gives.
+inline bool is_broadcast(const LocalOp& op) {
+  return fuse_of(op) != nullptr && fuse_of(op)->read != nullptr &&
+         ir::find(op.attributes, "broadcast_dimensions") != nullptr;
+}
+
+inline void erase_dim(partition::ShardedType& type, int64_t dim) {
+  type.local.dims.erase(type.local.dims.begin() + dim);
+  type.logical_dims.erase(type.logical_dims.begin() + dim);
+  type.layout.dims.erase(type.layout.dims.begin() + dim);
+}
+
+/// The constant with a shape of its own; nothing where its elements are not one number.
+std::optional<LocalOp> splat_of(const LocalOp& constant, const tensor::Dims& dims);
+
+/// One thread; the program must outlive it.
+class LocalRewriter {
+ public:
+  explicit LocalRewriter(partition::LocalProgram& program) : program_(program) {}
+  virtual ~LocalRewriter() = default;
+  LocalRewriter(const LocalRewriter&) = delete;
+  LocalRewriter& operator=(const LocalRewriter&) = delete;
+
+  /// Whether anything was written.
+  bool run() {
+    rewrite(program_.body);
+    return has_changed_;
+  }
+
+ protected:
+  /// Writes other ops in the place of `op`, with its results. False: nothing was written, and the op stays.
+  virtual bool replace(const LocalOp& op) = 0;
+
+  /// The op of the block that is walked, or of what was written for it, that makes a value; null: there is none.
+  [[nodiscard]] const LocalOp* maker(LocalId id) const;
+  [[nodiscard]] const partition::ShardedType& type(LocalId id) const { return program_.type(id); }
+  /// Whether each element of the result is computed of the operands' elements at the same place.
+  [[nodiscard]] bool is_pointwise(const LocalOp& op) const;
+
+  /// Ops that are written are at the place of this one in the text.
+  void write_for(const LocalOp& op) { location_ = op.location; }
+  [[nodiscard]] LocalOp new_op(std::string_view name, std::vector<LocalId> operands,
+                               ir::AttributeList attributes = {}) const;
+  void append(LocalOp op);
+  /// Appends an op with one new value as its result, which it returns.
+  LocalId add(LocalOp op, partition::ShardedType type, std::string name);
+  LocalId one(std::string_view name, std::vector<LocalId> operands, partition::ShardedType type,
+              ir::AttributeList attributes = {}) {
+    return add(new_op(name, std::move(operands), std::move(attributes)), std::move(type), std::string(name));
+  }
+
+  /// How much has been written.
+  struct Mark {
+    size_t ops = 0;
+    size_t values = 0;
+  };
+  [[nodiscard]] Mark mark() const { return {made_.ops.size(), program_.values.size()}; }
+  /// Takes back what has been written since.
+  void undo(const Mark& mark);
+
+  partition::LocalProgram& program_;  // NOLINT(misc-non-private-member-variables-in-classes): of the passes
+
+ private:
+  void rewrite(partition::LocalBlock& block);
+
+  partition::LocalBlock made_;        // of the block that is walked, so far
+  std::map<LocalId, size_t> makers_;  // ops of made_, by result
+  ir::Location location_;
+  bool has_changed_ = false;
+};
+
+}  // namespace meshd::compile
