@@ -9,7 +9,7 @@ namespace meshd::kernels {
 namespace {
 
 constexpr int64_t kLeastLanesOfRow = 8;
-constexpr int64_t kMostRowBytes = 128 << 10;   // of accumulators: those of a window stay in the second level cache
+constexpr int64_t kMostRowBytes = 128 << 10;        // of accumulators: those of a window stay in the second level cache
 constexpr int64_t kItemBytesOfWindows = 128 << 10;  // that a work item reads, about
 
 // Whether each window is short, dense and has an element.
