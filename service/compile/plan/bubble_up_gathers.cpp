@@ -105,9 +105,9 @@ class Gathers final : public LocalRewriter {
     return made;
   }
 
-  // Gathered of the value's memory, or of what it gets for that; nothing for what fills registers alone.
+  // Gathered of the value's memory, or of what it gets for that; nothing for what loops generate.
   std::optional<LocalId> of_memory(LocalId id) {
-    if (is_counted(id)) return std::nullopt;
+    if (is_generated(id)) return std::nullopt;
     const LocalOp* const by = maker(id);
     const bool is_read = by != nullptr && fuse_of(*by) != nullptr && fuse_of(*by)->read != nullptr;
     const bool has_memory = id < static_cast<LocalId>(is_stored_.size()) && is_stored_[static_cast<size_t>(id)];
@@ -140,7 +140,7 @@ class Gathers final : public LocalRewriter {
       const ShardedType& given = type(operand);
       const bool is_alike = given.local.dims == whole.local.dims && given.logical_dims == whole.logical_dims &&
                             given.layout == whole.layout;
-      if (!is_scalar(operand) && (!is_alike || is_counted(operand))) return std::nullopt;
+      if (!is_scalar(operand) && (!is_alike || is_generated(operand))) return std::nullopt;
     }
     const Mark before = mark();
     const int gathers = gathers_;
@@ -223,8 +223,9 @@ class Gathers final : public LocalRewriter {
     return add(std::move(gather), made, program_.value(gather_->results[0]).name);
   }
 
-  // An iota, or a broadcast whose operand is not enough: a gather of it would read what is written for it alone.
-  [[nodiscard]] bool is_counted(LocalId id) const {
+  // An iota, or a broadcast whose operand is not enough: loops generate its elements, a gather would need them in
+  // memory.
+  [[nodiscard]] bool is_generated(LocalId id) const {
     const LocalOp* const by = maker(id);
     if (by == nullptr || fuse_of(*by) == nullptr) return false;
     return fuse_of(*by)->iota_dim != nullptr || (is_broadcast(*by) && refused_.contains(id));

@@ -1,7 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fold/accumulator.h"
 

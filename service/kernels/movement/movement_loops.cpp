@@ -11,7 +11,6 @@
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
-#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/movement/movement.h"
 

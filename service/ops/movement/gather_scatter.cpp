@@ -198,7 +198,7 @@ std::optional<GatherOfBroadcast> gather_of_broadcast(const OpView& view, const s
   const std::vector<int64_t> batch = batch_dims(dims, view.results[0].rank());
   const std::vector<int64_t> tuples = tuple_dims(dims, view.operands[1].rank());
   GatherOfBroadcast out;
-  std::vector<int64_t> numbers;  // of a tuple, that are read
+  bool reads_tuples = false;
   std::vector<int64_t> copied;   // for each kept dimension, that of the result with the same index
   std::vector<int64_t> offsets;  // dimensions of the result that are kept ones of windows
   std::vector<int64_t> kept_sizes;
@@ -207,7 +207,6 @@ std::optional<GatherOfBroadcast> gather_of_broadcast(const OpView& view, const s
     kept_sizes.push_back(sizes[place]);
     const int64_t window = place_in(windows, d);
     const int64_t batching = place_in(dims.operand_batching, d);
-    const int64_t number = place_in(dims.index_map, d);
     if (window >= 0) offsets.push_back(dims.offset[static_cast<size_t>(window)]);
     // A window of all indices begins at the first one.
     if (window >= 0 && sizes[place] == operand[place]) {
@@ -215,13 +214,13 @@ std::optional<GatherOfBroadcast> gather_of_broadcast(const OpView& view, const s
     } else if (batching >= 0) {
       const int64_t tuple = place_in(tuples, dims.indices_batching[static_cast<size_t>(batching)]);
       copied.push_back(batch[static_cast<size_t>(tuple)]);
-    } else if (number >= 0) {
-      numbers.push_back(number);
+    } else if (place_in(dims.index_map, d) >= 0) {
+      reads_tuples = true;
     } else {
       return std::nullopt;
     }
   }
-  if (numbers.empty()) {
+  if (!reads_tuples) {
     out.dims = std::move(copied);
     return out;
   }

@@ -196,7 +196,7 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
 // Code reads them where they are, as one element; operands are no longer than they have to be. Tiles are parts of rows,
 // rows, or several rows.
 TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
-  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16})
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kFloat16}) {
     for (const int64_t row : {1, 63, 64, 100, 128, 192, 320, 512, 1000, 1024, 3001, 9000, 40'001}) {
       for (const int64_t rows : {1, 5, row > 9000 ? 7 : 131}) {
         if (dtype != DType::kFloat32 && rows * row > 131 * 512) continue;
@@ -231,6 +231,7 @@ TEST(FusedLoop, values_of_a_row_and_of_all_rows_beside_lanes) {
         }
       }
     }
+  }
 }
 
 TEST(FusedLoop, elements_that_follow_each_other_are_read_a_few_times_each) {
