@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/system"))
-from server import Meshd  # noqa: E402
+from server import Meshd, free_port  # noqa: E402
 
 BINARY, PYTHON = sys.argv[1:3]
 SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 4
@@ -50,12 +50,6 @@ def npy(name):
     length = struct.unpack("<H", data[8:10])[0]
     head = eval(data[10:10 + length], {"__builtins__": {}})  # noqa: S307: a file of this repository
     return head["shape"], data[10 + length:]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def post(path, body, head=""):

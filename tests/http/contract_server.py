@@ -2,10 +2,14 @@
 
 import http.client
 import json
-import socket
+import pathlib
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from ports import free_port  # noqa: E402
 
 START_SECONDS = 60
 STOP_SECONDS = 60
@@ -23,12 +27,6 @@ class Answer:
 
     def json(self):
         return json.loads(self.body)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:

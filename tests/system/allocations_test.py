@@ -259,8 +259,8 @@ def main():
             continue
         shim = Allocations()
         launcher = shim.launcher() if name not in ACROSS_PROCESSES else [*MPIRUN, "2", "sh", "-c", OF_THE_FIRST.format(" ".join(shim.launcher())), "sh"]
-        with Meshd(BINARY, "--devices", "4", "--log-level", os.environ.get("ALLOCATION_LOG", "off"), launcher=launcher,
-                   log=tempfile.TemporaryFile() if name in ACROSS_PROCESSES else None) as server:
+        kept = {"log": tempfile.TemporaryFile(), "level": "err"} if name in ACROSS_PROCESSES else {"log": None, "level": "off"}
+        with Meshd(BINARY, "--devices", "4", "--log-level", os.environ.get("ALLOCATION_LOG", kept["level"]), launcher=launcher, log=kept["log"]) as server:
             failures = Failures(name, server, shim)
             most = failures.allocations()
             which = range(1, most + 1)

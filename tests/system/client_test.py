@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from server import SPIN, Meshd, until
+from server import SPIN, Meshd, free_port, until
 
 BINARY = os.path.abspath(sys.argv[1])
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MESHD_")}
@@ -378,9 +378,7 @@ class Client(unittest.TestCase):
                         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], check=True, capture_output=True)
         pathlib.Path(tokens).write_text("ann secret\nroot rootsecret admin\n")
         os.chmod(tokens, 0o600)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         data = self.folder / "data"
         server = subprocess.Popen([BINARY, "serve", "--listen", f"127.0.0.1:{port}", "--data", data, "--tokens", tokens, "--tls-cert", certificate,
                                    "--tls-key", key, "--log-level", "warn"], env=CLEAN)

@@ -15,7 +15,7 @@ import time
 
 from hosts_test import (arrays_stay_with_the_rank_that_has_them, data_of, devices_name_their_process, has_mpi, jobs_of_a_session_log_in_its_order,
                         large_array, large_run, passes, programs_have_the_same_bits, ranks_of)
-from server import Meshd, until
+from server import Meshd, free_port, until
 
 NEEDED = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "scancel": "slurm-client"}
 # No control groups, no accounting: they are a cluster's. A rank's exit is srun's to see, as by default.
@@ -74,11 +74,7 @@ class Slurm:
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        ports = []
-        for _ in range(2):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                ports.append(probe.getsockname()[1])
+        ports = [free_port(), free_port()]
         file = self.folder / "slurm.conf"
         file.write_text(CONFIGURATION.format(host=socket.gethostname().split(".")[0], controller=ports[0], daemon=ports[1], user=pwd.getpwuid(os.geteuid()).pw_name,
                                              folder=self.folder, cpus=os.cpu_count()))

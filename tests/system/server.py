@@ -5,7 +5,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -14,6 +13,9 @@ import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from ports import free_port, is_free  # noqa: E402
+
 # Exit codes of a process that a defect has ended. No test sends these signals to a server that it expects to go on.
 CRASHES = tuple(-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))
 
@@ -40,16 +42,15 @@ class Meshd:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, on_not_ready=lambda: None, ready="/readyz"):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = subprocess.Popen([*self.launcher, self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder + "/data",
                                          *([] if "--log-level" in self.arguments else ["--log-level", "warn"]), *self.arguments], stderr=self.log)
         deadline = time.time() + 60
         while time.time() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError(f"meshd ended with {self.process.returncode} before it was ready")
+                taken = "" if is_free("127.0.0.1", self.port) else f"; somebody else has port {self.port}"
+                raise RuntimeError(f"meshd ended with {self.process.returncode} before it was ready{taken}; the end of its log: {self.end_of_log()}")
             try:
                 if self.ask("GET", ready)[0] == 200:
                     return
