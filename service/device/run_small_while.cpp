@@ -61,7 +61,7 @@ RunImpl::Next RunImpl::run_small_while() {
     int64_t iterations = 0;
     bool is_over = true;
     for_each_block([&](int64_t shard, int64_t piece) {
-      const kernels::SmallWhile::Outcome outcome = loop.run(block(shard, piece), most);
+      const kernels::SmallWhile::Outcome outcome = loop.run(block(shard, piece), piece, values_of(shard), most);
       iterations = std::max(iterations, outcome.iterations);
       is_over = is_over && outcome.is_over;
     });

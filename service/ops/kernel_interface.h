@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "service/core/checkpoint.h"
+#include "service/kernels/fused/small_step.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::kernels {
@@ -63,6 +64,7 @@ struct PreparedKernel {
   int packed_operand = -1;
   std::vector<std::pair<int, int>> in_place;          ///< (operand, result) pairs that may share memory
   std::shared_ptr<const kernels::FusedKernel> fused;  ///< what run() calls, where it is a fused loop; else null
+  std::shared_ptr<const kernels::SmallStep> small;    ///< what run() does, in small whiles; null: it is no such step
 };
 
 /// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no

@@ -257,6 +257,11 @@ BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
   step.kernel.work_count = core::ceil_div(count, kWorkItemElements);
   step.kernel.bytes = static_cast<double>(count * size);
   step.constants = kernels::find_nonfinite(type.dtype, dense.bytes->data(), 1);
+  if (count <= kernels::kMostWhileLanes) {
+    kernels::Fill fill{.dtype = type.dtype, .element = {}, .lanes = count};
+    fill.element.assign(dense.bytes->begin(), dense.bytes->begin() + size);
+    step.kernel.small = std::make_shared<const kernels::SmallStep>(std::move(fill));
+  }
   step.kernel.run = [dense, count, size](const ops::KernelCall& call) {
     const int64_t start = call.begin * kWorkItemElements;
     const int64_t stop = std::min(count, call.end * kWorkItemElements);

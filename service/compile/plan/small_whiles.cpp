@@ -34,8 +34,9 @@ class Finder {
     const std::vector<Step>& body = plan_.block(loop_.blocks_first + 1).steps;
     for (const auto* steps : {&condition, &body}) {
       for (const Step& step : *steps) {
-        if (step.kind != StepKind::kKernel || (step.kernel->fused == nullptr && !step.is_copy)) return nullptr;
-        if (!step.offsets.empty()) return nullptr;
+        if (step.kind != StepKind::kKernel) return nullptr;
+        const bool is_small = step.kernel->fused != nullptr || step.kernel->small != nullptr || step.is_copy;
+        if (!is_small || (step.kernel->fused != nullptr && !step.offsets.empty())) return nullptr;
       }
     }
     if (!choose_table(condition, body)) return nullptr;
@@ -57,8 +58,9 @@ class Finder {
   struct Value {
     SlotId slot = -1;
     std::vector<int64_t> shards;  // of the slot, by shard of the widest table
-    int64_t element_bytes = 1;
+    tensor::DType dtype = tensor::DType::kUint8;
     bool is_written = false;
+    bool is_array = false;
   };
 
   bool choose_table(const std::vector<Step>& condition, const std::vector<Step>& body) {
@@ -98,8 +100,11 @@ class Finder {
     for (const Step& step : from) {
       kernels::SmallWhileLoop::Step made;
       made.kernel = step.kernel->fused;
+      if (made.kernel == nullptr && !step.is_copy) made.other = step.kernel->small;
       for (const SlotRef& ref : step.operands) made.operands.push_back(value(ref, step.table, false));
       for (const SlotRef& ref : step.results) made.results.push_back(value(ref, step.table, true));
+      const bool is_row = made.other != nullptr && std::holds_alternative<kernels::DynamicRow>(*made.other);
+      if (is_row && !is_refused_) values_[static_cast<size_t>(made.operands[0])].is_array = true;
       to.push_back(std::move(made));
       cost.add(step, plan_.table(step.table).count());
     }
@@ -109,19 +114,19 @@ class Finder {
   int value(const SlotRef& ref, TableId table, bool is_written) {
     std::vector<int64_t> shards;
     for (const int64_t shard : projections_.at(table)) shards.push_back(plan_.slot_shard(ref, shard));
-    const int64_t element_bytes =
-        ref.value < 0 ? 1 : tensor::size_bytes(plan_.values[static_cast<size_t>(ref.value)].type.local.dtype);
-    return value(ref.slot, std::move(shards), element_bytes, is_written);
+    const tensor::DType dtype =
+        ref.value < 0 ? tensor::DType::kUint8 : plan_.values[static_cast<size_t>(ref.value)].type.local.dtype;
+    return value(ref.slot, std::move(shards), dtype, is_written);
   }
 
-  int value(SlotId slot, std::vector<int64_t> shards, int64_t element_bytes, bool is_written) {
+  int value(SlotId slot, std::vector<int64_t> shards, tensor::DType dtype, bool is_written) {
     auto found = std::find_if(values_.begin(), values_.end(),
                               [&](const Value& known) { return known.slot == slot && known.shards == shards; });
     if (slot < 0 || (found == values_.end() && values_.size() == kMostValues)) {
       is_refused_ = true;
       return 0;
     }
-    if (found == values_.end()) found = values_.insert(values_.end(), {slot, std::move(shards), element_bytes, false});
+    if (found == values_.end()) found = values_.insert(values_.end(), {slot, std::move(shards), dtype, false});
     found->is_written = found->is_written || is_written;
     return static_cast<int>(found - values_.begin());
   }
@@ -130,10 +135,17 @@ class Finder {
   void add_exchange(SlotId a, SlotId b) {
     const auto known = std::find_if(values_.begin(), values_.end(),
                                     [&](const Value& value) { return value.slot == a || value.slot == b; });
-    const int64_t element_bytes = known == values_.end() ? 1 : known->element_bytes;
-    const int left = value(a, projections_.at(plan_.slot(a).table), element_bytes, true);
-    const int right = value(b, projections_.at(plan_.slot(b).table), element_bytes, true);
+    const tensor::DType dtype = known == values_.end() ? tensor::DType::kUint8 : known->dtype;
+    const int left = value(a, projections_.at(plan_.slot(a).table), dtype, true);
+    const int right = value(b, projections_.at(plan_.slot(b).table), dtype, true);
     given_.exchanges.emplace_back(left, right);
+  }
+
+  // Whether no two shards of the widest table write one shard of an array: they would take turns with it.
+  static bool is_own(const Value& array) {
+    std::vector<int64_t> shards = array.shards;
+    std::sort(shards.begin(), shards.end());
+    return !array.is_written || std::adjacent_find(shards.begin(), shards.end()) == shards.end();
   }
 
   // Bytes, what is written back, pointers.
@@ -149,8 +161,10 @@ class Finder {
         is_shared = is_shared || (values_[i].slot != values_[j].slot && ranges[i].begin < ranges[j].end &&
                                   ranges[j].begin < ranges[i].end);
       }
+      if (values_[i].is_array && (is_shared || !is_own(values_[i]))) return false;
+      given_.is_array.push_back(values_[i].is_array);
       given_.value_bytes.push_back(plan_.slot(values_[i].slot).bytes);
-      given_.element_bytes.push_back(values_[i].element_bytes);
+      given_.dtypes.push_back(values_[i].dtype);
       given_.is_stored.push_back(values_[i].is_written && !is_shared);
     }
     made.shard_count = plan_.table(widest_).count();

@@ -12,6 +12,19 @@ namespace {
 
 constexpr size_t kMostBytes = 8 * 1024;
 
+/// Which element an input has on each lane of the region.
+std::vector<int64_t> elements_of_walk(const Region& region, const RegionInput& input) {
+  std::vector<int64_t> elements(static_cast<size_t>(region.size));
+  for (int64_t lane = 0; lane < region.size; ++lane) {
+    int64_t rest = lane;
+    int64_t element = 0;
+    for (size_t d = region.dims.size(); d-- > 0; rest /= region.dims[d])
+      element += input.strides[d] * (rest % region.dims[d]);
+    elements[static_cast<size_t>(lane)] = element;
+  }
+  return elements;
+}
+
 }  // namespace
 
 void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes) {
@@ -50,11 +63,13 @@ std::optional<SmallLoop> SmallLoop::make_over(const FusedLoop& loop, const Regio
   for (size_t i = 0; i < loop.inputs.size(); ++i) {
     const RegionInput& walk = region.inputs[i];
     const bool is_one = walk.walk_strides.empty() || (walk.walk_strides.size() == 1 && walk.walk_strides[0] == 0);
-    if (walk.is_iota || !(walk.is_dense || is_one)) return std::nullopt;
+    const bool is_in_order = walk.is_dense || is_one;
+    if (walk.is_iota || (!is_in_order && lanes != region.size)) return std::nullopt;
     place(static_cast<uint16_t>(i));
     const int64_t element_bytes = tensor::size_bytes(program.registers[i]);
     small.inputs_.push_back({loop.inputs[i].operand, loop.inputs[i].offset * element_bytes, element_bytes,
                              is_one ? 1 : small.lanes_, homes[i]});
+    if (!is_in_order) small.inputs_.back().elements = elements_of_walk(region, walk);
   }
   for (const TileInstruction& instruction : program.instructions) {
     if (instruction.kernel == nullptr) return std::nullopt;
@@ -83,8 +98,12 @@ void SmallLoop::run(const FusedCall& call) const {
   if (!constants_.empty()) std::memcpy(base, constants_.data(), constants_.size());
   for (const Input& input : inputs_) {
     std::byte* const home = base + input.home;
-    std::memcpy(home, call.operands[input.operand] + input.byte_offset,
-                static_cast<size_t>(input.lanes * input.element_bytes));
+    const std::byte* const from = call.operands[input.operand] + input.byte_offset;
+    if (input.elements.empty()) std::memcpy(home, from, static_cast<size_t>(input.lanes * input.element_bytes));
+    for (size_t lane = 0; lane < input.elements.size(); ++lane) {
+      std::memcpy(home + static_cast<int64_t>(lane) * input.element_bytes,
+                  from + input.elements[lane] * input.element_bytes, static_cast<size_t>(input.element_bytes));
+    }
     pad_block(home, input.element_bytes, input.lanes);
   }
   for (const Instruction& instruction : instructions_) {

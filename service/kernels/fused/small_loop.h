@@ -18,9 +18,10 @@ void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes);
 /// Immutable; any thread.
 class SmallLoop {
  public:
-  /// Nothing where the loop is larger, reduces, counts, or reads other than lane for lane or one element.
+  /// Nothing where the loop is larger, reduces, or counts.
   static std::optional<SmallLoop> make(const FusedLoop& loop, const FusedPlan& plan);
-  /// The same for a block of lanes of a loop of any size, for SmallWhile.
+  /// The same for a block of lanes of a loop of any size, for SmallWhile: nothing where the loop reads other than lane
+  /// for lane or one element.
   static std::optional<SmallLoop> make_piece(const FusedLoop& loop);
 
   void run(const FusedCall& call) const;
@@ -32,6 +33,7 @@ class SmallLoop {
     int64_t element_bytes = 4;
     int64_t lanes = 1;  ///< read; the rest of the block repeats the last
     size_t home = 0;
+    std::vector<int64_t> elements = {};  ///< by lane, from the offset on; empty: one after the other
   };
   struct Instruction {
     ScalarKernel kernel = nullptr;

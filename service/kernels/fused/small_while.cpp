@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
 #include "service/kernels/fused/while_code.h"
@@ -18,13 +20,17 @@ size_t register_bytes(int64_t element_bytes) { return static_cast<size_t>(elemen
 
 }  // namespace
 
-struct SmallWhile::Bound {
-  ScalarKernel kernel = nullptr;
-  std::array<const std::byte*, 3> operands{};
-  std::byte* result = nullptr;
-  int64_t lanes = 0;
-  int64_t element_bytes = 4;
-};
+bool has_rows_both_ways(const SmallWhileLoop& loop) {
+  std::set<int> read;
+  std::set<int> written;
+  for (const auto* steps : {&loop.condition, &loop.body}) {
+    for (const SmallWhileLoop::Step& step : *steps) {
+      const auto* const row = step.other == nullptr ? nullptr : std::get_if<DynamicRow>(step.other.get());
+      if (row != nullptr) (row->writes() ? written : read).insert(step.operands[0]);
+    }
+  }
+  return std::any_of(read.begin(), read.end(), [&](int array) { return written.contains(array); });
+}
 
 size_t SmallWhile::place(size_t bytes) {
   const size_t at = bytes_;
@@ -32,8 +38,10 @@ size_t SmallWhile::place(size_t bytes) {
   return at;
 }
 
+// As a value with a home.
 bool SmallWhile::has_elements(int value, int64_t element_bytes) const {
-  return values_[static_cast<size_t>(value)].element_bytes == element_bytes;
+  const Value& given = values_[static_cast<size_t>(value)];
+  return given.element_bytes == element_bytes && !given.is_array;
 }
 
 SmallWhile::Value::Part SmallWhile::Value::part(int64_t piece) const {
@@ -43,22 +51,28 @@ SmallWhile::Value::Part SmallWhile::Value::part(int64_t piece) const {
 }
 
 // How many pieces there are, and the loops of one. False where lanes need each other: a step that reads one lane of a
-// longer value, be it only for a scalar, finds it in one piece alone.
+// longer value, be it only for a scalar, finds it in one piece alone; and pieces take their iterations one after the
+// other, so that one which reads what another writes into an array would read it too late.
 bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   const auto lanes_of = [&](int value) {
     const auto i = static_cast<size_t>(value);
-    return loop.value_bytes[i] / loop.element_bytes[i];
+    return loop.value_bytes[i] / tensor::size_bytes(loop.dtypes[i]);
   };
   const auto values = static_cast<int>(loop.value_bytes.size());
+  const auto is_array = [&](int value) { return loop.is_array[static_cast<size_t>(value)] != 0; };
   int64_t most = 1;
-  for (int value = 0; value < values; ++value) most = std::max(most, lanes_of(value));
+  for (int value = 0; value < values; ++value) {
+    if (!is_array(value)) most = std::max(most, lanes_of(value));
+  }
   pieces_ = core::ceil_div(most, kBlockLanes);
   if (most > kMostWhileLanes) return false;
   for (int value = 0; value < values && pieces_ > 1; ++value) {
-    if (lanes_of(value) != 1 && lanes_of(value) != most) return false;
+    if (!is_array(value) && lanes_of(value) != 1 && lanes_of(value) != most) return false;
   }
+  if (pieces_ > 1 && has_rows_both_ways(loop)) return false;
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
+      if (pieces_ > 1 && step.other != nullptr && std::holds_alternative<Shuffle>(*step.other)) return false;
       if (step.kernel == nullptr) continue;
       const SmallLoop* const small = step.kernel->small();
       if (small == nullptr && pieces_ == 1) return false;
@@ -66,7 +80,7 @@ bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
       if (!piece) return false;
       for (const SmallLoop::Input& input : piece->inputs()) {
         const bool is_long = lanes_of(step.operands[static_cast<size_t>(input.operand)]) > 1;
-        const bool is_lane_for_lane = is_long == (input.lanes > 1) && input.byte_offset == 0;
+        const bool is_lane_for_lane = is_long == (input.lanes > 1) && input.byte_offset == 0 && input.elements.empty();
         if (pieces_ > 1 && !is_lane_for_lane) return false;
       }
       loops.try_emplace(step.kernel.get(), *std::move(piece));
@@ -75,40 +89,69 @@ bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   return true;
 }
 
+bool SmallWhile::are_alike(int a, int b) const {
+  const Value& left = values_[static_cast<size_t>(a)];
+  const Value& right = values_[static_cast<size_t>(b)];
+  return left.bytes == right.bytes && left.element_bytes == right.element_bytes && !left.is_array && !right.is_array;
+}
+
+bool SmallWhile::fits(const SmallWhileLoop::Step& step, const SmallLoop& small) const {
+  for (const SmallLoop::Input& input : small.inputs()) {
+    if (!has_elements(step.operands[static_cast<size_t>(input.operand)], input.element_bytes)) return false;
+  }
+  for (size_t k = 0; k < step.results.size(); ++k) {
+    const SmallLoop::Output& output = small.outputs()[k];
+    const Value& value = values_[static_cast<size_t>(step.results[k])];
+    const bool is_same = !value.is_array && value.element_bytes == output.element_bytes &&
+                         value.part(0).count * value.element_bytes == static_cast<int64_t>(output.bytes);
+    if (!is_same) return false;
+  }
+  return true;
+}
+
+bool SmallWhile::fits(const SmallWhileLoop::Step& step) const {
+  const auto has = [&](int value, tensor::DType dtype, int64_t lanes) {
+    return has_elements(value, tensor::size_bytes(dtype)) && values_[static_cast<size_t>(value)].lanes() == lanes;
+  };
+  if (const auto* const fill = std::get_if<Fill>(step.other.get()))
+    return has(step.results[0], fill->dtype, fill->lanes);
+  if (const auto* const shuffle = std::get_if<Shuffle>(step.other.get())) {
+    return has(step.results[0], shuffle->dtype, static_cast<int64_t>(shuffle->lanes.size())) &&
+           std::all_of(step.operands.begin(), step.operands.end(),
+                       [&](int operand) { return has_elements(operand, tensor::size_bytes(shuffle->dtype)); });
+  }
+  const DynamicRow& row = std::get<DynamicRow>(*step.other);
+  const Value& array = values_[static_cast<size_t>(step.operands[0])];
+  if (!array.is_array || array.element_bytes != tensor::size_bytes(row.dtype)) return false;
+  for (const DynamicRow::Index& index : row.indices) {
+    const int value = step.operands[static_cast<size_t>(index.operand)];
+    const bool is_there = has_elements(value, tensor::size_bytes(row.index_dtype)) &&
+                          index.element < values_[static_cast<size_t>(value)].part(0).count;
+    if (!is_there) return false;
+  }
+  if (!row.writes()) return has(step.results[0], row.dtype, row.lanes);
+  return has(step.operands[static_cast<size_t>(row.written)], row.dtype, row.lanes) &&
+         step.results[0] == step.operands[0];
+}
+
 // False where a step reads elements of another width than a value has, or writes another value than it is.
 bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
   for (size_t i = 0; i < loop.value_bytes.size(); ++i) {
     Value value{.home = 0,
                 .bytes = loop.value_bytes[i],
-                .element_bytes = loop.element_bytes[i],
-                .is_stored = loop.is_stored[i] != 0};
+                .element_bytes = tensor::size_bytes(loop.dtypes[i]),
+                .is_stored = loop.is_stored[i] != 0,
+                .is_array = loop.is_array[i] != 0};
     if (value.bytes <= 0 || value.bytes % value.element_bytes != 0) return false;
-    value.home = place(register_bytes(value.element_bytes));
+    if (!value.is_array) value.home = place(register_bytes(value.element_bytes));
     values_.push_back(value);
   }
-  const auto are_alike = [&](int a, int b) {
-    const Value& left = values_[static_cast<size_t>(a)];
-    const Value& right = values_[static_cast<size_t>(b)];
-    return left.bytes == right.bytes && left.element_bytes == right.element_bytes;
-  };
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      if (step.kernel == nullptr) {
-        if (!are_alike(step.operands[0], step.results[0])) return false;
-        continue;
-      }
-      const SmallLoop& small = loops.at(step.kernel.get());
-      for (const SmallLoop::Input& input : small.inputs()) {
-        if (!has_elements(step.operands[static_cast<size_t>(input.operand)], input.element_bytes)) return false;
-      }
-      for (size_t k = 0; k < step.results.size(); ++k) {
-        const SmallLoop::Output& output = small.outputs()[k];
-        const Value& value = values_[static_cast<size_t>(step.results[k])];
-        if (value.element_bytes != output.element_bytes ||
-            value.part(0).count * value.element_bytes != static_cast<int64_t>(output.bytes)) {
-          return false;
-        }
-      }
+      const bool is_fit = step.kernel != nullptr  ? fits(step, loops.at(step.kernel.get()))
+                          : step.other != nullptr ? fits(step)
+                                                  : are_alike(step.operands[0], step.results[0]);
+      if (!is_fit) return false;
     }
   }
   return has_elements(loop.predicate, 1) &&
@@ -116,16 +159,49 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
                      [&](const auto& pair) { return are_alike(pair.first, pair.second); });
 }
 
+// Steps that are no loops. A row of more lanes than a block has is cut by of_piece().
+void SmallWhile::add_other(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to) {
+  const auto home = [&](int value) { return values_[static_cast<size_t>(value)].home; };
+  BlockInstruction made;
+  made.result = home(step.results[0]);
+  made.element_bytes = values_[static_cast<size_t>(step.results[0])].element_bytes;
+  if (step.other == nullptr) {
+    made.operands[0] = home(step.operands[0]);
+    made.lanes = kBlockLanes;
+  } else if (const auto* const fill = std::get_if<Fill>(step.other.get())) {
+    std::vector<std::byte> all(register_bytes(made.element_bytes));
+    repeat_element(fill->element.data(), made.element_bytes, all.data(), kBlockLanes);
+    made.operands[0] = place(all.size());
+    made.lanes = kBlockLanes;
+    constants_.emplace_back(made.operands[0], std::move(all));
+  } else if (const auto* const shuffle = std::get_if<Shuffle>(step.other.get())) {
+    made.kind = BlockInstruction::Kind::kShuffle;
+    made.lanes = static_cast<int64_t>(shuffle->lanes.size());
+    for (const Shuffle::Lane& lane : shuffle->lanes) {
+      made.elements.push_back(home(step.operands[static_cast<size_t>(lane.operand)]) +
+                              static_cast<size_t>(lane.element * made.element_bytes));
+    }
+  } else {
+    const DynamicRow& row = std::get<DynamicRow>(*step.other);
+    made.kind = row.writes() ? BlockInstruction::Kind::kWriteRow : BlockInstruction::Kind::kReadRow;
+    if (row.writes()) made.operands[0] = home(step.operands[static_cast<size_t>(row.written)]);
+    made.skips = row.skips;
+    made.lanes = row.lanes;
+    made.array = static_cast<size_t>(step.operands[0]);
+    made.index_dtype = row.index_dtype;
+    for (const DynamicRow::Index& index : row.indices) {
+      const auto at = static_cast<size_t>(index.element * tensor::size_bytes(row.index_dtype));
+      made.indices.push_back({home(step.operands[static_cast<size_t>(index.operand)]) + at, index.most,
+                              index.stride * made.element_bytes});
+    }
+  }
+  to.push_back(std::move(made));
+}
+
 // Registers that hold a value's elements lane for lane are the value's home; a result is computed there where nothing
 // that comes later in the step reads what the value held before.
-void SmallWhile::add_step(const SmallWhileLoop::Step& step, const Loops& loops, std::vector<Instruction>& to) {
-  if (step.kernel == nullptr) {
-    const Value& from = values_[static_cast<size_t>(step.operands[0])];
-    const size_t home = values_[static_cast<size_t>(step.results[0])].home;
-    to.push_back({nullptr, {from.home}, home, kBlockLanes, from.element_bytes});
-    return;
-  }
-  const SmallLoop& small = loops.at(step.kernel.get());
+void SmallWhile::add_loop(const SmallWhileLoop::Step& step, const SmallLoop& small, std::vector<BlockInstruction>& to) {
+  using Kind = BlockInstruction::Kind;
   const size_t base = place(small.bytes());
   if (!small.constants().empty()) constants_.emplace_back(base, small.constants());
   std::vector<std::pair<size_t, size_t>> homes;  // a register of the step, the value's home that stands for it
@@ -134,15 +210,20 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, const Loops& loops, 
     // One that is a result as it is stays apart: the step may exchange two values.
     const bool is_result = std::any_of(small.outputs().begin(), small.outputs().end(),
                                        [&](const SmallLoop::Output& output) { return output.home == input.home; });
-    if (!is_result && input.byte_offset == 0 && input.lanes == value.part(0).count) {
+    const bool is_as_it_is = input.byte_offset == 0 && input.elements.empty() && input.lanes == value.part(0).count;
+    if (!is_result && is_as_it_is) {
       homes.emplace_back(input.home, value.home);
       continue;
     }
-    to.push_back({nullptr,
-                  {value.home + static_cast<size_t>(input.byte_offset)},
-                  base + input.home,
-                  input.lanes,
-                  input.element_bytes});
+    BlockInstruction read;
+    read.operands[0] = value.home + static_cast<size_t>(input.byte_offset);
+    read.result = base + input.home;
+    read.lanes = input.lanes;
+    read.element_bytes = input.element_bytes;
+    if (!input.elements.empty()) read.kind = Kind::kShuffle;
+    for (const int64_t element : input.elements)
+      read.elements.push_back(read.operands[0] + static_cast<size_t>(element * input.element_bytes));
+    to.push_back(std::move(read));
   }
   const auto at = [&](size_t home) {
     const auto found = std::find_if(homes.begin(), homes.end(), [&](const auto& pair) { return pair.first == home; });
@@ -160,7 +241,8 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, const Loops& loops, 
   };
   const size_t reads = to.size();
   for (const SmallLoop::Instruction& from : instructions) {
-    to.push_back({from.kernel,
+    to.push_back({Kind::kKernel,
+                  from.kernel,
                   {at(from.operands[0]), at(from.operands[1]), at(from.operands[2])},
                   base + from.result,
                   from.lanes,
@@ -175,7 +257,7 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, const Loops& loops, 
     const bool is_taken =
         std::any_of(homes.begin(), homes.end(), [&](const auto& pair) { return pair.first == output.home; });
     if (writes == instructions.end() || is_taken || is_read_after(home, number)) {
-      to.push_back({nullptr, {at(output.home)}, home, kBlockLanes, output.element_bytes});
+      to.push_back({Kind::kCopy, nullptr, {at(output.home)}, home, kBlockLanes, output.element_bytes});
       continue;
     }
     // Computed in place: whoever reads the register reads the value.
@@ -193,27 +275,39 @@ std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   SmallWhile made;
   Loops loops;
   if (!made.cut(loop, loops) || !made.add_values(loop, loops)) return std::nullopt;
-  for (const SmallWhileLoop::Step& step : loop.condition) made.add_step(step, loops, made.condition_);
-  for (const SmallWhileLoop::Step& step : loop.body) made.add_step(step, loops, made.body_);
+  const auto add = [&](const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to) {
+    if (step.kernel != nullptr)
+      made.add_loop(step, loops.at(step.kernel.get()), to);
+    else
+      made.add_other(step, to);
+  };
+  for (const SmallWhileLoop::Step& step : loop.condition) add(step, made.condition_);
+  for (const SmallWhileLoop::Step& step : loop.body) add(step, made.body_);
   if (made.bytes_ > kMostRegisterBytes) return std::nullopt;
   made.predicate_ = made.values_[static_cast<size_t>(loop.predicate)].home;
   made.exchanges_ = loop.exchanges;
   std::vector<size_t> homes;
-  std::vector<int64_t> lanes;
-  for (const Value& value : made.values_) {
-    homes.push_back(value.home);
-    lanes.push_back(value.part(0).count);
-  }
-  made.code_ = WhileCode::make(loop, loops, homes, lanes);
+  for (const Value& value : made.values_) homes.push_back(value.home);
+  const auto code_of = [&](int64_t piece) {
+    std::vector<int64_t> lanes;
+    for (const Value& value : made.values_) lanes.push_back(value.is_array ? 1 : value.part(piece).count);
+    return WhileCode::make(loop, loops, homes, lanes);
+  };
+  made.code_ = code_of(0);
+  made.last_code_ = made.pieces_ == 1 || made.code_ == nullptr ? made.code_ : code_of(made.pieces_ - 1);
   return made;
 }
 
-int64_t SmallWhile::code_bytes() const { return code_ == nullptr ? 0 : code_->bytes(); }
+int64_t SmallWhile::code_bytes() const {
+  if (code_ == nullptr) return 0;
+  return code_->bytes() + (last_code_ == nullptr || last_code_ == code_ ? 0 : last_code_->bytes());
+}
 
 void SmallWhile::load(std::byte* block, int64_t piece, const std::byte* const* values) const {
   for (const auto& [place, registers] : constants_) std::memcpy(block + place, registers.data(), registers.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
+    if (value.is_array) continue;
     const auto [first, count] = value.part(piece);
     std::memcpy(block + value.home, values[i] + first * value.element_bytes,
                 static_cast<size_t>(count * value.element_bytes));
@@ -224,54 +318,43 @@ void SmallWhile::load(std::byte* block, int64_t piece, const std::byte* const* v
 void SmallWhile::store(const std::byte* block, int64_t piece, std::byte* const* values) const {
   for (size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
-    if (!value.is_stored) continue;
+    if (!value.is_stored || value.is_array) continue;
     const auto [first, count] = value.part(piece);
     std::memcpy(values[i] + first * value.element_bytes, block + value.home,
                 static_cast<size_t>(count * value.element_bytes));
   }
 }
 
-void SmallWhile::bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to) {
-  to.reserve(from.size());
-  for (const Instruction& instruction : from) {
-    Bound bound;
-    bound.kernel = instruction.kernel;
-    for (size_t k = 0; k < 3; ++k) bound.operands[k] = block + instruction.operands[k];
-    bound.result = block + instruction.result;
-    bound.lanes = instruction.lanes;
-    bound.element_bytes = instruction.element_bytes;
-    to.push_back(bound);
+// Rows that are cut: as many lanes as the piece has, and from its first one on.
+std::vector<BlockInstruction> SmallWhile::of_piece(const std::vector<BlockInstruction>& all, int64_t piece) const {
+  std::vector<BlockInstruction> out = all;
+  for (BlockInstruction& instruction : out) {
+    if (instruction.lanes <= kBlockLanes) continue;
+    const int64_t first = piece * kBlockLanes;
+    instruction.lanes = std::min(kBlockLanes, instruction.lanes - first);
+    instruction.first_byte = first * instruction.element_bytes;
   }
+  return out;
 }
 
-void SmallWhile::execute(const std::vector<Bound>& instructions) {
-  for (const Bound& instruction : instructions) {
-    if (instruction.kernel != nullptr) {
-      instruction.kernel(instruction.operands.data(), instruction.result, instruction.lanes);
-    } else {
-      std::memmove(instruction.result, instruction.operands[0],
-                   static_cast<size_t>(instruction.lanes * instruction.element_bytes));
-    }
-    pad_block(instruction.result, instruction.element_bytes, instruction.lanes);
-  }
-}
-
-SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
-  std::vector<Bound> condition;
-  bind(condition_, block, condition);
-  const TileCode* const code = code_ == nullptr || most < 1 ? nullptr : code_->get(most);
+SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t piece, std::byte* const* values, int64_t most) const {
+  const std::vector<BlockInstruction> own_condition = of_piece(condition_, piece);
+  const BoundInstructions condition(own_condition, block, values);
+  const bool is_last = piece == pieces_ - 1;
+  const WhileCode* const lazy = is_last ? last_code_.get() : code_.get();
+  const TileCode* const code = lazy == nullptr || most < 1 ? nullptr : lazy->get(most);
   if (code != nullptr) {
-    execute(condition);
+    condition.execute();
     if (block[predicate_] == std::byte{0}) return {0, true};
-    const int64_t iterations = code_->run(*code, block, most);
+    const int64_t iterations = lazy->run(*code, block, values, piece * kBlockLanes, most);
     return {iterations, block[predicate_] == std::byte{0}};
   }
-  std::vector<Bound> body;
-  bind(body_, block, body);
+  const std::vector<BlockInstruction> own_body = of_piece(body_, piece);
+  const BoundInstructions body(own_body, block, values);
   for (int64_t i = 0; i < most; ++i) {
-    execute(condition);
+    condition.execute();
     if (block[predicate_] == std::byte{0}) return {i, true};
-    execute(body);
+    body.execute();
     for (const auto& [a, b] : exchanges_) {
       std::byte* const left = block + values_[static_cast<size_t>(a)].home;
       const size_t bytes = register_bytes(values_[static_cast<size_t>(a)].element_bytes);

@@ -16,9 +16,13 @@
 // Bits are those of the steps one by one: the same kernels on the same padded lanes. Loops that take many iterations go
 // on as machine code (while_code.h).
 //
-// Values of more lanes than a block are cut into pieces of a block, where no lane ever needs another: all values have
-// one lane or so many, and steps read them lane for lane. Each piece has a block of its own, with values of one lane in
-// each, and goes through its iterations by itself: so its values stay in the cache, or in registers.
+// Arrays that steps only read and write rows of, at indices which the loop computes, stay where they are in memory:
+// what lax.scan takes and gives has no home in the block.
+//   x = xs[i] (DynamicRow); c = 0.9 * c + 0.1 * x; ys[i] = c; i = i + 1
+//
+// Values of more lanes than a block are cut into pieces of a block, where no lane ever needs another: all values and
+// rows have one lane or so many, and steps read them lane for lane. Each piece has a block of its own, with values of
+// one lane in each, and goes through its iterations by itself: so its values stay in the cache, or in registers.
 #pragma once
 
 #include <array>
@@ -30,7 +34,8 @@
 #include <utility>
 #include <vector>
 
-#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/block_instruction.h"
+#include "service/kernels/fused/small_step.h"
 
 namespace meshd::kernels {
 
@@ -41,21 +46,23 @@ class WhileCode;
 /// A loop as it is given to SmallWhile::make. Values are numbered.
 struct SmallWhileLoop {
   struct Step {
-    std::shared_ptr<const FusedKernel> kernel;  ///< null: a copy of value operands[0] to value results[0]
-    std::vector<int> operands;                  ///< values
+    std::shared_ptr<const FusedKernel> kernel;
+    std::shared_ptr<const SmallStep> other;  ///< null as well: a copy of value operands[0] to value results[0]
+    std::vector<int> operands;               ///< values
     std::vector<int> results;
   };
   std::vector<int64_t> value_bytes;
-  std::vector<int64_t> element_bytes;  ///< by value
-  std::vector<char> is_stored;         ///< by value: store() writes it
+  std::vector<tensor::DType> dtypes;  ///< by value
+  std::vector<char> is_stored;        ///< by value: store() writes it
+  std::vector<char> is_array;         ///< by value: steps have rows of it alone, and it stays in memory
   std::vector<Step> condition;
   std::vector<Step> body;
   int predicate = 0;  ///< value of one byte: not 0 goes on
   std::vector<std::pair<int, int>> exchanges;
 };
 
-/// Values of so many lanes are cut into pieces at most: longer ones are worth threads.
-inline constexpr int64_t kMostWhileLanes = 4096;
+/// Whether rows of one array are both read and written.
+bool has_rows_both_ways(const SmallWhileLoop& loop);
 
 /// Immutable; any thread. The blocks are the caller's: one of each piece of each shard.
 class SmallWhile {
@@ -73,15 +80,15 @@ class SmallWhile {
 
   /// Whether it goes on as machine code when it takes many iterations.
   [[nodiscard]] bool can_be_code() const { return code_ != nullptr; }
-  /// Memory that the code takes at most.
+  /// Memory that all code takes at most.
   [[nodiscard]] int64_t code_bytes() const;
 
   struct Outcome {
     int64_t iterations = 0;
     bool is_over = false;  ///< the predicate was false
   };
-  /// At most `most` iterations of one piece. All pieces of a shard take as many.
-  Outcome run(std::byte* block, int64_t most) const;
+  /// At most `most` iterations of one piece. All pieces of a shard take as many. Rows of `values` are read and written.
+  Outcome run(std::byte* block, int64_t piece, std::byte* const* values, int64_t most) const;
 
   void store(const std::byte* block, int64_t piece, std::byte* const* values) const;
 
@@ -91,6 +98,7 @@ class SmallWhile {
     int64_t bytes = 0;
     int64_t element_bytes = 1;
     bool is_stored = false;
+    bool is_array = false;  ///< has no home
     [[nodiscard]] int64_t lanes() const { return bytes / element_bytes; }
     /// Lanes [first, first + count) of it are in the block of a piece.
     struct Part {
@@ -100,33 +108,27 @@ class SmallWhile {
     [[nodiscard]] Part part(int64_t piece) const;
   };
   using Loops = std::map<const FusedKernel*, SmallLoop>;  // of pieces; those of one block have their own
-  // Without a kernel: `lanes` elements are copied from operand 0, the rest of the block repeats the last.
-  struct Instruction {
-    ScalarKernel kernel = nullptr;
-    std::array<size_t, 3> operands{};  ///< places in the block
-    size_t result = 0;
-    int64_t lanes = 0;
-    int64_t element_bytes = 4;
-  };
-  struct Bound;  // an instruction with addresses
-
   bool cut(const SmallWhileLoop& loop, Loops& loops);
   bool add_values(const SmallWhileLoop& loop, const Loops& loops);
   [[nodiscard]] bool has_elements(int value, int64_t element_bytes) const;
-  void add_step(const SmallWhileLoop::Step& step, const Loops& loops, std::vector<Instruction>& to);
+  [[nodiscard]] bool fits(const SmallWhileLoop::Step& step) const;
+  [[nodiscard]] bool fits(const SmallWhileLoop::Step& step, const SmallLoop& small) const;
+  [[nodiscard]] bool are_alike(int a, int b) const;
+  void add_loop(const SmallWhileLoop::Step& step, const SmallLoop& small, std::vector<BlockInstruction>& to);
+  void add_other(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to);
   size_t place(size_t bytes);
-  static void bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to);
-  static void execute(const std::vector<Bound>& instructions);
+  [[nodiscard]] std::vector<BlockInstruction> of_piece(const std::vector<BlockInstruction>& all, int64_t piece) const;
 
   size_t bytes_ = 0;
   int64_t pieces_ = 1;
   size_t predicate_ = 0;
   std::vector<Value> values_;
-  std::vector<Instruction> condition_;
-  std::vector<Instruction> body_;
+  std::vector<BlockInstruction> condition_;
+  std::vector<BlockInstruction> body_;
   std::vector<std::pair<size_t, std::vector<std::byte>>> constants_;  ///< place in the block, registers
   std::vector<std::pair<int, int>> exchanges_;
-  std::shared_ptr<const WhileCode> code_;  ///< null: always interpreted
+  std::shared_ptr<const WhileCode> code_;       ///< of whole pieces; null: always interpreted
+  std::shared_ptr<const WhileCode> last_code_;  ///< of the last piece
 };
 
 }  // namespace meshd::kernels

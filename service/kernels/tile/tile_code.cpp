@@ -14,7 +14,7 @@ namespace {
 constexpr int kFewSteps = 2;
 constexpr int kStepsOfFunction = 2;
 constexpr int kStepsOfKernelCall = 4;
-constexpr size_t kMostInstructions = 256;
+constexpr size_t kMostInstructions = 512;
 constexpr size_t kMostCodeBytes = size_t{256} * 1024;
 // Of the machine code of an instruction: of one that is a machine instruction for each vector, of others, of rounding.
 constexpr int64_t kShortStepBytes = 192;
@@ -26,7 +26,8 @@ bool can_be_code(const TileProgram& program, CpuLevel level) {
   return level != CpuLevel::kBase && !program.instructions.empty() &&
          program.instructions.size() <= kMostInstructions &&
          std::none_of(program.instructions.begin(), program.instructions.end(), [](const TileInstruction& instruction) {
-           return instruction.kernel == nullptr || instruction.is_lane_by_lane;
+           const bool is_operation = instruction.permute < 0 && instruction.row < 0;
+           return is_operation && (instruction.kernel == nullptr || instruction.is_lane_by_lane);
          });
 }
 

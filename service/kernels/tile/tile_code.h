@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
@@ -29,6 +30,9 @@ class TileCode {
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
     std::optional<uint16_t> repeats_while = std::nullopt;
+    /// With repeats_while: an input and an output register that have the same memory. It may be written when the last
+    /// repetition is over, and until then be in a vector register.
+    std::span<const std::pair<uint16_t, uint16_t>> carried = {};
     /// Inputs of four bytes that have one value on all lanes of every run.
     std::span<const uint16_t> elements = {};
   };

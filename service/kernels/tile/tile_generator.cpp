@@ -83,8 +83,22 @@ TileGenerator::TileGenerator(const TileProgram& program, CpuLevel level, const T
   next_call_.assign(steps_.size() + 1, kNever);
   for (size_t i = steps_.size(); i-- > 0;) next_call_[i] = is_call(steps_[i]) ? i : next_call_[i + 1];
   for (const TileConstant& constant : program_.constants) constant_of_[constant.reg] = &constant;
+  choose_carried();
   choose_width();
   choose_pointers();
+}
+
+// Values of one vector, where no call takes the registers; half of these are left to the steps. What is given away at
+// the end of a repetition is used there.
+void TileGenerator::choose_carried() {
+  if (next_call_[0] != kNever || options_.lanes > lanes_) return;
+  const auto most = static_cast<size_t>((is_wide_ ? kWideRegisters : kRegisters) - kTemporaries) / 2;
+  for (const auto& [input, output] : options_.carried) {
+    if (carried_.size() == most) break;
+    if (uses_[input].empty() || is_output_[output] == 0) continue;
+    carried_.push_back({input, output, -1});
+    uses_[output].push_back(steps_.size());
+  }
 }
 
 std::span<const uint16_t> TileGenerator::operands_of(size_t number) const {
@@ -115,7 +129,8 @@ void TileGenerator::order_steps(const std::vector<TileStep>& steps) {
       steps_.push_back(steps[number]);
     }
   };
-  for (size_t i = 0; i < steps.size(); ++i) {
+  // Rows stay in order: one may be read from where another was written.
+  for (size_t i = 0; i < steps.size() && program_.rows.empty(); ++i) {
     if (is_call(steps[i])) place(i);
   }
   for (size_t i = 0; i < steps.size(); ++i) place(i);
@@ -125,7 +140,7 @@ void TileGenerator::order_steps(const std::vector<TileStep>& steps) {
 // for each other, and to spill values costs less than to wait.
 void TileGenerator::choose_width() {
   const int registers = (is_wide_ ? kWideRegisters : kRegisters) - kTemporaries;
-  std::vector<int> change(steps_.size() + 1, 0);  // in the number of values that live, by step
+  std::vector<int> change(steps_.size() + 2, 0);  // in the number of values that live, by step
   std::vector<size_t> made_at(uses_.size(), 0);
   for (size_t i = 0; i < instructions_.size(); ++i) made_at[instructions_[i].result] = i;
   for (size_t reg = 0; reg < uses_.size(); ++reg) {
@@ -157,6 +172,10 @@ bool TileGenerator::generate() {
     L(label);
     for (int lane = 0; lane < lanes_; ++lane) dd(bits);
   }
+  for (auto& [by_lane, label] : vector_constants_) {
+    L(label);
+    for (const uint32_t bits : by_lane) dd(bits);
+  }
   return fits_frame_;
 }
 
@@ -186,10 +205,12 @@ void TileGenerator::write_function(bool streams) {
   for (size_t reg = 0; reg < pointers_.size(); ++reg) {
     if (pointers_[reg] != kNoPointer) mov(Xbyak::Reg64(pointers_[reg]), ptr[rax + reg * 8]);
   }
+  load_carried();
   Xbyak::Label block;
   align(32);
   L(block);
   write_block();
+  pass_carried_on();
   if (options_.repeats_while) {
     Xbyak::Label over;
     inc(qword[rsp + kIterations]);
@@ -199,6 +220,7 @@ void TileGenerator::write_function(bool streams) {
     cmp(rax, ptr[rsp + kEnd]);
     jl(block, T_NEAR);
     L(over);
+    store_carried();
     mov(rax, ptr[rsp + kIterations]);
   } else {
     add(r12, static_cast<int>(kBlockLanes));
@@ -249,7 +271,7 @@ void TileGenerator::write_steps(size_t begin, size_t end) {
       write_step(i);
     }
   }
-  leave_registers(end);
+  if (carried_.empty()) leave_registers(end);
 }
 
 /// The first of the steps right before a call whose results nothing but they and the call uses.
@@ -388,13 +410,59 @@ void TileGenerator::release(uint16_t reg, size_t number) {
 }
 
 void TileGenerator::store_result(uint16_t reg, int v, const Vector& value) {
-  if (is_output_[reg] == 0) return;
+  const bool is_carried =
+      std::any_of(carried_.begin(), carried_.end(), [reg](const Carried& carried) { return carried.output == reg; });
+  if (is_output_[reg] == 0 || is_carried) return;
   const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
   const Xbyak::Address to = ptr[pointer(reg) + r12 * bytes + (first_lane_ + v * lanes_) * bytes];
   if (streams_)
     vmovntps(to, value);
   else
     store(to, form(reg), value);
+}
+
+// --- from one repetition to the next ---
+
+void TileGenerator::load_carried() {
+  for (Carried& carried : carried_) {
+    load_group(carried.input);
+    places_[carried.input].in_memory = false;  // but for the first repetition
+    carried.group = places_[carried.input].group;
+  }
+}
+
+/// All at once: a group is written when what it had has been read, and of groups that wait for each other in a circle
+/// one is put aside.
+void TileGenerator::pass_carried_on() {
+  std::vector<Carried> waiting;
+  for (const Carried& carried : carried_) {
+    if (places_[carried.output].group != carried.group) waiting.push_back(carried);
+  }
+  while (!waiting.empty()) {
+    const auto is_free = [&](const Carried& wanted) {
+      return std::none_of(waiting.begin(), waiting.end(), [&](const Carried& other) {
+        return other.output != wanted.output && places_[other.output].group == wanted.group;
+      });
+    };
+    const auto next = std::find_if(waiting.begin(), waiting.end(), is_free);
+    if (next == waiting.end()) {
+      const uint16_t aside = waiting.front().output;
+      spill(aside);
+      places_[aside].group = -1;
+      continue;
+    }
+    const Vector to = vector_of(next->group, 0);
+    if (places_[next->output].group >= 0)
+      vmovaps(to, vector_of(places_[next->output].group, 0));
+    else
+      load(to, next->output, 0);
+    waiting.erase(next);
+  }
+}
+
+void TileGenerator::store_carried() {
+  for (const Carried& carried : carried_)
+    store(ptr[pointer(carried.output)], form(carried.output), vector_of(carried.group, 0));
 }
 
 // --- steps ---
@@ -550,7 +618,9 @@ void TileGenerator::choose_pointers() {
   const bool calls = next_call_[0] != kNever;
   for (int number = 0; number < own_registers_; ++number) {
     const auto reg = static_cast<uint16_t>(number);
-    const bool is_input = reg < program_.input_count && !uses_[reg].empty();
+    const bool is_array =
+        std::any_of(program_.rows.begin(), program_.rows.end(), [reg](const TileRow& row) { return row.array == reg; });
+    const bool is_input = reg < program_.input_count && (is_array || !uses_[reg].empty());
     const bool is_read_by_kernel = constant_of_[reg] != nullptr && calls_kernels_;
     if (is_input || is_output_[reg] != 0 || is_read_by_kernel)
       wanted.emplace_back(uses_[reg].size() + static_cast<size_t>(is_output_[reg]), reg);
@@ -559,7 +629,10 @@ void TileGenerator::choose_pointers() {
   constexpr std::array kKept = {5, 13, 14, 15};             // rbp, r13 to r15: calls keep them
   constexpr std::array kLost = {1, 2, 6, 7, 8, 9, 10, 11};  // rcx, rdx, rsi, rdi, r8 to r11
   std::vector<int> registers(kKept.begin(), kKept.end());
-  for (size_t i = 0; i < kLost.size() && !calls; ++i) registers.push_back(kLost[i]);
+  for (const int lost : kLost) {
+    const bool is_of_rows = !program_.rows.empty() && (lost == rcx.getIdx() || lost == rdx.getIdx());
+    if (!calls && !is_of_rows) registers.push_back(lost);
+  }
   has_table_ = wanted.size() > registers.size() + 1;
   if (!has_table_) registers.push_back(rbx.getIdx());
   pointers_.assign(program_.registers.size(), kNoPointer);
@@ -587,6 +660,10 @@ TileGenerator::Vector TileGenerator::vector(int number) const {
 
 Xbyak::Address TileGenerator::constant(uint32_t bits) { return ptr[rip + constants_[bits]]; }
 
+Xbyak::Address TileGenerator::constant(const std::vector<uint32_t>& by_lane) {
+  return ptr[rip + vector_constants_[by_lane]];
+}
+
 Xbyak::Address TileGenerator::slot_address(uint16_t reg, int v) {
   const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
   return ptr[rsp + places_[reg].slot + (first_lane_ + v * lanes_) * bytes];
@@ -612,9 +689,15 @@ void TileGenerator::load(const Vector& to, uint16_t reg, int v) {
     vpslld(to, to, 16);
   } else if (is_element(reg)) {
     vbroadcastss(to, from);
-  } else if (form(reg) == LaneForm::kWord || constant_of_[reg] != nullptr) {
+  } else {
+    load(to, constant_of_[reg] != nullptr ? LaneForm::kWord : form(reg), from);
+  }
+}
+
+void TileGenerator::load(const Vector& to, LaneForm form, const Xbyak::Address& from) {
+  if (form == LaneForm::kWord) {
     vmovups(to, from);
-  } else if (form(reg) == LaneForm::kByte) {
+  } else if (form == LaneForm::kByte) {
     vpmovzxbd(to, from);
   } else {
     vpmovzxwd(to, from);
@@ -699,6 +782,12 @@ void TileGenerator::write_vector(const TileStep& step, const Vector& to, int v) 
       return write_compare(step, to, v);
     case StepKind::kChooseNegative:
       return write_choose_negative(to, v);
+    case StepKind::kPermute:
+      return write_permute(to, v);
+    case StepKind::kReadRow:
+      return write_row_read(to, v);
+    case StepKind::kWriteRow:
+      return write_row_write(v);
     default:
       return step.family == LaneFamily::kFloat ? write_float(step, to, v) : write_integer(step, to, v);
   }
@@ -796,6 +885,141 @@ void TileGenerator::write_choose_negative(const Vector& to, int v) {
     else
       vblendvps(to, no, yes, which);
   });
+}
+
+// --- permutes and rows, of programs of one block ---
+
+/// k1 has the first lanes.
+void TileGenerator::write_mask(int lanes) {
+  mov(eax, (1U << lanes) - 1);
+  kmovw(k1, eax);
+}
+
+void TileGenerator::write_permute(const Vector& to, int v) {
+  const TilePermute& permute = program_.permutes[static_cast<size_t>(instructions_[now_].permute)];
+  const auto lanes = static_cast<size_t>(lanes_);
+  const auto mask = static_cast<uint32_t>(permute.mask) & ((1U << lanes_) - 1);
+  std::vector<uint32_t> from(permute.from.begin(), permute.from.begin() + lanes_);
+  bool is_in_place = true;
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    if ((mask >> lane & 1U) == 0) from[lane] = static_cast<uint32_t>(lane);
+    is_in_place = is_in_place && from[lane] == lane;
+  }
+  const size_t last = operands_.size() - 1;
+  Vector moved = operand(last, v, 2);
+  if (!is_in_place) {
+    vmovups(vector(0), constant(from));
+    if (is_wide_)
+      vpermps(Xbyak::Zmm(1), Xbyak::Zmm(0), moved);
+    else
+      vpermps(Xbyak::Ymm(1), Xbyak::Ymm(0), moved);
+    moved = vector(1);
+  }
+  if (last == 0) return vmovaps(to, moved);
+  const Vector others = operand(0, v, 3);
+  if (!is_wide_) return vblendps(to, others, moved, static_cast<uint8_t>(mask));
+  mov(eax, mask);
+  kmovw(k1, eax);
+  vblendmps(to | k1, others, moved);
+}
+
+const TileRow& TileGenerator::row() const { return program_.rows[static_cast<size_t>(instructions_[now_].row)]; }
+
+/// rdx becomes the address of the row; out of bounds the code goes on at `skipped`, null: indices are clamped. Indices
+/// are operands from `first_index` on, each one number on all lanes.
+void TileGenerator::write_row_address(size_t first_index, int v, Xbyak::Label* skipped) {
+  const TileRow& row = this->row();
+  if (pointers_[row.array] != kNoPointer)
+    mov(rdx, Xbyak::Reg64(pointers_[row.array]));
+  else
+    mov(rdx, ptr[rbx + row.array * 8]);
+  for (size_t i = 0; i < row.indices.size(); ++i) {
+    const size_t k = first_index + i;
+    const bool is_signed = program_.registers[operands_[k]] == tensor::DType::kInt32;
+    if (operand_groups_[k] >= 0)
+      vmovd(eax, Xbyak::Xmm(vector_of(operand_groups_[k], v).getIdx()));
+    else
+      mov(eax, address(operands_[k], v));
+    if (is_signed && skipped == nullptr) {
+      xor_(ecx, ecx);
+      test(eax, eax);
+      cmovs(eax, ecx);
+    }
+    mov(ecx, static_cast<uint32_t>(row.indices[i].most));
+    cmp(eax, ecx);
+    if (skipped != nullptr)
+      ja(*skipped, T_NEAR);  // as would a negative number be
+    else
+      cmova(eax, ecx);
+    imul(rax, rax, static_cast<int>(row.indices[i].stride));
+    add(rdx, rax);
+  }
+}
+
+/// Lanes behind the row's are 0; of a row of one element all lanes are it.
+void TileGenerator::write_row_read(const Vector& to, int v) {
+  const TileRow& row = this->row();
+  const LaneForm form = this->form(instructions_[now_].result);
+  const int64_t bytes = tensor::size_bytes(program_.registers[instructions_[now_].result]);
+  if (v == first_vector_) write_row_address(0, v, nullptr);
+  if (row.lanes == 1) {
+    if (form == LaneForm::kWord) return vbroadcastss(to, ptr[rdx]);
+    form == LaneForm::kByte ? movzx(eax, byte[rdx]) : movzx(eax, word[rdx]);
+    if (form == LaneForm::kHalf) shl(eax, 16);
+    vmovd(Xbyak::Xmm(0), eax);
+    return vpbroadcastd(to, Xbyak::Xmm(0));
+  }
+  const int first = first_lane_ + v * lanes_;
+  const int64_t left = row.lanes - first;
+  const Xbyak::Address from = ptr[rdx + static_cast<int>(first * bytes)];
+  if (left <= 0) return vxorps(to, to, to);
+  if (left >= lanes_) return load(to, form, from);
+  if (!is_wide_) {
+    std::vector<uint32_t> mask(static_cast<size_t>(lanes_), 0);
+    std::fill(mask.begin(), mask.begin() + left, ~0U);
+    vmovups(vector(0), constant(mask));
+    return vmaskmovps(to, vector(0), from);
+  }
+  write_mask(static_cast<int>(left));
+  load(to | k1 | T_z, form, from);
+}
+
+/// As many lanes as the row has, and no others.
+void TileGenerator::write_row_write(int v) {
+  const TileRow& row = this->row();
+  if (!row.skips) return store_row(v, nullptr);
+  Xbyak::Label skipped;
+  store_row(v, &skipped);
+  L(skipped);
+}
+
+void TileGenerator::store_row(int v, Xbyak::Label* skipped) {
+  const TileRow& row = this->row();
+  const LaneForm form = this->form(operands_[0]);
+  const int64_t bytes = tensor::size_bytes(program_.registers[operands_[0]]);
+  if (v == first_vector_ || skipped != nullptr) write_row_address(1, v, skipped);
+  const int first = first_lane_ + v * lanes_;
+  const int64_t left = row.lanes - first;
+  if (left <= 0) return;
+  const Vector value = operand(0, v, 3);
+  if (row.lanes == 1) {
+    const Xbyak::Xmm element(value.getIdx());
+    if (form == LaneForm::kWord) return vmovss(ptr[rdx], element);
+    vmovd(eax, element);
+    if (form == LaneForm::kByte) return mov(byte[rdx], al);
+    shr(eax, 16);
+    return mov(word[rdx], ax);
+  }
+  const Xbyak::Address to = ptr[rdx + static_cast<int>(first * bytes)];
+  if (left >= lanes_) return store(to, form, value);
+  if (!is_wide_) {
+    std::vector<uint32_t> mask(static_cast<size_t>(lanes_), 0);
+    std::fill(mask.begin(), mask.begin() + left, ~0U);
+    vmovups(vector(0), constant(mask));
+    return vmaskmovps(to, vector(0), value);
+  }
+  write_mask(static_cast<int>(left));
+  store(to | k1, form, value);
 }
 
 /// Calls by_number(value, number) where the amount is a constant, which all processors shift by as fast as they add.

@@ -14,8 +14,8 @@
 //    strip by strip. Slots have 64 lanes, as they are in memory.
 // 4. Results are stored as they are computed; the second form of the code stores past the caches.
 //
-// Registers: r12 the lane, rax for one address; the others hold addresses of inputs and outputs. Vectors 0 to 3 are for
-// one step.
+// Registers: r12 the lane, rax for one address, with rcx and rdx those of a row; the others hold addresses of inputs
+// and outputs. Vectors 0 to 3 are for one step.
 //
 // Bits are the interpreter's: steps are the instructions that its loops are compiled to, without contraction, operands
 // in the same order, and functions and kernels are the same. (The order decides which of two NaNs a sum is; it is the
@@ -64,8 +64,12 @@ class TileGenerator : private Xbyak::CodeGenerator {
   };
 
   void choose_width();
+  void choose_carried();
   void write_function(bool streams);
   void write_block();
+  void load_carried();
+  void pass_carried_on();
+  void store_carried();
   void write_strips(size_t begin, size_t end);
   void write_steps(size_t begin, size_t end);
   void write_step(size_t number);
@@ -99,7 +103,9 @@ class TileGenerator : private Xbyak::CodeGenerator {
   Xbyak::Address address(uint16_t reg, int v);
   Xbyak::Address slot_address(uint16_t reg, int v);
   Xbyak::Address constant(uint32_t bits);
+  Xbyak::Address constant(const std::vector<uint32_t>& by_lane);
   void load(const Vector& to, uint16_t reg, int v);
+  void load(const Vector& to, LaneForm form, const Xbyak::Address& from);
   void store(const Xbyak::Address& to, LaneForm form, const Vector& value);
   void swap_operands();
   Vector operand(size_t k, int v, int temporary);
@@ -120,6 +126,13 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_multiply_high(bool is_signed, const Vector& to, int v);
   void write_bound(bool is_lower, const Vector& to, int v);
   void write_choose_negative(const Vector& to, int v);
+  void write_permute(const Vector& to, int v);
+  void write_row_address(size_t first_index, int v, Xbyak::Label* skipped);
+  void write_row_read(const Vector& to, int v);
+  void write_row_write(int v);
+  void store_row(int v, Xbyak::Label* skipped);
+  [[nodiscard]] const TileRow& row() const;
+  void write_mask(int lanes);
   template <class ByVector, class ByNumber>
   void shift(int v, const ByVector& by_vector, const ByNumber& by_number);
   void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
@@ -137,6 +150,13 @@ class TileGenerator : private Xbyak::CodeGenerator {
   const int lanes_;     ///< of a vector
   int vectors_ = 1;     ///< of a strip
   int groups_ = 1;
+  /// Values that go from one repetition to the next in vector registers: there they are when one begins.
+  struct Carried {
+    uint16_t input = 0;
+    uint16_t output = 0;
+    int group = -1;
+  };
+  std::vector<Carried> carried_;
   bool calls_kernels_ = false;
   bool streams_ = false;  ///< the form that is being written
   bool fits_frame_ = true;
@@ -162,6 +182,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   std::vector<uint16_t> operands_;  ///< of the step that is being written
   std::vector<int> operand_groups_;
   std::map<uint32_t, Xbyak::Label> constants_;
+  std::map<std::vector<uint32_t>, Xbyak::Label> vector_constants_;
 };
 
 }  // namespace meshd::kernels

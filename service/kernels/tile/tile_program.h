@@ -15,6 +15,29 @@
 
 namespace meshd::kernels {
 
+/// Lanes of a vector from another, in programs of one block that are only ever code (while_code.h): lane l of the
+/// result is lane from[l] of the last operand where the mask has bit l, else lane l of the first operand.
+struct TilePermute {
+  static constexpr size_t kMostLanes = 16;
+  std::array<uint8_t, kMostLanes> from{};
+  uint16_t mask = 0xFFFF;
+};
+
+/// A row of an array that such programs read or write: where it begins, in bytes from the memory of register `array`,
+/// is sum(stride * index) over the instruction's operands, of which a row that is written is the first. An index that
+/// is not from 0 to `most` is clamped, or the row is not written.
+struct TileRow {
+  struct Index {
+    int64_t most = 0;
+    int64_t stride = 0;
+  };
+  uint16_t array = 0;
+  int64_t lanes = 1;  ///< 1: all lanes of the result have the one element
+  bool writes = false;
+  bool skips = false;
+  std::vector<Index> indices;
+};
+
 /// One instruction: registers are tiles of lanes.
 struct TileInstruction {
   ScalarOp op = ScalarOp::kCopy;
@@ -26,6 +49,9 @@ struct TileInstruction {
   /// reduce_precision needs two numbers; kernel is then null and these are used.
   int exponent_bits = 0;
   int mantissa_bits = 0;
+  // No operation on lanes: the program's permute or row of this number.
+  int16_t permute = -1;
+  int16_t row = -1;
 };
 
 /// How many of its operands an instruction reads.
@@ -46,6 +72,8 @@ struct TileProgram {
   std::vector<TileConstant> constants;
   std::vector<TileInstruction> instructions;
   std::vector<uint16_t> outputs;  ///< registers of the results, in order (an input or constant register is allowed)
+  std::vector<TilePermute> permutes;
+  std::vector<TileRow> rows;
 
   uint16_t add_register(tensor::DType dtype);
   /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and

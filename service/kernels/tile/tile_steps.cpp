@@ -110,6 +110,17 @@ bool is_divisor(const TileProgram& program, uint16_t reg) {
 
 TileStep step_of(const TileProgram& program, const TileInstruction& instruction, CpuLevel level) {
   TileStep step;
+  if (instruction.permute >= 0) {
+    step.kind = StepKind::kPermute;
+    step.operand_count = program.permutes[static_cast<size_t>(instruction.permute)].mask == 0xFFFF ? 1 : 2;
+    return step;
+  }
+  if (instruction.row >= 0) {
+    const TileRow& row = program.rows[static_cast<size_t>(instruction.row)];
+    step.kind = row.writes ? StepKind::kWriteRow : StepKind::kReadRow;
+    step.operand_count = static_cast<int>(row.indices.size()) + (row.writes ? 1 : 0);
+    return step;
+  }
   const ScalarOp op = instruction.op;
   step.operand_count = operand_count(op);
   const DType in = program.registers[instruction.operands[op == ScalarOp::kSelect ? 1 : 0]];

@@ -62,6 +62,10 @@ enum class StepKind : uint8_t {
   kAtMost,
   kChooseNegative,
   kMultiplyHigh,  ///< of an integer and a constant
+  // Of programs of one block.
+  kPermute,
+  kReadRow,
+  kWriteRow,
 };
 
 /// Writes a function of float_recipes.h on the machine of tile_recipes.h; gives the register of the result.

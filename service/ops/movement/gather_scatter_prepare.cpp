@@ -12,6 +12,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"
+#include "service/ops/movement/small_movement.h"
 
 namespace meshd::ops {
 namespace {
@@ -67,6 +68,23 @@ kernels::IndexTable index_table(const WindowDims& dims, const ir::Type& operand,
   return table;
 }
 
+/// The one window of a gather or scatter as a row; `small` has what else is to be said of it.
+std::shared_ptr<const kernels::SmallStep> one_window(const kernels::IndexTable& table, const WindowDims& dims,
+                                                     const ir::Type& operand, const Dims& slices, int indices,
+                                                     kernels::DynamicRow row) {
+  if (tensor::element_count(table.batch) != 1) return nullptr;
+  const Dims strides = tensor::row_major_strides(operand.dims());
+  const Dims window = window_sizes(dims, operand.rank(), slices);
+  int64_t element = 0;
+  for (const int64_t d : dims.index_map) {
+    const auto at = static_cast<size_t>(d);
+    row.indices.push_back({indices, element++, operand.dims()[at] - window[at], strides[at]});
+  }
+  row.dtype = operand.dtype();
+  row.index_dtype = table.dtype;
+  return small_row(std::move(row), operand.dims(), window);
+}
+
 /// Strides of the dims of a window in the operand.
 Dims window_strides(const WindowDims& dims, const ir::Type& operand) {
   return picked(tensor::row_major_strides(operand.dims()), window_dims(dims, operand.rank()));
@@ -91,6 +109,7 @@ PreparedKernel prepare_gather(const OpView& local) {
   kernel.run = [gather](const KernelCall& call) {
     gather->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end);
   };
+  kernel.small = one_window(index_table(dims, operand, local.operands[1], slices), dims, operand, slices, 1, {});
   return kernel;
 }
 
@@ -157,6 +176,7 @@ PreparedKernel prepare_scatter(const OpView& local) {
   kernel.uses_offsets = true;
   // A shard has an offset in dims of which a window has one index; in others a window has all of the dim, or the dim is
   // not sharded.
+  const bool replaces = count == 1 && body.outputs[0] == 1;
   const std::vector<int64_t> points = ir::ints_or(attributes_of(local), kPointDims, {});
   std::vector<int64_t> shifted;
   for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);
@@ -165,6 +185,10 @@ PreparedKernel prepare_scatter(const OpView& local) {
       index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
       picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
       tensor::element_count(operand.dims()), std::move(body));
+  if (replaces && points.empty()) {
+    kernel.small = one_window(index_table(dims, operand, local.operands[1], slices), dims, operand, slices, 1,
+                              {.written = 2, .skips = true, .indices = {}});
+  }
   kernel.passes_checkpoints = true;
   kernel.work_count = scatter->work_count();
   if (scatter->barrier() > 0) kernel.barriers = {scatter->barrier()};

@@ -10,6 +10,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/movement/movement.h"
+#include "service/ops/movement/small_movement.h"
 
 namespace meshd::ops {
 namespace {
@@ -34,6 +35,7 @@ PreparedKernel one_copy(const OpView& local, const Dims& src_strides, int64_t of
   kernel.run = [copy, skip = offset * elem](const KernelCall& call) {
     copy->run(call.results[0], call.operands[0] + skip, call.begin, call.end);
   };
+  kernel.small = small_copy(to, src_strides, offset);
   return kernel;
 }
 
@@ -151,6 +153,8 @@ PreparedKernel prepare_dynamic_slice(const OpView& local) {
     const int64_t offset = window_offset(call, 1, dtype, dims, window);
     copy->run(call.results[0], call.operands[0] + offset * elem, call.begin, call.end);
   };
+  kernel.small = small_row({.dtype = from.dtype(), .index_dtype = dtype, .indices = starts_of_window(dims, window, 1)},
+                           dims, window);
   return kernel;
 }
 
@@ -200,6 +204,13 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
     kernels::copy_block(call.results[0], dims, {to.data(), rank}, call.operands[1], window, {from.data(), rank},
                         {extent.data(), rank}, elem);
   };
+  if (global_dims == dims) {
+    kernel.small = small_row({.dtype = local.operands[0].dtype(),
+                              .index_dtype = dtype,
+                              .written = 1,
+                              .indices = starts_of_window(dims, window, 2)},
+                             dims, window);
+  }
   return kernel;
 }
 
@@ -233,6 +244,7 @@ PreparedKernel prepare_concatenate(const OpView& local) {
       if (begin < end) part.copy.run(call.results[0] + part.offset, call.operands[i], begin, end);
     }
   };
+  kernel.small = small_concatenate(local, dim);
   return kernel;
 }
 
@@ -306,6 +318,7 @@ PreparedKernel prepare_pad(const OpView& local) {
       if (is_copied) row_copy->run(result + row * row_bytes + row_offset * elem, source + index * src_row_bytes);
     }
   };
+  kernel.small = small_pad(local);
   return kernel;
 }
 
