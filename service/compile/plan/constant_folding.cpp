@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "service/compile/plan/plan_builder.h"
+#include "service/ops/evaluate.h"
 #include "service/ops/op_def.h"
 #include "service/ops/pointwise/evaluate.h"
 
@@ -24,6 +25,15 @@ bool is_element(const DenseAttr& value) { return value.splat || tensor::element_
 
 bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
 
+/// What an op gives that moves elements, or makes them of nothing.
+template <class Whole>
+std::optional<DenseAttr> moved(const LocalOp& op, const ops::OpView& view, std::vector<ops::SmallValue> operands,
+                               const Whole& whole) {
+  const auto results = ops::evaluate_small(*op.def, view, operands);
+  if (!results) return std::nullopt;
+  return whole(*results->front(), false);
+}
+
 }  // namespace
 
 void ConstantFolder::note(LocalId id, DenseAttr value) {
@@ -38,7 +48,8 @@ const DenseAttr* ConstantFolder::find(LocalId id) const {
 }
 
 std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op, std::span<const LocalId> operands) const {
-  if (operands.empty() || op.results.size() != 1) return std::nullopt;
+  const bool is_iota = op.def->fuse.iota_dim != nullptr;
+  if (op.results.size() != 1 || (operands.empty() && !is_iota)) return std::nullopt;
   std::vector<const DenseAttr*> values;
   for (const LocalId id : operands) {
     const DenseAttr* const value = find(id);
@@ -58,11 +69,10 @@ std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op, std::span<const
   const bool is_small = size <= kMostFolded && is_whole(type);
   if (op.def->fuse.read != nullptr && values.size() == 1) {
     if (is_element(*values[0])) return whole(*values[0]->bytes, true);
-    const bool same_bytes = op.def->fuse.read(local.view).same_bytes;
-    return same_bytes && is_small && is_whole(program_.type(operands[0]))
-               ? std::optional(whole(*values[0]->bytes, false))
-               : std::nullopt;
+    if (!is_small || !is_whole(program_.type(operands[0]))) return std::nullopt;
+    return moved(op, local.view, {values[0]->bytes}, whole);
   }
+  if (is_iota) return is_small ? moved(op, local.view, {}, whole) : std::nullopt;
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* const math = std::get_if<ops::ScalarMath>(&body);
   if (math == nullptr) return std::nullopt;

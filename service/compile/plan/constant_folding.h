@@ -20,8 +20,8 @@ class ConstantFolder {
   [[nodiscard]] const ir::DenseAttr* find(partition::LocalId id) const;
 
   /// What the op gives of `operands`, values of its operands' types: its kernel's result, so bits are those of a run.
-  /// Nothing where one of them is no constant, where the op is neither pointwise nor a broadcast, reshape, transpose or
-  /// slice, and for arrays that are larger than kMostFolded, or sharded, and not one element all over. Throws
+  /// Nothing where one of them is no constant, where the op is neither pointwise nor a broadcast, reshape, transpose,
+  /// slice or iota, and for arrays that are larger than kMostFolded, or sharded, and not one element all over. Throws
   /// unsupported_dtype as the op's step would.
   [[nodiscard]] std::optional<ir::DenseAttr> fold(const partition::LocalOp& op,
                                                   std::span<const partition::LocalId> operands) const;

@@ -16,6 +16,7 @@
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
 #include "service/compile/plan/small_whiles.h"
+#include "service/compile/plan/unroll_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/tensor/buffer.h"
@@ -368,8 +369,10 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
-  const std::optional<partition::LocalProgram> simpler = simplify(program, options);
-  const partition::LocalProgram& simplified = simpler ? *simpler : program;
+  const std::optional<partition::LocalProgram> straight = unroll_whiles(program, options);
+  const partition::LocalProgram& unrolled = straight ? *straight : program;
+  const std::optional<partition::LocalProgram> simpler = simplify(unrolled, options);
+  const partition::LocalProgram& simplified = simpler ? *simpler : unrolled;
   const std::optional<partition::LocalProgram> gathers = bubble_up_gathers(simplified, options);
   const partition::LocalProgram& gathered = gathers ? *gathers : simplified;
   const std::optional<partition::LocalProgram> products = rewrite_products(gathered, options);

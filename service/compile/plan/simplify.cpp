@@ -28,6 +28,7 @@
 #include "service/compile/plan/constant_folding.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/ir/walk.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
@@ -94,7 +95,9 @@ class Simplifier {
   void look_at(const LocalBlock& block) {
     std::vector<std::string> found;
     for (const LocalOp& op : block.ops) {
+      loops_ += op.kind == LocalKind::kWhile ? 1 : 0;
       for (const LocalBlock& inner : op.blocks) look_at(inner);
+      loops_ -= op.kind == LocalKind::kWhile ? 1 : 0;
       if (op.kind == LocalKind::kConstant) {
         if (const auto* const dense = ir::find(op.attributes, "value")->as<DenseAttr>()) {
           if (dense->bytes->size() <= kMostCompared) folder_.note(op.results[0], *dense);
@@ -108,9 +111,15 @@ class Simplifier {
     for (const std::string& key : found) first_.erase(key);
   }
 
+  [[nodiscard]] bool is_short_in_loop(const LocalOp& op) const {
+    return loops_ > 0 && tensor::element_count(program_.type(op.results[0]).local.dims) <= kernels::kBlockLanes;
+  }
+
   // Step 1: the constant that takes the op's place, or null.
   const LocalOp* folded(const LocalOp& op) {
     if (op.kind != LocalKind::kOp || op.def == nullptr) return nullptr;
+    // Fused loops count as they go. A short iota in a loop is a constant, so that the loop's steps may be small ones.
+    if (op.def->fuse.iota_dim != nullptr && !is_short_in_loop(op)) return nullptr;
     operands_.clear();
     for (const LocalId id : op.operands) operands_.push_back(name(id));
     std::optional<DenseAttr> value = folder_.fold(op, operands_);
@@ -234,6 +243,7 @@ class Simplifier {
   std::vector<LocalId> operands_;  // of the op that is looked at, by their names
   std::unordered_map<std::string, const LocalOp*> first_;
   std::map<LocalId, LocalOp> folded_;  // by result
+  int loops_ = 0;                      // around the op that is looked at
   bool has_changed_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace meshd::compile {
 namespace {
 
-constexpr int64_t kMostBlockBytes = int64_t{1} << 20;  // of all shards together
+constexpr int64_t kMostBlockBytes = int64_t{4} << 20;  // of all shards together
 constexpr size_t kMostValues = 1024;                   // more do not fit in one block, whatever their types are
 
 struct Range {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "service/kernels/fused/small_loop.h"
+#include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/movement/index_value.h"
 
 namespace meshd::kernels {

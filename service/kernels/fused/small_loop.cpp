@@ -10,7 +10,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr size_t kMostBytes = 8 * 1024;
+constexpr size_t kMostBytes = 32 * 1024;
 
 /// Which element an input has on each lane of the region.
 std::vector<int64_t> elements_of_walk(const Region& region, const RegionInput& input) {
@@ -26,12 +26,6 @@ std::vector<int64_t> elements_of_walk(const Region& region, const RegionInput& i
 }
 
 }  // namespace
-
-void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes) {
-  if (lanes == kBlockLanes) return;
-  std::byte* const end = home + lanes * element_bytes;
-  repeat_element(end - element_bytes, element_bytes, end, kBlockLanes - lanes);
-}
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
   if (loop.reduce || plan.region.size > kBlockLanes) return std::nullopt;

@@ -12,9 +12,6 @@
 
 namespace meshd::kernels {
 
-/// Repeats the last of `lanes` elements over the rest of a block.
-void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes);
-
 /// Immutable; any thread.
 class SmallLoop {
  public:

@@ -14,7 +14,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr size_t kMostRegisterBytes = 64 * 1024;
+constexpr size_t kMostRegisterBytes = 512 * 1024;
 
 size_t register_bytes(int64_t element_bytes) { return static_cast<size_t>(element_bytes * kBlockLanes); }
 

@@ -68,7 +68,7 @@ bool has_rows_both_ways(const SmallWhileLoop& loop);
 class SmallWhile {
  public:
   /// Nothing where a step is no small loop, a value is read as elements of another width, values have more than one
-  /// block of lanes and cannot be cut into pieces, or all registers together take more than 64 KiB.
+  /// block of lanes and cannot be cut into pieces, or all registers together take more than 512 KiB.
   static std::optional<SmallWhile> make(const SmallWhileLoop& loop);
 
   /// A multiple of 64; blocks are aligned to 64.

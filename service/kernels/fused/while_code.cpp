@@ -17,7 +17,7 @@ namespace {
 using tensor::DType;
 
 constexpr size_t kNoHome = std::numeric_limits<size_t>::max();
-constexpr size_t kMostRegisters = 256;
+constexpr size_t kMostRegisters = 1024;
 constexpr int64_t kMostNumber = std::numeric_limits<int32_t>::max();  // in an instruction
 constexpr int64_t kMostCounted = int64_t{1} << 20;  // iterations of one run; an iteration counts as a block of lanes
 

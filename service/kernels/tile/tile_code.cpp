@@ -14,7 +14,7 @@ namespace {
 constexpr int kFewSteps = 2;
 constexpr int kStepsOfFunction = 2;
 constexpr int kStepsOfKernelCall = 4;
-constexpr size_t kMostInstructions = 512;
+constexpr size_t kMostInstructions = 2048;
 constexpr size_t kMostCodeBytes = size_t{256} * 1024;
 // Of the machine code of an instruction: of one that is a machine instruction for each vector, of others, of rounding.
 constexpr int64_t kShortStepBytes = 192;

@@ -8,6 +8,7 @@
 #include "service/core/checked_math.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {
@@ -128,6 +129,12 @@ void repeat_elements(const ElementRuns& runs, int64_t element_bytes, std::byte* 
 
 void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count) {
   repeat_elements({.elements = element, .stride_bytes = 0, .runs = 1, .count = count}, element_bytes, to);
+}
+
+void pad_block(std::byte* block, int64_t element_bytes, int64_t lanes) {
+  if (lanes == kBlockLanes) return;
+  std::byte* const end = block + lanes * element_bytes;
+  repeat_element(end - element_bytes, element_bytes, end, kBlockLanes - lanes);
 }
 
 }  // namespace meshd::kernels

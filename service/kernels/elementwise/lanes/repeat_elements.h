@@ -19,4 +19,7 @@ void repeat_elements(const ElementRuns& runs, int64_t element_bytes, std::byte* 
 /// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may be right before them.
 void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count);
 
+/// Repeats the last of `lanes` elements over the rest of a block of kBlockLanes.
+void pad_block(std::byte* block, int64_t element_bytes, int64_t lanes);
+
 }  // namespace meshd::kernels
