@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
+#include "service/kernels/fused/small_reduce.h"
 #include "service/kernels/movement/index_value.h"
 
 namespace meshd::kernels {
@@ -74,6 +75,9 @@ void BoundInstructions::execute_other(const Bound& bound) const {
     }
     case Kind::kReadRow:
       std::memcpy(bound.result, bound.operands[0] + row_offset(*bound.from, block_), bytes);
+      break;
+    case Kind::kReduce:
+      bound.from->reduce->run(bound.operands[0], bound.operands[1], bound.result);
       break;
     case Kind::kWriteRow:
       return write_row(bound);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
+
+struct SmallReduce;
 
 /// Places are bytes from the beginning of the block. A result's elements behind its lanes repeat the last one.
 struct BlockInstruction {
@@ -21,6 +24,7 @@ struct BlockInstruction {
     kShuffle,   ///< result = the elements at `elements`
     kReadRow,   ///< result = the row
     kWriteRow,  ///< the row = operand 0
+    kReduce,    ///< result = operand 0, reduced, with operand 1 as init
   };
   /// Of a row: where it begins in an array, in bytes, is sum(stride * index).
   struct Index {
@@ -35,6 +39,7 @@ struct BlockInstruction {
   int64_t lanes = 0;  ///< as many as it makes
   int64_t element_bytes = 4;
   std::vector<size_t> elements = {};  ///< by lane
+  std::shared_ptr<const SmallReduce> reduce = nullptr;
   // Rows.
   size_t array = 0;        ///< number of the value that is the array
   int64_t first_byte = 0;  ///< of the row

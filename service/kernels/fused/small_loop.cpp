@@ -28,17 +28,20 @@ std::vector<int64_t> elements_of_walk(const Region& region, const RegionInput& i
 }  // namespace
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
-  if (loop.reduce || plan.region.size > kBlockLanes) return std::nullopt;
-  return make_over(loop, plan.region, plan.region.size);
+  if (plan.region.size > kBlockLanes) return std::nullopt;
+  const std::optional<SmallReduce> reduce = SmallReduce::make(loop, plan);
+  if (loop.reduce && !reduce) return std::nullopt;
+  return make_over(loop, plan.region, plan.region.size, reduce);
 }
 
 std::optional<SmallLoop> SmallLoop::make_piece(const FusedLoop& loop) {
   if (loop.reduce) return std::nullopt;
   const FusedPlan plan = make_fused_plan(loop);
-  return make_over(loop, plan.region, std::min(plan.region.size, kBlockLanes));
+  return make_over(loop, plan.region, std::min(plan.region.size, kBlockLanes), std::nullopt);
 }
 
-std::optional<SmallLoop> SmallLoop::make_over(const FusedLoop& loop, const Region& region, int64_t lanes) {
+std::optional<SmallLoop> SmallLoop::make_over(const FusedLoop& loop, const Region& region, int64_t lanes,
+                                              const std::optional<SmallReduce>& reduce) {
   const TileProgram& program = loop.program;
   if (lanes == 0) return std::nullopt;
   SmallLoop small;
@@ -77,12 +80,27 @@ std::optional<SmallLoop> SmallLoop::make_over(const FusedLoop& loop, const Regio
     made.element_bytes = tensor::size_bytes(program.registers[instruction.result]);
     small.instructions_.push_back(made);
   }
+  if (reduce) small.add_reduction(loop, *reduce, homes[program.outputs[0]]);
   for (const uint16_t reg : program.outputs) {
+    if (reduce) break;
     const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
     small.outputs_.push_back({homes[reg], static_cast<size_t>(small.lanes_ * element_bytes), element_bytes});
   }
   if (small.bytes_ > kMostBytes) return std::nullopt;
   return small;
+}
+
+void SmallLoop::add_reduction(const FusedLoop& loop, const SmallReduce& reduce, size_t values) {
+  const int64_t element_bytes = tensor::size_bytes(reduce.dtype);
+  const auto place = [&] {
+    const size_t at = bytes_;
+    bytes_ += static_cast<size_t>(element_bytes * kBlockLanes);
+    return at;
+  };
+  Reduction made{.reduce = std::make_shared<const SmallReduce>(reduce), .values = values, .init = place(), .result = place()};
+  inputs_.push_back({loop.reduce->init_operands[0], 0, element_bytes, 1, made.init});
+  outputs_.push_back({made.result, static_cast<size_t>(reduce.results() * element_bytes), element_bytes});
+  reduction_ = std::move(made);
 }
 
 void SmallLoop::run(const FusedCall& call) const {
@@ -107,6 +125,8 @@ void SmallLoop::run(const FusedCall& call) const {
     instruction.kernel(operands.data(), result, instruction.lanes);
     pad_block(result, instruction.element_bytes, instruction.lanes);
   }
+  if (reduction_)
+    reduction_->reduce->run(base + reduction_->values, base + reduction_->init, base + reduction_->result);
   for (size_t k = 0; k < outputs_.size(); ++k) std::memcpy(call.results[k], base + outputs_[k].home, outputs_[k].bytes);
 }
 

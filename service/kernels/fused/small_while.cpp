@@ -9,6 +9,7 @@
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
+#include "service/kernels/fused/small_reduce.h"
 #include "service/kernels/fused/while_code.h"
 
 namespace meshd::kernels {
@@ -247,6 +248,15 @@ void SmallWhile::add_loop(const SmallWhileLoop::Step& step, const SmallLoop& sma
                   base + from.result,
                   from.lanes,
                   from.element_bytes});
+  }
+  if (const auto& reduction = small.reduction()) {
+    BlockInstruction made{.kind = Kind::kReduce,
+                          .operands = {at(reduction->values), at(reduction->init)},
+                          .result = base + reduction->result,
+                          .lanes = reduction->reduce->results(),
+                          .element_bytes = tensor::size_bytes(reduction->reduce->dtype),
+                          .reduce = reduction->reduce};
+    to.push_back(std::move(made));
   }
   for (size_t k = 0; k < small.outputs().size(); ++k) {
     const SmallLoop::Output& output = small.outputs()[k];

@@ -9,6 +9,7 @@
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
+#include "service/kernels/fused/small_reduce.h"
 #include "service/kernels/tile/tile_steps.h"
 
 namespace meshd::kernels {
@@ -140,8 +141,58 @@ class IterationBuilder {
       made[instruction.result] = copy.result;
       program_.instructions.push_back(copy);
     }
+    if (const auto& reduction = small.reduction()) {
+      const uint16_t init = value_register(step.operands[static_cast<size_t>(fused.reduce->init_operands[0])]);
+      const std::optional<uint16_t> folded = emit_fold(*reduction->reduce, made[fused.program.outputs[0]], init);
+      return folded && give(step.results[0], *folded);
+    }
     for (size_t k = 0; k < step.results.size(); ++k) register_of_[at(step.results[k])] = made[fused.program.outputs[k]];
     return true;
+  }
+
+  /// Item by item, all results at once.
+  std::optional<uint16_t> emit_fold(const SmallReduce& reduce, uint16_t values, uint16_t init) {
+    const int64_t count = reduce.results();
+    const bool is_sum = reduce.op == ScalarOp::kAdd || reduce.op == ScalarOp::kMultiply;
+    const bool is_float = reduce.dtype == DType::kFloat32;
+    const bool is_word = is_float || reduce.dtype == DType::kInt32 || reduce.dtype == DType::kUint32;
+    if (!is_word || !reduce.is_in_order() || count * reduce.items > vector_lanes_) return std::nullopt;
+    TileFold fold{.multiplies = reduce.op == ScalarOp::kMultiply, .results = count, .items = {}};
+    for (int64_t item = 0; item < reduce.items; ++item) {
+      TilePermute lanes;
+      for (size_t lane = 0; lane < lanes.from.size(); ++lane) {
+        const int64_t result = std::min(static_cast<int64_t>(lane), count - 1);
+        const int64_t at_item = result / reduce.lanes * reduce.items + item;
+        lanes.from[lane] = static_cast<uint8_t>(at_item * reduce.lanes + result % reduce.lanes);
+      }
+      fold.items.push_back(lanes);
+    }
+    TileInstruction instruction;
+    if (is_float && is_sum) {
+      if (count > vector_lanes_ / 2) return std::nullopt;
+      instruction.operands = {values, init};
+      instruction.fold = static_cast<int16_t>(program_.folds.size());
+      instruction.result = program_.add_register(reduce.dtype);
+      program_.folds.push_back(std::move(fold));
+      program_.instructions.push_back(instruction);
+      return instruction.result;
+    }
+    std::optional<uint16_t> made;
+    for (const TilePermute& lanes : fold.items) {
+      const uint16_t item = emit_permute(lanes, {values}, reduce.dtype);
+      made = made ? program_.emit(reduce.op, {*made, item}, reduce.dtype) : item;
+    }
+    return program_.emit(reduce.op, {init, *made}, reduce.dtype);
+  }
+
+  uint16_t emit_permute(const TilePermute& permute, std::array<uint16_t, 3> operands, DType dtype) {
+    TileInstruction instruction;
+    instruction.operands = operands;
+    instruction.permute = static_cast<int16_t>(program_.permutes.size());
+    instruction.result = program_.add_register(dtype);
+    program_.permutes.push_back(permute);
+    program_.instructions.push_back(instruction);
+    return instruction.result;
   }
 
   /// What a loop reads of a value: the value as it is, or lanes of it.
@@ -228,13 +279,7 @@ class IterationBuilder {
       if (permute.mask == 0) continue;
       if (!made) permute.mask = TilePermute{}.mask;  // there is nothing else yet
       const uint16_t from = value_register(operands[k]);
-      TileInstruction instruction;
-      instruction.operands = made ? std::array<uint16_t, 3>{*made, from, from} : std::array{from, from, from};
-      instruction.permute = static_cast<int16_t>(program_.permutes.size());
-      instruction.result = program_.add_register(shuffle.dtype);
-      program_.permutes.push_back(permute);
-      program_.instructions.push_back(instruction);
-      made = instruction.result;
+      made = emit_permute(permute, {made.value_or(from), from}, shuffle.dtype);
     }
     return made;
   }

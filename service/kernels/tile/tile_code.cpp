@@ -26,7 +26,7 @@ bool can_be_code(const TileProgram& program, CpuLevel level) {
   return level != CpuLevel::kBase && !program.instructions.empty() &&
          program.instructions.size() <= kMostInstructions &&
          std::none_of(program.instructions.begin(), program.instructions.end(), [](const TileInstruction& instruction) {
-           const bool is_operation = instruction.permute < 0 && instruction.row < 0;
+           const bool is_operation = instruction.permute < 0 && instruction.row < 0 && instruction.fold < 0;
            return is_operation && (instruction.kernel == nullptr || instruction.is_lane_by_lane);
          });
 }

@@ -784,6 +784,8 @@ void TileGenerator::write_vector(const TileStep& step, const Vector& to, int v) 
       return write_choose_negative(to, v);
     case StepKind::kPermute:
       return write_permute(to, v);
+    case StepKind::kFold:
+      return write_fold(to, v);
     case StepKind::kReadRow:
       return write_row_read(to, v);
     case StepKind::kWriteRow:
@@ -921,6 +923,40 @@ void TileGenerator::write_permute(const Vector& to, int v) {
   mov(eax, mask);
   kmovw(k1, eax);
   vblendmps(to | k1, others, moved);
+}
+
+/// Writes vector 0.
+void TileGenerator::permute(const Vector& to, const TilePermute& lanes, const Vector& from) {
+  vmovups(vector(0), constant(std::vector<uint32_t>(lanes.from.begin(), lanes.from.begin() + lanes_)));
+  if (is_wide_)
+    vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(0), from);
+  else
+    vpermps(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(0), from);
+}
+
+/// Half a vector of floats is a vector of doubles.
+void TileGenerator::write_fold(const Vector& to, int v) {
+  const TileFold& fold = program_.folds[static_cast<size_t>(instructions_[now_].fold)];
+  const auto half = [&](int number) {
+    return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number);
+  };
+  const Vector sum = vector(2);
+  const Vector values = operand(0, v, 3);
+  const auto combine = [&](const Vector& a, const Vector& b) {
+    fold.multiplies ? vmulpd(sum, a, b) : vaddpd(sum, a, b);
+  };
+  for (size_t i = 0; i < fold.items.size(); ++i) {
+    permute(vector(1), fold.items[i], values);
+    vcvtps2pd(i == 0 ? sum : vector(1), half(1));
+    if (i > 0) combine(sum, vector(1));
+  }
+  vcvtps2pd(vector(1), half(operand(1, v, 3).getIdx()));
+  combine(vector(1), sum);
+  if (is_wide_)
+    vcvtpd2ps(Xbyak::Ymm(to.getIdx()), sum);
+  else
+    vcvtpd2ps(Xbyak::Xmm(to.getIdx()), sum);
+  if (fold.results == 1) vbroadcastss(to, Xbyak::Xmm(to.getIdx()));
 }
 
 const TileRow& TileGenerator::row() const { return program_.rows[static_cast<size_t>(instructions_[now_].row)]; }

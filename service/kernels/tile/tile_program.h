@@ -23,6 +23,13 @@ struct TilePermute {
   uint16_t mask = 0xFFFF;
 };
 
+/// A sum or product of floats in double, from left to right, likewise: operand 0 has the values, operand 1 the first one.
+struct TileFold {
+  bool multiplies = false;
+  int64_t results = 1;  ///< 1: it is on all lanes
+  std::vector<TilePermute> items;  ///< which values are the i-th of each result
+};
+
 /// A row of an array that such programs read or write: where it begins, in bytes from the memory of register `array`,
 /// is sum(stride * index) over the instruction's operands, of which a row that is written is the first. An index that
 /// is not from 0 to `most` is clamped, or the row is not written.
@@ -49,9 +56,10 @@ struct TileInstruction {
   /// reduce_precision needs two numbers; kernel is then null and these are used.
   int exponent_bits = 0;
   int mantissa_bits = 0;
-  // No operation on lanes: the program's permute or row of this number.
+  // No operation on lanes: the program's permute, row or fold of this number.
   int16_t permute = -1;
   int16_t row = -1;
+  int16_t fold = -1;
 };
 
 /// How many of its operands an instruction reads.
@@ -74,6 +82,7 @@ struct TileProgram {
   std::vector<uint16_t> outputs;  ///< registers of the results, in order (an input or constant register is allowed)
   std::vector<TilePermute> permutes;
   std::vector<TileRow> rows;
+  std::vector<TileFold> folds;
 
   uint16_t add_register(tensor::DType dtype);
   /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and

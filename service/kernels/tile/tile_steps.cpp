@@ -115,6 +115,11 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
     step.operand_count = program.permutes[static_cast<size_t>(instruction.permute)].mask == 0xFFFF ? 1 : 2;
     return step;
   }
+  if (instruction.fold >= 0) {
+    step.kind = StepKind::kFold;
+    step.operand_count = 2;
+    return step;
+  }
   if (instruction.row >= 0) {
     const TileRow& row = program.rows[static_cast<size_t>(instruction.row)];
     step.kind = row.writes ? StepKind::kWriteRow : StepKind::kReadRow;

@@ -64,6 +64,7 @@ enum class StepKind : uint8_t {
   kMultiplyHigh,  ///< of an integer and a constant
   // Of programs of one block.
   kPermute,
+  kFold,
   kReadRow,
   kWriteRow,
 };
