@@ -155,8 +155,10 @@ class IterationBuilder {
     const int64_t count = reduce.results();
     const bool is_sum = reduce.op == ScalarOp::kAdd || reduce.op == ScalarOp::kMultiply;
     const bool is_float = reduce.dtype == DType::kFloat32;
-    const bool is_word = is_float || reduce.dtype == DType::kInt32 || reduce.dtype == DType::kUint32;
-    if (!is_word || !reduce.is_in_order() || count * reduce.items > vector_lanes_) return std::nullopt;
+    const bool is_bits = reduce.op == ScalarOp::kAnd || reduce.op == ScalarOp::kOr;
+    const bool has_steps = is_float || reduce.dtype == DType::kInt32 || reduce.dtype == DType::kUint32 ||
+                           (reduce.dtype == DType::kBool && is_bits);
+    if (!has_steps || !reduce.is_in_order()) return std::nullopt;
     TileFold fold{.multiplies = reduce.op == ScalarOp::kMultiply, .results = count, .items = {}};
     for (int64_t item = 0; item < reduce.items; ++item) {
       TilePermute lanes;
@@ -169,7 +171,7 @@ class IterationBuilder {
     }
     TileInstruction instruction;
     if (is_float && is_sum) {
-      if (count > vector_lanes_ / 2) return std::nullopt;
+      if (count > vector_lanes_ / 2 || count * reduce.items > vector_lanes_) return std::nullopt;
       instruction.operands = {values, init};
       instruction.fold = static_cast<int16_t>(program_.folds.size());
       instruction.result = program_.add_register(reduce.dtype);
@@ -263,8 +265,6 @@ class IterationBuilder {
   /// The elements come operand by operand; what comes first has the lanes behind the last one, too, which repeat it.
   std::optional<uint16_t> emit_shuffle(const Shuffle& shuffle, std::span<const int> operands) {
     const size_t count = shuffle.lanes.size();
-    if (std::any_of(lanes_.begin(), lanes_.end(), [&](int64_t lanes) { return lanes > vector_lanes_; }))
-      return std::nullopt;
     if (lane_form(shuffle.dtype) == LaneForm::kNone) return std::nullopt;
     std::optional<uint16_t> made;
     for (size_t k = 0; k < operands.size(); ++k) {
@@ -273,7 +273,7 @@ class IterationBuilder {
       for (size_t lane = 0; lane < TilePermute::kMostLanes; ++lane) {
         const Shuffle::Lane& from = shuffle.lanes[std::min(lane, count - 1)];
         if (static_cast<size_t>(from.operand) != k) continue;
-        permute.mask = static_cast<uint16_t>(permute.mask | 1U << lane);
+        permute.mask |= uint64_t{1} << lane;
         permute.from[lane] = static_cast<uint8_t>(most == 1 ? lane : static_cast<size_t>(from.element));
       }
       if (permute.mask == 0) continue;
@@ -311,8 +311,6 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   if (!after) return nullptr;
   const int64_t vector_lanes = cpu_level() == CpuLevel::kV4 ? 16 : 8;
   const int64_t most = *std::max_element(lanes.begin(), lanes.end());
-  // The strips of a block have their turns one after the other, and one might read what another writes.
-  if (most > vector_lanes && has_rows_both_ways(loop)) return nullptr;
   IterationBuilder iteration(loop, lanes, vector_lanes);
   iteration.add_inputs();
   const auto add = [&](const std::vector<SmallWhileLoop::Step>& steps) {
@@ -323,6 +321,10 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   if (!add(loop.body)) return nullptr;
   for (const auto& [a, b] : loop.exchanges) iteration.exchange(a, b);
   if (!add(loop.condition) || !iteration.finish(homes)) return nullptr;
+  // The strips of a block have their turns one after the other, and one might read what another writes.
+  const bool one_strip = !iteration.program_.permutes.empty() || has_rows_both_ways(loop);
+  constexpr int64_t kMostVectors = 4;
+  if (one_strip && most > kMostVectors * vector_lanes) return nullptr;
   for (const TileStep& step : tile_steps(iteration.program_, cpu_level())) {
     if (step.kind == StepKind::kKernel) return nullptr;
   }
@@ -332,6 +334,7 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   made->homes_.resize(made->program_.registers.size(), kNoHome);
   made->arrays_ = std::move(iteration.arrays_);
   made->options_.lanes = most;
+  made->options_.one_strip = one_strip;
   made->options_.repeats_while = iteration.predicate_;
   made->carried_ = std::move(iteration.carried_);
   made->options_.carried = made->carried_;

@@ -31,7 +31,7 @@ class WhileCode {
     int64_t lane_bytes = 0;  ///< of an element of long rows, of which a piece has its part; 0: the row has one
   };
 
-  /// Nothing where an instruction is no step of generated code, or lanes move and a value has more than one vector.
+  /// Nothing where an instruction is no step of generated code, or lanes move and a value has more than four vectors.
   /// `loops`: of the steps' kernels. `homes`, and `lanes` in a block: by value.
   static std::shared_ptr<const WhileCode> make(const SmallWhileLoop& loop,
                                                const std::map<const FusedKernel*, SmallLoop>& loops,

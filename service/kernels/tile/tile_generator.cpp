@@ -153,6 +153,7 @@ void TileGenerator::choose_width() {
   for (const int more : change) most = std::max(most, alive += more);
   vectors_ = 4;
   while (!expanded_.is_deep && vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
+  if (options_.one_strip) vectors_ = 4;
   while (vectors_ > 1 && vectors_ / 2 * lanes_ >= options_.lanes) vectors_ /= 2;
   groups_ = registers / vectors_;
 }
@@ -487,8 +488,9 @@ void TileGenerator::write_step(size_t number) {
   operand_groups_.clear();
   for (const uint16_t reg : operands_) operand_groups_.push_back(places_[reg].group);
   // The result may take the vectors of an operand that ends here: each is written when it has been read.
+  const bool reads_all_first = step.kind == StepKind::kPermute || step.kind == StepKind::kFold;
   for (const uint16_t reg : operands_) {
-    if (next_use(reg, number) == kNever && places_[reg].group >= 0) {
+    if (!reads_all_first && next_use(reg, number) == kNever && places_[reg].group >= 0) {
       is_pinned_[static_cast<size_t>(places_[reg].group)] = 0;
       group_owner_[static_cast<size_t>(places_[reg].group)] = -1;
       places_[reg].group = -1;
@@ -897,56 +899,67 @@ void TileGenerator::write_mask(int lanes) {
   kmovw(k1, eax);
 }
 
+/// The result has none of the operands' vectors: each is read for several of the result's.
 void TileGenerator::write_permute(const Vector& to, int v) {
   const TilePermute& permute = program_.permutes[static_cast<size_t>(instructions_[now_].permute)];
   const auto lanes = static_cast<size_t>(lanes_);
-  const auto mask = static_cast<uint32_t>(permute.mask) & ((1U << lanes_) - 1);
-  std::vector<uint32_t> from(permute.from.begin(), permute.from.begin() + lanes_);
-  bool is_in_place = true;
-  for (size_t lane = 0; lane < lanes; ++lane) {
-    if ((mask >> lane & 1U) == 0) from[lane] = static_cast<uint32_t>(lane);
-    is_in_place = is_in_place && from[lane] == lane;
-  }
   const size_t last = operands_.size() - 1;
-  Vector moved = operand(last, v, 2);
-  if (!is_in_place) {
-    vmovups(vector(0), constant(from));
-    if (is_wide_)
-      vpermps(Xbyak::Zmm(1), Xbyak::Zmm(0), moved);
-    else
-      vpermps(Xbyak::Ymm(1), Xbyak::Ymm(0), moved);
-    moved = vector(1);
+  bool is_begun = last > 0;
+  if (is_begun) vmovaps(to, operand(0, v, 3));
+  for (int s = 0; s < vectors_; ++s) {
+    // Lanes of the result's vector v that come from the operand's vector s.
+    std::vector<uint32_t> from(lanes);
+    uint32_t mask = 0;
+    bool is_in_place = true;
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      const size_t at = static_cast<size_t>(v) * lanes + lane;
+      from[lane] = static_cast<uint32_t>(lane);
+      if (!permute.has(at) || permute.from[at] / lanes != static_cast<size_t>(s)) continue;
+      from[lane] = static_cast<uint32_t>(permute.from[at] % lanes);
+      mask |= 1U << lane;
+      is_in_place = is_in_place && from[lane] == lane;
+    }
+    if (mask == 0) continue;
+    Vector moved = operand(last, s, 2);
+    if (!is_in_place) {
+      write_permute(vector(1), from, moved);
+      moved = vector(1);
+    }
+    if (!is_begun || mask == (1U << lanes) - 1) {
+      vmovaps(to, moved);
+    } else if (is_wide_) {
+      mov(eax, mask);
+      kmovw(k1, eax);
+      vblendmps(to | k1, to, moved);
+    } else {
+      vblendps(to, to, moved, static_cast<uint8_t>(mask));
+    }
+    is_begun = true;
   }
-  if (last == 0) return vmovaps(to, moved);
-  const Vector others = operand(0, v, 3);
-  if (!is_wide_) return vblendps(to, others, moved, static_cast<uint8_t>(mask));
-  mov(eax, mask);
-  kmovw(k1, eax);
-  vblendmps(to | k1, others, moved);
 }
 
-/// Writes vector 0.
-void TileGenerator::permute(const Vector& to, const TilePermute& lanes, const Vector& from) {
-  vmovups(vector(0), constant(std::vector<uint32_t>(lanes.from.begin(), lanes.from.begin() + lanes_)));
+/// Lane l becomes lane from[l] of `of`. Writes vector 0.
+void TileGenerator::write_permute(const Vector& to, const std::vector<uint32_t>& from, const Vector& of) {
+  vmovups(vector(0), constant(from));
   if (is_wide_)
-    vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(0), from);
+    vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(0), of);
   else
-    vpermps(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(0), from);
+    vpermps(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(0), of);
 }
 
-/// Half a vector of floats is a vector of doubles.
+/// Half a vector of floats is a vector of doubles. All values are in the first vector.
 void TileGenerator::write_fold(const Vector& to, int v) {
   const TileFold& fold = program_.folds[static_cast<size_t>(instructions_[now_].fold)];
   const auto half = [&](int number) {
     return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number);
   };
   const Vector sum = vector(2);
-  const Vector values = operand(0, v, 3);
+  const Vector values = operand(0, 0, 3);
   const auto combine = [&](const Vector& a, const Vector& b) {
     fold.multiplies ? vmulpd(sum, a, b) : vaddpd(sum, a, b);
   };
   for (size_t i = 0; i < fold.items.size(); ++i) {
-    permute(vector(1), fold.items[i], values);
+    write_permute(vector(1), {fold.items[i].from.begin(), fold.items[i].from.begin() + lanes_}, values);
     vcvtps2pd(i == 0 ? sum : vector(1), half(1));
     if (i > 0) combine(sum, vector(1));
   }

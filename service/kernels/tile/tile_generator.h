@@ -127,7 +127,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_bound(bool is_lower, const Vector& to, int v);
   void write_choose_negative(const Vector& to, int v);
   void write_permute(const Vector& to, int v);
-  void permute(const Vector& to, const TilePermute& lanes, const Vector& from);
+  void write_permute(const Vector& to, const std::vector<uint32_t>& from, const Vector& of);
   void write_fold(const Vector& to, int v);
   void write_row_address(size_t first_index, int v, Xbyak::Label* skipped);
   void write_row_read(const Vector& to, int v);

@@ -18,9 +18,11 @@ namespace meshd::kernels {
 /// Lanes of a vector from another, in programs of one block that are only ever code (while_code.h): lane l of the
 /// result is lane from[l] of the last operand where the mask has bit l, else lane l of the first operand.
 struct TilePermute {
-  static constexpr size_t kMostLanes = 16;
+  static constexpr size_t kMostLanes = 64;
   std::array<uint8_t, kMostLanes> from{};
-  uint16_t mask = 0xFFFF;
+  uint64_t mask = ~uint64_t{0};
+  [[nodiscard]] bool is_whole() const { return mask == ~uint64_t{0}; }
+  [[nodiscard]] bool has(size_t lane) const { return (mask >> lane & 1U) != 0; }
 };
 
 /// A sum or product of floats in double, from left to right, likewise: operand 0 has the values, operand 1 the first one.

@@ -112,7 +112,7 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
   TileStep step;
   if (instruction.permute >= 0) {
     step.kind = StepKind::kPermute;
-    step.operand_count = program.permutes[static_cast<size_t>(instruction.permute)].mask == 0xFFFF ? 1 : 2;
+    step.operand_count = program.permutes[static_cast<size_t>(instruction.permute)].is_whole() ? 1 : 2;
     return step;
   }
   if (instruction.fold >= 0) {
