@@ -25,11 +25,25 @@ std::vector<int64_t> elements_of_walk(const Region& region, const RegionInput& i
   return elements;
 }
 
+/// Nothing where the reducer is none of the well-known ops on values as they are, or there are several.
+std::optional<SmallReduce> small_reduce_of(const FusedLoop& loop, const FusedPlan& plan) {
+  const bool is_one_item = plan.reduce && plan.reduce->kept.empty() && plan.reduce->reduced.empty() &&
+                           plan.work_count == 1 && plan.region.size > 0 && plan.region.size <= kBlockLanes;
+  if (!is_one_item || !plan.reduce->fold || plan.reduce->fold->widen != nullptr || plan.reduce->items < 2)
+    return std::nullopt;
+  return SmallReduce{.op = as_single_binary(loop.reduce->reducer),
+                     .dtype = loop.program.registers[loop.program.outputs[0]],
+                     .fold = *plan.reduce->fold,
+                     .groups = plan.reduce->groups,
+                     .items = plan.reduce->items,
+                     .lanes = plan.reduce->lanes};
+}
+
 }  // namespace
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
   if (plan.region.size > kBlockLanes) return std::nullopt;
-  const std::optional<SmallReduce> reduce = SmallReduce::make(loop, plan);
+  const std::optional<SmallReduce> reduce = small_reduce_of(loop, plan);
   if (loop.reduce && !reduce) return std::nullopt;
   return make_over(loop, plan.region, plan.region.size, reduce);
 }
@@ -97,7 +111,8 @@ void SmallLoop::add_reduction(const FusedLoop& loop, const SmallReduce& reduce, 
     bytes_ += static_cast<size_t>(element_bytes * kBlockLanes);
     return at;
   };
-  Reduction made{.reduce = std::make_shared<const SmallReduce>(reduce), .values = values, .init = place(), .result = place()};
+  Reduction made{
+      .reduce = std::make_shared<const SmallReduce>(reduce), .values = values, .init = place(), .result = place()};
   inputs_.push_back({loop.reduce->init_operands[0], 0, element_bytes, 1, made.init});
   outputs_.push_back({made.result, static_cast<size_t>(reduce.results() * element_bytes), element_bytes});
   reduction_ = std::move(made);

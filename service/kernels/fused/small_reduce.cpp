@@ -8,19 +8,6 @@
 
 namespace meshd::kernels {
 
-std::optional<SmallReduce> SmallReduce::make(const FusedLoop& loop, const FusedPlan& plan) {
-  const bool is_one_item = plan.reduce && plan.reduce->kept.empty() && plan.reduce->reduced.empty() &&
-                           plan.work_count == 1 && plan.region.size > 0 && plan.region.size <= kBlockLanes;
-  if (!is_one_item || !plan.reduce->fold || plan.reduce->fold->widen != nullptr || plan.reduce->items < 2)
-    return std::nullopt;
-  return SmallReduce{.op = as_single_binary(loop.reduce->reducer),
-                     .dtype = loop.program.registers[loop.program.outputs[0]],
-                     .fold = *plan.reduce->fold,
-                     .groups = plan.reduce->groups,
-                     .items = plan.reduce->items,
-                     .lanes = plan.reduce->lanes};
-}
-
 void SmallReduce::run(const std::byte* values, const std::byte* init, std::byte* results) const {
   constexpr size_t kMostBytes = 16;  // of an accumulator
   alignas(64) std::array<std::byte, kMostBytes * kBlockLanes> sums;

@@ -4,10 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "service/kernels/fold/fold_kernels.h"
-#include "service/kernels/fused/fused_plan.h"
 
 namespace meshd::kernels {
 
@@ -19,9 +17,6 @@ struct SmallReduce {
   int64_t groups = 1;
   int64_t items = 1;
   int64_t lanes = 1;
-
-  /// Nothing where the reducer is none of the well-known ops on values as they are, or there are several.
-  static std::optional<SmallReduce> make(const FusedLoop& loop, const FusedPlan& plan);
 
   [[nodiscard]] int64_t results() const { return groups * lanes; }
   /// Bits are those of ReduceRun: the same folds, in the same order.

@@ -30,8 +30,8 @@ class TileCode {
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
     std::optional<uint16_t> repeats_while = std::nullopt;
-    /// All lanes of a step are computed before any of the next: of programs whose lanes move, or whose rows are read and
-    /// written. Four vectors at most.
+    /// All lanes of a step are computed before any of the next: of programs whose lanes move, or whose rows are read
+    /// and written. Four vectors at most.
     bool one_strip = false;
     /// With repeats_while: an input and an output register that have the same memory. It may be written when the last
     /// repetition is over, and until then be in a vector register.

@@ -950,9 +950,7 @@ void TileGenerator::write_permute(const Vector& to, const std::vector<uint32_t>&
 /// Half a vector of floats is a vector of doubles. All values are in the first vector.
 void TileGenerator::write_fold(const Vector& to, int v) {
   const TileFold& fold = program_.folds[static_cast<size_t>(instructions_[now_].fold)];
-  const auto half = [&](int number) {
-    return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number);
-  };
+  const auto half = [&](int number) { return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number); };
   const Vector sum = vector(2);
   const Vector values = operand(0, 0, 3);
   const auto combine = [&](const Vector& a, const Vector& b) {

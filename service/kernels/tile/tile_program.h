@@ -25,10 +25,11 @@ struct TilePermute {
   [[nodiscard]] bool has(size_t lane) const { return (mask >> lane & 1U) != 0; }
 };
 
-/// A sum or product of floats in double, from left to right, likewise: operand 0 has the values, operand 1 the first one.
+/// A sum or product of floats in double, from left to right, likewise: operand 0 has the values, operand 1 the first
+/// one.
 struct TileFold {
   bool multiplies = false;
-  int64_t results = 1;  ///< 1: it is on all lanes
+  int64_t results = 1;             ///< 1: it is on all lanes
   std::vector<TilePermute> items;  ///< which values are the i-th of each result
 };
 
