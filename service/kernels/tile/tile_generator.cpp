@@ -56,6 +56,7 @@ uint8_t integer_predicate(ScalarOp comparison) {
   return kPredicates[static_cast<size_t>(comparison) - static_cast<size_t>(ScalarOp::kCompareEq)];
 }
 
+bool moves_lanes(const TileStep& step) { return step.kind == StepKind::kPermute || step.kind == StepKind::kFold; }
 bool is_call(const TileStep& step) { return step.kind == StepKind::kKernel || step.kind == StepKind::kFunction; }
 
 }  // namespace
@@ -279,6 +280,7 @@ void TileGenerator::write_steps(size_t begin, size_t end) {
 size_t TileGenerator::chain_begin(size_t called, size_t least) const {
   size_t begin = called;
   while (begin > least && !is_call(steps_[begin - 1]) && is_output_[instructions_[begin - 1].result] == 0) {
+    if (moves_lanes(steps_[begin - 1])) break;  // it needs all vectors of what it reads
     const std::vector<size_t>& uses = uses_[instructions_[begin - 1].result];
     if (uses.empty() || uses.back() > called) break;
     --begin;
@@ -488,9 +490,8 @@ void TileGenerator::write_step(size_t number) {
   operand_groups_.clear();
   for (const uint16_t reg : operands_) operand_groups_.push_back(places_[reg].group);
   // The result may take the vectors of an operand that ends here: each is written when it has been read.
-  const bool reads_all_first = step.kind == StepKind::kPermute || step.kind == StepKind::kFold;
   for (const uint16_t reg : operands_) {
-    if (!reads_all_first && next_use(reg, number) == kNever && places_[reg].group >= 0) {
+    if (!moves_lanes(step) && next_use(reg, number) == kNever && places_[reg].group >= 0) {
       is_pinned_[static_cast<size_t>(places_[reg].group)] = 0;
       group_owner_[static_cast<size_t>(places_[reg].group)] = -1;
       places_[reg].group = -1;
