@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times small programs of every kind of op on JAX in this process and on a running meshd, in turn, and prints ratios.
 
-    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX] [--written | --devices 8]     # needs jax, numpy
+    python3 survey.py --url http://127.0.0.1:8080 [-k REGEX] [--written | --loops | --devices 8]     # needs jax, numpy
 
 The programs of compare.py are few and chosen; these are many and plain, so that a kernel or a reshard that is slow shows itself: on one
-device those of plain_rows.py, or with `--written` of written_rows.py, as people write them; on eight those of sharded_rows.py. The ratio is
+device those of plain_rows.py, or with `--written` of written_rows.py and `--loops` of loop_rows.py, as people write them; on eight those of sharded_rows.py. The ratio is
 JAX's time over the `run` of Server-Timing, medians of rounds in turn; above 1 meshd was faster. Arguments are stored beforehand, results
 dropped; `--check` compares the results of one run.
 """
@@ -126,6 +126,7 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=1, help="for each row")
     parser.add_argument("--devices", type=int, choices=(1, 8), default=1)
     parser.add_argument("--written", action="store_true", help="on one device: whole small programs, not an op or two")
+    parser.add_argument("--loops", action="store_true", help="on one device: programs whose time is a loop of small steps")
     parser.add_argument("--check", action="store_true", help="how far the results are from JAX's")
     options = parser.parse_args()
     os.environ["JAX_PLATFORMS"] = "cpu"
@@ -135,6 +136,8 @@ if __name__ == "__main__":
     if options.devices == 1:
         if options.written:
             from written_rows import ROWS
+        elif options.loops:
+            from loop_rows import ROWS
         else:
             from plain_rows import ROWS
         main(options, {name: (jax.jit(function, keep_unused=True), arguments) for name, (function, *arguments) in ROWS.items()})
