@@ -111,6 +111,7 @@ PlanRef plan_for(const partition::LocalProgram& local, const LowerRequest& reque
   if (request.is_unfused) {
     options.fuse = false;
     options.unroll_whiles = false;
+    options.split_carries = false;
     options.simplify = false;  // else a value would be looked at where another op of the text makes it
     // Else a product would be made in front of what the text has before it, and where the loop has no iteration. Folded
     // transposes stay, because they decide the last bits of some products.

@@ -16,6 +16,7 @@
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
 #include "service/compile/plan/small_whiles.h"
+#include "service/compile/plan/split_carries.h"
 #include "service/compile/plan/unroll_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -373,8 +374,10 @@ PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& opt
   const partition::LocalProgram& unrolled = straight ? *straight : program;
   const std::optional<partition::LocalProgram> simpler = simplify(unrolled, options);
   const partition::LocalProgram& simplified = simpler ? *simpler : unrolled;
-  const std::optional<partition::LocalProgram> gathers = bubble_up_gathers(simplified, options);
-  const partition::LocalProgram& gathered = gathers ? *gathers : simplified;
+  const std::optional<partition::LocalProgram> rows = split_carries(simplified, options);
+  const partition::LocalProgram& carried = rows ? *rows : simplified;
+  const std::optional<partition::LocalProgram> gathers = bubble_up_gathers(carried, options);
+  const partition::LocalProgram& gathered = gathers ? *gathers : carried;
   const std::optional<partition::LocalProgram> products = rewrite_products(gathered, options);
   const partition::LocalProgram& rewritten = products ? *products : gathered;
   const std::optional<partition::LocalProgram> split = split_short_dims(rewritten, options);

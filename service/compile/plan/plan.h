@@ -309,6 +309,8 @@ struct PlanSettings {
   bool fuse_sums = true;
   /// False: loops of a few iterations stay loops.
   bool unroll_whiles = true;
+  /// False: loops carry arrays that they put together of rows as they are.
+  bool split_carries = true;
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
   /// False: steps are executed one by one over all shards.
@@ -335,11 +337,12 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 11> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
+inline constexpr std::array<PlanPass, 12> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
                                                           {"fusion", &PlanSettings::fuse},
                                                           {"row_fusion", &PlanSettings::fuse_rows},
                                                           {"sum_fusion", &PlanSettings::fuse_sums},
                                                           {"unroll_whiles", &PlanSettings::unroll_whiles},
+                                                          {"split_carries", &PlanSettings::split_carries},
                                                           {"small_whiles", &PlanSettings::small_whiles},
                                                           {"shard_sequences", &PlanSettings::shard_sequences},
                                                           {"fold_transposes", &PlanSettings::fold_transposes},
