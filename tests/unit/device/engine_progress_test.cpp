@@ -35,6 +35,7 @@ compile::PlanRef loops(int32_t outer, int32_t inner, bool are_known, bool small_
   }
   compile::PlanOptions options;
   options.small_whiles = small_whiles;
+  options.unroll_whiles = false;  // they are short ones
   return compile::make_plan(b.finish(), options);
 }
 

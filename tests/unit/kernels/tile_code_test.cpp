@@ -356,7 +356,7 @@ TEST_F(TileCodeTest, too_many_instructions_are_interpreted) {
   program.add_register(DType::kFloat32);
   program.input_count = 1;
   uint16_t last = 0;
-  for (int i = 0; i < 300; ++i) last = program.emit(ScalarOp::kAdd, {last, 0}, DType::kFloat32);
+  for (int i = 0; i < 2100; ++i) last = program.emit(ScalarOp::kAdd, {last, 0}, DType::kFloat32);
   program.outputs = {last};
   EXPECT_EQ(TileCode::make(program, cpu_level(), {}), nullptr);
 }
