@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "service/kernels/fold/fold_kernels.h"
 
@@ -23,6 +25,9 @@ struct SmallReduce {
   void run(const std::byte* values, const std::byte* init, std::byte* results) const;
   /// Whether each result is folded from left to right.
   [[nodiscard]] bool is_in_order() const;
+  /// Of float32, folded in order: which of two NaNs the fold of an item gives, by item whether it is the item's; for
+  /// item 0 whether it is that of all items, and not the init's. Nothing where results differ in that.
+  [[nodiscard]] std::optional<std::vector<bool>> find_order() const;
 };
 
 }  // namespace meshd::kernels

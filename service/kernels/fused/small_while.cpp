@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
@@ -21,17 +20,35 @@ size_t register_bytes(int64_t element_bytes) { return static_cast<size_t>(elemen
 
 }  // namespace
 
-bool has_rows_both_ways(const SmallWhileLoop& loop) {
-  std::set<int> read;
-  std::set<int> written;
+std::map<int, std::vector<const DynamicRow*>> written_rows(const SmallWhileLoop& loop) {
+  std::map<int, std::vector<const DynamicRow*>> rows;
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
       const auto* const row = step.other == nullptr ? nullptr : std::get_if<DynamicRow>(step.other.get());
-      if (row != nullptr) (row->writes() ? written : read).insert(step.operands[0]);
+      if (row != nullptr) rows[step.operands[0]].push_back(row);
     }
   }
-  return std::any_of(read.begin(), read.end(), [&](int array) { return written.contains(array); });
+  std::erase_if(rows, [](const auto& array) {
+    return std::none_of(array.second.begin(), array.second.end(), [](const auto* row) { return row->writes(); });
+  });
+  return rows;
 }
+
+namespace {
+
+// Whether pieces may write their parts of an array's rows one after the other: no row is read, and no lane of one piece
+// is where another piece writes, because rows do not overlap but as a whole.
+bool can_be_cut(const std::vector<const DynamicRow*>& rows) {
+  const int64_t lanes = rows.front()->lanes;
+  return std::all_of(rows.begin(), rows.end(), [&](const DynamicRow* row) {
+    const bool are_whole = std::all_of(row->indices.begin(), row->indices.end(), [&](const DynamicRow::Index& index) {
+      return index.most == 0 || index.stride % lanes == 0;
+    });
+    return row->writes() && row->lanes == lanes && are_whole;
+  });
+}
+
+}  // namespace
 
 size_t SmallWhile::place(size_t bytes) {
   const size_t at = bytes_;
@@ -53,7 +70,7 @@ SmallWhile::Value::Part SmallWhile::Value::part(int64_t piece) const {
 
 // How many pieces there are, and the loops of one. False where lanes need each other: a step that reads one lane of a
 // longer value, be it only for a scalar, finds it in one piece alone; and pieces take their iterations one after the
-// other, so that one which reads what another writes into an array would read it too late.
+// other, so that what one writes into an array must not be what another one reads or writes.
 bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   const auto lanes_of = [&](int value) {
     const auto i = static_cast<size_t>(value);
@@ -70,7 +87,10 @@ bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   for (int value = 0; value < values && pieces_ > 1; ++value) {
     if (!is_array(value) && lanes_of(value) != 1 && lanes_of(value) != most) return false;
   }
-  if (pieces_ > 1 && has_rows_both_ways(loop)) return false;
+  const auto written = written_rows(loop);
+  const bool can_cut =
+      std::all_of(written.begin(), written.end(), [](const auto& array) { return can_be_cut(array.second); });
+  if (pieces_ > 1 && !can_cut) return false;
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
       if (pieces_ > 1 && step.other != nullptr && std::holds_alternative<Shuffle>(*step.other)) return false;
@@ -301,7 +321,11 @@ std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   const auto code_of = [&](int64_t piece) {
     std::vector<int64_t> lanes;
     for (const Value& value : made.values_) lanes.push_back(value.is_array ? 1 : value.part(piece).count);
-    return WhileCode::make(loop, loops, homes, lanes);
+    int64_t most = *std::max_element(lanes.begin(), lanes.end());
+    // A loop may have more lanes than what it reads and gives, if it reduces them. Pieces of loops have those of
+    // values.
+    for (const auto& [kernel, small] : loops) most = made.pieces_ == 1 ? std::max(most, small.lanes()) : most;
+    return WhileCode::make(loop, loops, homes, lanes, most);
   };
   made.code_ = code_of(0);
   made.last_code_ = made.pieces_ == 1 || made.code_ == nullptr ? made.code_ : code_of(made.pieces_ - 1);

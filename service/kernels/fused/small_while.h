@@ -61,8 +61,8 @@ struct SmallWhileLoop {
   std::vector<std::pair<int, int>> exchanges;
 };
 
-/// Whether rows of one array are both read and written.
-bool has_rows_both_ways(const SmallWhileLoop& loop);
+/// The rows of each array that has a written one.
+std::map<int, std::vector<const DynamicRow*>> written_rows(const SmallWhileLoop& loop);
 
 /// Immutable; any thread. The blocks are the caller's: one of each piece of each shard.
 class SmallWhile {

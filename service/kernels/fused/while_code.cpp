@@ -159,7 +159,9 @@ class IterationBuilder {
     const bool has_steps = is_float || reduce.dtype == DType::kInt32 || reduce.dtype == DType::kUint32 ||
                            (reduce.dtype == DType::kBool && is_bits);
     if (!has_steps || !reduce.is_in_order()) return std::nullopt;
-    TileFold fold{.multiplies = reduce.op == ScalarOp::kMultiply, .results = count, .items = {}};
+    TileFold fold;
+    fold.multiplies = reduce.op == ScalarOp::kMultiply;
+    fold.results = count;
     for (int64_t item = 0; item < reduce.items; ++item) {
       TilePermute lanes;
       for (size_t lane = 0; lane < lanes.from.size(); ++lane) {
@@ -171,7 +173,9 @@ class IterationBuilder {
     }
     TileInstruction instruction;
     if (is_float && is_sum) {
-      if (count > vector_lanes_ / 2 || count * reduce.items > vector_lanes_) return std::nullopt;
+      const std::optional<std::vector<bool>> order = reduce.find_order();
+      if (count > vector_lanes_ / 2 || count * reduce.items > vector_lanes_ || !order) return std::nullopt;
+      fold.item_first = *order;
       instruction.operands = {values, init};
       instruction.fold = static_cast<int16_t>(program_.folds.size());
       instruction.result = program_.add_register(reduce.dtype);
@@ -199,7 +203,7 @@ class IterationBuilder {
 
   /// What a loop reads of a value: the value as it is, or lanes of it.
   std::optional<uint16_t> read_input(int value, const SmallLoop::Input& input) {
-    const bool is_as_it_is = input.byte_offset == 0 && input.elements.empty() && input.lanes == lanes_[at(value)];
+    const bool is_as_it_is = input.byte_offset == 0 && input.elements.empty() && input.lanes >= lanes_[at(value)];
     if (is_as_it_is) return value_register(value);
     Shuffle shuffle{.dtype = loop_.dtypes[at(value)], .lanes = {}};
     const int64_t first = input.byte_offset / input.element_bytes;
@@ -300,7 +304,8 @@ class IterationBuilder {
 
 std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
                                                  const std::map<const FusedKernel*, SmallLoop>& loops,
-                                                 std::span<const size_t> homes, std::span<const int64_t> lanes) {
+                                                 std::span<const size_t> homes, std::span<const int64_t> lanes,
+                                                 int64_t most) {
   if (loop.body.empty() || cpu_level() == CpuLevel::kBase) return nullptr;
   std::optional<int64_t> after;
   for (const SmallWhileLoop::Step& step : loop.body) {
@@ -310,7 +315,6 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   }
   if (!after) return nullptr;
   const int64_t vector_lanes = cpu_level() == CpuLevel::kV4 ? 16 : 8;
-  const int64_t most = *std::max_element(lanes.begin(), lanes.end());
   IterationBuilder iteration(loop, lanes, vector_lanes);
   iteration.add_inputs();
   const auto add = [&](const std::vector<SmallWhileLoop::Step>& steps) {
@@ -321,8 +325,12 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   if (!add(loop.body)) return nullptr;
   for (const auto& [a, b] : loop.exchanges) iteration.exchange(a, b);
   if (!add(loop.condition) || !iteration.finish(homes)) return nullptr;
-  // The strips of a block have their turns one after the other, and one might read what another writes.
-  const bool one_strip = !iteration.program_.permutes.empty() || has_rows_both_ways(loop);
+  // The strips of a block have their turns one after the other: they must not need each other's lanes, nor one find
+  // what another has written in its place.
+  const auto written = written_rows(loop);
+  const bool one_strip =
+      !iteration.program_.permutes.empty() || !iteration.program_.folds.empty() ||
+      std::any_of(written.begin(), written.end(), [](const auto& array) { return array.second.size() > 1; });
   constexpr int64_t kMostVectors = 4;
   if (one_strip && most > kMostVectors * vector_lanes) return nullptr;
   for (const TileStep& step : tile_steps(iteration.program_, cpu_level())) {

@@ -32,10 +32,11 @@ class WhileCode {
   };
 
   /// Nothing where an instruction is no step of generated code, or lanes move and a value has more than four vectors.
-  /// `loops`: of the steps' kernels. `homes`, and `lanes` in a block: by value.
+  /// `loops`: of the steps' kernels. `homes`, and `lanes` in a block: by value. `most` lanes: of values and loops.
   static std::shared_ptr<const WhileCode> make(const SmallWhileLoop& loop,
                                                const std::map<const FusedKernel*, SmallLoop>& loops,
-                                               std::span<const size_t> homes, std::span<const int64_t> lanes);
+                                               std::span<const size_t> homes, std::span<const int64_t> lanes,
+                                               int64_t most);
 
   /// Memory that the code takes at most.
   [[nodiscard]] int64_t bytes() const { return code_bytes(program_, false); }

@@ -954,16 +954,17 @@ void TileGenerator::write_fold(const Vector& to, int v) {
   const auto half = [&](int number) { return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number); };
   const Vector sum = vector(2);
   const Vector values = operand(0, 0, 3);
-  const auto combine = [&](const Vector& a, const Vector& b) {
+  const auto combine = [&](Vector a, Vector b, bool is_swapped) {
+    if (is_swapped) std::swap(a, b);
     fold.multiplies ? vmulpd(sum, a, b) : vaddpd(sum, a, b);
   };
   for (size_t i = 0; i < fold.items.size(); ++i) {
     write_permute(vector(1), {fold.items[i].from.begin(), fold.items[i].from.begin() + lanes_}, values);
     vcvtps2pd(i == 0 ? sum : vector(1), half(1));
-    if (i > 0) combine(sum, vector(1));
+    if (i > 0) combine(sum, vector(1), fold.item_first[i]);
   }
   vcvtps2pd(vector(1), half(operand(1, v, 3).getIdx()));
-  combine(vector(1), sum);
+  combine(vector(1), sum, fold.item_first[0]);
   if (is_wide_)
     vcvtpd2ps(Xbyak::Ymm(to.getIdx()), sum);
   else

@@ -31,6 +31,8 @@ struct TileFold {
   bool multiplies = false;
   int64_t results = 1;             ///< 1: it is on all lanes
   std::vector<TilePermute> items;  ///< which values are the i-th of each result
+  /// By item: it comes first in the instruction that adds it. For item 0: the sum of all, where the init is added.
+  std::vector<bool> item_first;
 };
 
 /// A row of an array that such programs read or write: where it begins, in bytes from the memory of register `array`,
