@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from server import Meshd, ok
+from server import Meshd, ok, until
 
 BINARY = sys.argv[1]
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)+)\})? (\S+)')

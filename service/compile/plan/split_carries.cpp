@@ -26,8 +26,8 @@ constexpr int64_t kMostRows = 8;
 constexpr int64_t kFewestElements = kernels::kBlockLanes + 1;
 constexpr int kMostBetween = 16;  // ops between a concatenation and what is carried
 
-LocalOp op_of(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
-              const ir::Location& location) {
+LocalOp new_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
+               const ir::Location& location) {
   LocalOp op;
   op.def = ops::find_op(name);
   op.name = name;
@@ -118,8 +118,8 @@ class LoopSplitter {
     return found == makers_.end() ? nullptr : found->second;
   }
 
-  [[nodiscard]] static bool is_named(const LocalOp& op, std::string_view name) {
-    return op.kind == LocalKind::kOp && op.name == name && op.results.size() == 1;
+  [[nodiscard]] static bool is_a(const LocalOp& op, ops::BoundedForm form) {
+    return op.kind == LocalKind::kOp && op.def != nullptr && op.def->bounded == form && op.results.size() == 1;
   }
 
   [[nodiscard]] bool is_pointwise(const LocalOp& op) const {
@@ -130,7 +130,7 @@ class LoopSplitter {
 
   // The dim of a concatenation of single rows; nothing for other ops.
   [[nodiscard]] std::optional<size_t> concatenated_dim(const LocalOp& op) const {
-    if (!is_named(op, "stablehlo.concatenate")) return std::nullopt;
+    if (!is_a(op, ops::BoundedForm::kConcatenate)) return std::nullopt;
     const auto dim = static_cast<size_t>(ir::int_or(op.attributes, "dimension", 0));
     const bool are_rows =
         std::all_of(op.operands.begin(), op.operands.end(), [&](LocalId id) { return type(id).local.dims[dim] == 1; });
@@ -201,17 +201,17 @@ class LoopSplitter {
     std::vector<int64_t> limits(dims.begin(), dims.end());
     starts[dim] = row;
     limits[dim] = row + 1;
-    LocalOp op = op_of("stablehlo.slice", {id},
-                       {{"start_indices", ir::int_array_attr(starts)},
-                        {"limit_indices", ir::int_array_attr(limits)},
-                        {"strides", ir::int_array_attr(std::vector<int64_t>(dims.size(), 1))}},
-                       loop_.location);
+    LocalOp op = new_op("stablehlo.slice", {id},
+                        {{"start_indices", ir::int_array_attr(starts)},
+                         {"limit_indices", ir::int_array_attr(limits)},
+                         {"strides", ir::int_array_attr(std::vector<int64_t>(dims.size(), 1))}},
+                        loop_.location);
     op.results = {new_row(id, dim)};
     return op;
   }
 
   [[nodiscard]] LocalOp concatenation(std::vector<LocalId> rows, size_t dim, LocalId result) const {
-    LocalOp op = op_of("stablehlo.concatenate", std::move(rows), {}, loop_.location);
+    LocalOp op = new_op("stablehlo.concatenate", std::move(rows), {}, loop_.location);
     ir::set(op.attributes, "dimension", ir::integer_attr(static_cast<int64_t>(dim)));
     op.results = {result};
     return op;
@@ -281,7 +281,7 @@ class LoopSplitter {
   // Row by row, where the op's result or what it reads is split; false: nothing was written.
   bool write_rows(const LocalOp& op) {
     const bool is_split = op.results.size() == 1 && split_.contains(op.results[0]);
-    if (is_split && is_named(op, "stablehlo.concatenate")) {
+    if (is_split && is_a(op, ops::BoundedForm::kConcatenate)) {
       rows_[op.results[0]] = op.operands;
       return true;
     }
@@ -320,7 +320,7 @@ class LoopSplitter {
 
   // A slice of one row is one of that row.
   bool write_slice(const LocalOp& op) {
-    if (!is_named(op, "stablehlo.slice") || !split_.contains(op.operands[0])) return false;
+    if (!is_a(op, ops::BoundedForm::kSlice) || !split_.contains(op.operands[0])) return false;
     const size_t dim = split_.at(op.operands[0]);
     std::vector<int64_t> starts = ir::ints(op.attributes, "start_indices");
     std::vector<int64_t> limits = ir::ints(op.attributes, "limit_indices");
@@ -338,7 +338,7 @@ class LoopSplitter {
   // An update that has all rows of the array's dim: its index is clamped to 0, and that of a row is the row's number.
   bool write_update(const LocalOp& op) {
     // Of a sharded array it says what the whole update is, too.
-    if (!is_named(op, "stablehlo.dynamic_update_slice") || ir::find(op.attributes, ops::kGlobalDims) != nullptr)
+    if (!is_a(op, ops::BoundedForm::kDynamicUpdateSlice) || ir::find(op.attributes, ops::kGlobalDims) != nullptr)
       return false;
     const auto split = split_.find(op.operands[1]);
     if (split == split_.end() || split_.contains(op.operands[0])) return false;
