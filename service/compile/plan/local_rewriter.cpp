@@ -16,6 +16,24 @@ std::optional<LocalOp> splat_of(const LocalOp& constant, const tensor::Dims& dim
   return made;
 }
 
+bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op) {
+  if (op.kind != partition::LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1)
+    return false;
+  const LocalView local(program, op);
+  return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+}
+
+LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
+                const ir::Location& location) {
+  LocalOp op;
+  op.def = ops::find_op(name);
+  op.name = name;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  op.location = location;
+  return op;
+}
+
 void LocalRewriter::rewrite(LocalBlock& block) {
   std::map<LocalId, size_t> outside = std::exchange(makers_, {});
   std::vector<LocalOp> ops = std::exchange(block.ops, {});
@@ -35,24 +53,6 @@ void LocalRewriter::rewrite(LocalBlock& block) {
 const LocalOp* LocalRewriter::maker(LocalId id) const {
   const auto found = makers_.find(id);
   return found == makers_.end() ? nullptr : &made_.ops[found->second];
-}
-
-bool LocalRewriter::is_pointwise(const LocalOp& op) const {
-  if (op.kind != partition::LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1)
-    return false;
-  const LocalView local(program_, op);
-  return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
-}
-
-LocalOp LocalRewriter::new_op(std::string_view name, std::vector<LocalId> operands,
-                              ir::AttributeList attributes) const {
-  LocalOp op;
-  op.def = ops::find_op(name);
-  op.name = name;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  op.location = location_;
-  return op;
 }
 
 void LocalRewriter::append(LocalOp op) {

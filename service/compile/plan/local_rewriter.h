@@ -35,6 +35,13 @@ inline void erase_dim(partition::ShardedType& type, int64_t dim) {
 /// The constant with a shape of its own; nothing where its elements are not one number.
 std::optional<LocalOp> splat_of(const LocalOp& constant, const tensor::Dims& dims);
 
+/// Whether each element of the one result is computed of the operands' elements at the same place.
+bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op);
+
+/// An op of the table, without results.
+LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
+                const ir::Location& location);
+
 /// One thread; the program must outlive it.
 class LocalRewriter {
  public:
@@ -56,13 +63,14 @@ class LocalRewriter {
   /// The op of the block that is walked, or of what was written for it, that makes a value; null: there is none.
   [[nodiscard]] const LocalOp* maker(LocalId id) const;
   [[nodiscard]] const partition::ShardedType& type(LocalId id) const { return program_.type(id); }
-  /// Whether each element of the result is computed of the operands' elements at the same place.
-  [[nodiscard]] bool is_pointwise(const LocalOp& op) const;
+  [[nodiscard]] bool is_pointwise(const LocalOp& op) const { return compile::is_pointwise(program_, op); }
 
   /// Ops that are written are at the place of this one in the text.
   void write_for(const LocalOp& op) { location_ = op.location; }
   [[nodiscard]] LocalOp new_op(std::string_view name, std::vector<LocalId> operands,
-                               ir::AttributeList attributes = {}) const;
+                               ir::AttributeList attributes = {}) const {
+    return make_op(name, std::move(operands), std::move(attributes), location_);
+  }
   void append(LocalOp op);
   /// Appends an op with one new value as its result, which it returns.
   LocalId add(LocalOp op, partition::ShardedType type, std::string name);

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "service/compile/plan/local_rewriter.h"
@@ -25,17 +24,6 @@ constexpr int64_t kMostRows = 8;
 // Shorter ones are moved within vectors.
 constexpr int64_t kFewestElements = kernels::kBlockLanes + 1;
 constexpr int kMostBetween = 16;  // ops between a concatenation and what is carried
-
-LocalOp new_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
-               const ir::Location& location) {
-  LocalOp op;
-  op.def = ops::find_op(name);
-  op.name = name;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  op.location = location;
-  return op;
-}
 
 /// One loop. It is looked at, and then written anew.
 class LoopSplitter {
@@ -122,12 +110,6 @@ class LoopSplitter {
     return op.kind == LocalKind::kOp && op.def != nullptr && op.def->bounded == form && op.results.size() == 1;
   }
 
-  [[nodiscard]] bool is_pointwise(const LocalOp& op) const {
-    if (op.kind != LocalKind::kOp || op.def == nullptr || op.def->is_random || op.results.size() != 1) return false;
-    const LocalView local(program_, op);
-    return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
-  }
-
   // The dim of a concatenation of single rows; nothing for other ops.
   [[nodiscard]] std::optional<size_t> concatenated_dim(const LocalOp& op) const {
     if (!is_a(op, ops::BoundedForm::kConcatenate)) return std::nullopt;
@@ -142,7 +124,7 @@ class LoopSplitter {
     const LocalOp* const op = maker(id);
     if (op == nullptr || depth == kMostBetween) return std::nullopt;
     if (const auto dim = concatenated_dim(*op)) return dim;
-    if (!is_pointwise(*op)) return std::nullopt;
+    if (!is_pointwise(program_, *op)) return std::nullopt;
     for (const LocalId operand : op->operands) {
       if (const auto dim = row_dim(operand, depth + 1)) return dim;
     }
@@ -166,7 +148,7 @@ class LoopSplitter {
     }
     if (!dim) return std::nullopt;
     if (is_broadcast(op)) return dim_of_broadcast(op, *dim);
-    if (!is_pointwise(op) || !has_rows(op.results[0], *dim)) return std::nullopt;
+    if (!is_pointwise(program_, op) || !has_rows(op.results[0], *dim)) return std::nullopt;
     const bool is_row_by_row = std::all_of(op.operands.begin(), op.operands.end(), [&](LocalId id) {
       const auto found = split_.find(id);
       return found != split_.end() ? found->second == *dim : is_same_in_rows(id, *dim);
@@ -201,17 +183,17 @@ class LoopSplitter {
     std::vector<int64_t> limits(dims.begin(), dims.end());
     starts[dim] = row;
     limits[dim] = row + 1;
-    LocalOp op = new_op("stablehlo.slice", {id},
-                        {{"start_indices", ir::int_array_attr(starts)},
-                         {"limit_indices", ir::int_array_attr(limits)},
-                         {"strides", ir::int_array_attr(std::vector<int64_t>(dims.size(), 1))}},
-                        loop_.location);
+    LocalOp op = make_op("stablehlo.slice", {id},
+                         {{"start_indices", ir::int_array_attr(starts)},
+                          {"limit_indices", ir::int_array_attr(limits)},
+                          {"strides", ir::int_array_attr(std::vector<int64_t>(dims.size(), 1))}},
+                         loop_.location);
     op.results = {new_row(id, dim)};
     return op;
   }
 
   [[nodiscard]] LocalOp concatenation(std::vector<LocalId> rows, size_t dim, LocalId result) const {
-    LocalOp op = new_op("stablehlo.concatenate", std::move(rows), {}, loop_.location);
+    LocalOp op = make_op("stablehlo.concatenate", std::move(rows), {}, loop_.location);
     ir::set(op.attributes, "dimension", ir::integer_attr(static_cast<int64_t>(dim)));
     op.results = {result};
     return op;

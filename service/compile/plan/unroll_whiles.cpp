@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "service/compile/plan/plan_builder.h"
+#include "service/compile/plan/local_rewriter.h"
 #include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
@@ -44,9 +43,7 @@ class Unroller {
   [[nodiscard]] bool is_fused(const LocalOp& op) const {
     if (op.kind == LocalKind::kConstant || op.kind == LocalKind::kMask) return true;
     if (op.kind != LocalKind::kOp || op.def == nullptr) return false;
-    if (op.def->fuse.read != nullptr || op.def->fuse.iota_dim != nullptr) return true;
-    const LocalView local(program_, op);
-    return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+    return op.def->fuse.read != nullptr || op.def->fuse.iota_dim != nullptr || is_pointwise(program_, op);
   }
 
   static LocalId name_of(const Names& names, LocalId id) {

@@ -900,6 +900,13 @@ void TileGenerator::write_mask(int lanes) {
   kmovw(k1, eax);
 }
 
+/// Vector 0 has them: AVX2's masks.
+void TileGenerator::write_mask_vector(int64_t lanes) {
+  std::vector<uint32_t> mask(static_cast<size_t>(lanes_), 0);
+  std::fill(mask.begin(), mask.begin() + lanes, ~0U);
+  vmovups(vector(0), constant(mask));
+}
+
 /// The result has none of the operands' vectors: each is read for several of the result's.
 void TileGenerator::write_permute(const Vector& to, int v) {
   const TilePermute& permute = program_.permutes[static_cast<size_t>(instructions_[now_].permute)];
@@ -1024,9 +1031,7 @@ void TileGenerator::write_row_read(const Vector& to, int v) {
   if (left <= 0) return vxorps(to, to, to);
   if (left >= lanes_) return load(to, form, from);
   if (!is_wide_) {
-    std::vector<uint32_t> mask(static_cast<size_t>(lanes_), 0);
-    std::fill(mask.begin(), mask.begin() + left, ~0U);
-    vmovups(vector(0), constant(mask));
+    write_mask_vector(left);
     return vmaskmovps(to, vector(0), from);
   }
   write_mask(static_cast<int>(left));
@@ -1062,9 +1067,7 @@ void TileGenerator::store_row(int v, Xbyak::Label* skipped) {
   const Xbyak::Address to = ptr[rdx + static_cast<int>(first * bytes)];
   if (left >= lanes_) return store(to, form, value);
   if (!is_wide_) {
-    std::vector<uint32_t> mask(static_cast<size_t>(lanes_), 0);
-    std::fill(mask.begin(), mask.begin() + left, ~0U);
-    vmovups(vector(0), constant(mask));
+    write_mask_vector(left);
     return vmaskmovps(to, vector(0), value);
   }
   write_mask(static_cast<int>(left));

@@ -135,6 +135,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void store_row(int v, Xbyak::Label* skipped);
   [[nodiscard]] const TileRow& row() const;
   void write_mask(int lanes);
+  void write_mask_vector(int64_t lanes);
   template <class ByVector, class ByNumber>
   void shift(int v, const ByVector& by_vector, const ByNumber& by_number);
   void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
