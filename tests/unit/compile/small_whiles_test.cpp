@@ -9,6 +9,7 @@
 #include <map>
 
 #include "service/kernels/cpu.h"
+#include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/fused/small_while.h"
 #include "tests/unit/compile/plan_bits.h"
 
@@ -63,8 +64,11 @@ Found expect_same_bits(const std::string& text, unsigned seed = 3) {
 void expect_one_step(const std::string& text, bool is_coded = true) {
   const Found found = expect_same_bits(text);
   EXPECT_EQ(found.small, 1) << text;
+  // Sanitizer builds have no functions that code could call.
+  const bool has_functions = kernels::vector_function(kernels::scalar_op("sine"), kernels::cpu_level()) != nullptr;
+  const bool calls_one = text.find("stablehlo.sine") != std::string::npos;
   if (kernels::cpu_level() != kernels::CpuLevel::kBase) {
-    EXPECT_EQ(found.coded, is_coded ? 1 : 0) << text;
+    EXPECT_EQ(found.coded, is_coded && (has_functions || !calls_one) ? 1 : 0) << text;
   }
 }
 
