@@ -23,7 +23,7 @@ using partition::ShardedType;
 constexpr int64_t kMostRows = 8;
 // Shorter ones are moved within vectors.
 constexpr int64_t kFewestElements = kernels::kBlockLanes + 1;
-constexpr int kMostBetween = 16;  // ops between a concatenation and what is carried
+constexpr size_t kMostLookedAt = 64;  // values between a concatenation and what is carried
 
 /// One loop. It is looked at, and then written anew.
 class LoopSplitter {
@@ -34,7 +34,8 @@ class LoopSplitter {
   /// Whether there is something to split.
   bool look() {
     for (size_t k = 0; k < body_.results.size(); ++k) {
-      const std::optional<size_t> dim = row_dim(body_.results[k], 0);
+      if (tensor::element_count(type(body_.arguments[k]).local.dims) < kFewestElements) continue;
+      const std::optional<size_t> dim = row_dim(body_.results[k]);
       if (dim && has_rows(body_.arguments[k], *dim) && has_rows(body_.results[k], *dim)) carries_[k] = *dim;
     }
     bool is_found = false;
@@ -119,14 +120,17 @@ class LoopSplitter {
     return are_rows && has_rows(op.results[0], dim) ? std::optional(dim) : std::nullopt;
   }
 
-  // Along which dim a value is put together.
-  [[nodiscard]] std::optional<size_t> row_dim(LocalId id, int depth) const {
-    const LocalOp* const op = maker(id);
-    if (op == nullptr || depth == kMostBetween) return std::nullopt;
-    if (const auto dim = concatenated_dim(*op)) return dim;
-    if (!is_pointwise(program_, *op)) return std::nullopt;
-    for (const LocalId operand : op->operands) {
-      if (const auto dim = row_dim(operand, depth + 1)) return dim;
+  // Along which dim a value is put together: that of the nearest concatenation behind pointwise ops.
+  [[nodiscard]] std::optional<size_t> row_dim(LocalId id) const {
+    std::vector<LocalId> open = {id};
+    for (size_t at = 0; at < open.size() && at < kMostLookedAt; ++at) {
+      const LocalOp* const op = maker(open[at]);
+      if (op == nullptr) continue;
+      if (const auto dim = concatenated_dim(*op)) return dim;
+      if (!is_pointwise(program_, *op)) continue;
+      for (const LocalId operand : op->operands) {
+        if (std::find(open.begin(), open.end(), operand) == open.end()) open.push_back(operand);
+      }
     }
     return std::nullopt;
   }
@@ -264,6 +268,7 @@ class LoopSplitter {
   bool write_rows(const LocalOp& op) {
     const bool is_split = op.results.size() == 1 && split_.contains(op.results[0]);
     if (is_split && is_a(op, ops::BoundedForm::kConcatenate)) {
+      for (const LocalId id : op.operands) need_whole(id);  // a row of it may itself be split along another dim
       rows_[op.results[0]] = op.operands;
       return true;
     }

@@ -102,6 +102,65 @@ TEST(SplitCarries, other_ops_read_whole_arrays) {
   EXPECT_FALSE(expect_same_bits(loop_of(40, 0, reversed, "%v"))) << "the next state is not made of rows";
 }
 
+// A row of one state is another state, which is split along another dim.
+TEST(SplitCarries, rows_of_rows) {
+  const std::string text = R"(module {
+  func.func @main(%u0: tensor<3x32xf32>, %v0: tensor<2x3x32xf32>) -> (tensor<3x32xf32>, tensor<2x3x32xf32>) {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %w:3 = stablehlo.while(%i = %zero, %u = %u0, %v = %v0) : tensor<i32>, tensor<3x32xf32>, tensor<2x3x32xf32> cond {
+      %most = stablehlo.constant dense<50> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %most, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %a = stablehlo.slice %u [0:1, 0:32] : (tensor<3x32xf32>) -> tensor<1x32xf32>
+      %b = stablehlo.slice %u [1:2, 0:32] : (tensor<3x32xf32>) -> tensor<1x32xf32>
+      %c = stablehlo.slice %u [2:3, 0:32] : (tensor<3x32xf32>) -> tensor<1x32xf32>
+      %s = stablehlo.sine %a : tensor<1x32xf32>
+      %u2 = stablehlo.concatenate %b, %c, %s, dim = 0 : (tensor<1x32xf32>, tensor<1x32xf32>, tensor<1x32xf32>) -> tensor<3x32xf32>
+      %x = stablehlo.broadcast_in_dim %u2, dims = [1, 2] : (tensor<3x32xf32>) -> tensor<1x3x32xf32>
+      %y = stablehlo.slice %v [0:1, 0:3, 0:32] : (tensor<2x3x32xf32>) -> tensor<1x3x32xf32>
+      %z = stablehlo.add %x, %y : tensor<1x3x32xf32>
+      %v2 = stablehlo.concatenate %x, %z, dim = 0 : (tensor<1x3x32xf32>, tensor<1x3x32xf32>) -> tensor<2x3x32xf32>
+      stablehlo.return %j, %u2, %v2 : tensor<i32>, tensor<3x32xf32>, tensor<2x3x32xf32>
+    }
+    return %w#1, %w#2 : tensor<3x32xf32>, tensor<2x3x32xf32>
+  }
+}
+)";
+  EXPECT_TRUE(expect_same_bits(text));
+}
+
+// What reads its operands several times is looked at once: paths through it are more than can be walked.
+TEST(SplitCarries, many_paths_to_a_value_are_one) {
+  std::string rounds;
+  std::string last = "%s";
+  for (int round = 0; round < 40; ++round) {
+    const std::string next = fmt::format("%c{}", round);
+    rounds += fmt::format("      {0} = stablehlo.clamp {1}, {1}, {1} : tensor<3x40xf32>\n", next, last);
+    last = next;
+  }
+  const std::string text = fmt::format(R"(module {{
+  func.func @main(%s0: tensor<3x40xf32>) -> tensor<3x40xf32> {{
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %w:2 = stablehlo.while(%i = %zero, %s = %s0) : tensor<i32>, tensor<3x40xf32> cond {{
+      %most = stablehlo.constant dense<9> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %most, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }} do {{
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+{}      stablehlo.return %j, {} : tensor<i32>, tensor<3x40xf32>
+    }}
+    return %w#1 : tensor<3x40xf32>
+  }}
+}}
+)",
+                                       rounds, last);
+  EXPECT_FALSE(expect_same_bits(text));
+}
+
 TEST(SplitCarries, rows_may_be_sharded_but_not_dealt_to_devices) {
   EXPECT_TRUE(expect_same_bits(
       loop_of(400, 0, stacked(400, 0), "%n", R"({sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}]>})")));
