@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "service/compile/plan/local_rewriter.h"
-#include "service/partition/dead_ops.h"
 #include "service/partition/local_walk.h"
 
 namespace meshd::compile {
@@ -258,10 +257,7 @@ class Gathers final : public LocalRewriter {
 
 std::optional<LocalProgram> bubble_up_gathers(const LocalProgram& program, const PlanSettings& settings) {
   if (!settings.simplify || !settings.fuse || !partition::any_op(program.body, is_gather)) return std::nullopt;
-  LocalProgram out = program;
-  if (!Gathers(out).run()) return std::nullopt;
-  partition::drop_dead_ops(out);
-  return out;
+  return run_pass<Gathers>(program);
 }
 
 }  // namespace meshd::compile

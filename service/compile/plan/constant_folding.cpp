@@ -25,15 +25,6 @@ bool is_element(const DenseAttr& value) { return value.splat || tensor::element_
 
 bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
 
-/// What an op gives that moves elements, or makes them of nothing.
-template <class Whole>
-std::optional<DenseAttr> moved(const LocalOp& op, const ops::OpView& view, std::vector<ops::SmallValue> operands,
-                               const Whole& whole) {
-  const auto results = ops::evaluate_small(*op.def, view, operands);
-  if (!results) return std::nullopt;
-  return whole(*results->front(), false);
-}
-
 }  // namespace
 
 void ConstantFolder::note(LocalId id, DenseAttr value) {
@@ -67,12 +58,18 @@ std::optional<DenseAttr> ConstantFolder::fold(const LocalOp& op, std::span<const
                      .bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
   };
   const bool is_small = size <= kMostFolded && is_whole(type);
+  // By the op's own kernel, of few elements.
+  const auto evaluated = [&](const std::vector<ops::SmallValue>& known) {
+    const auto results = ops::evaluate_small(*op.def, local.view, known);
+    return results ? std::optional(whole(*results->front(), false)) : std::nullopt;
+  };
   if (op.def->fuse.read != nullptr && values.size() == 1) {
     if (is_element(*values[0])) return whole(*values[0]->bytes, true);
     if (!is_small || !is_whole(program_.type(operands[0]))) return std::nullopt;
-    return moved(op, local.view, {values[0]->bytes}, whole);
+    if (op.def->fuse.read(local.view).same_bytes) return whole(*values[0]->bytes, false);
+    return evaluated({values[0]->bytes});
   }
-  if (is_iota) return is_small ? moved(op, local.view, {}, whole) : std::nullopt;
+  if (is_iota) return is_small ? evaluated({}) : std::nullopt;
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* const math = std::get_if<ops::ScalarMath>(&body);
   if (math == nullptr) return std::nullopt;

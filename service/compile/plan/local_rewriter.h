@@ -12,6 +12,7 @@
 
 #include "service/compile/plan/plan_builder.h"
 #include "service/ops/op_def.h"
+#include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
 
@@ -41,6 +42,16 @@ bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op);
 /// An op of the table, without results.
 LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
                 const ir::Location& location);
+
+/// What most passes do: `Pass(copy of the program, more...).run()` writes the copy and says whether it has changed.
+/// The copy, without the ops that are dead then; nothing where it has not changed.
+template <class Pass, class... More>
+std::optional<partition::LocalProgram> run_pass(const partition::LocalProgram& program, const More&... more) {
+  partition::LocalProgram copy = program;
+  if (!Pass(copy, more...).run()) return std::nullopt;
+  partition::drop_dead_ops(copy);
+  return copy;
+}
 
 /// One thread; the program must outlive it.
 class LocalRewriter {

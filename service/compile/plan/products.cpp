@@ -19,9 +19,9 @@
 #include <set>
 #include <vector>
 
+#include "service/compile/plan/local_rewriter.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/core/checked_math.h"
-#include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
 namespace {
@@ -218,10 +218,7 @@ std::optional<LocalProgram> rewrite_products(const LocalProgram& program, const 
                            return op.kind == LocalKind::kWhile;
                          });
   if ((!has_transposes && !has_loops) || !partition::any_op(program.body, is_product)) return std::nullopt;
-  LocalProgram out = program;
-  if (!ProductRewriter(out, settings).run()) return std::nullopt;
-  partition::drop_dead_ops(out);
-  return out;
+  return run_pass<ProductRewriter>(program, settings);
 }
 
 }  // namespace meshd::compile

@@ -28,7 +28,6 @@
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
-#include "service/partition/dead_ops.h"
 #include "service/partition/local_walk.h"
 
 namespace meshd::compile {
@@ -303,10 +302,7 @@ std::optional<LocalProgram> split_short_dims(const LocalProgram& program, const 
       })) {
     return std::nullopt;
   }
-  LocalProgram out = program;
-  if (!Splitter(out).run()) return std::nullopt;
-  partition::drop_dead_ops(out);
-  return out;
+  return run_pass<Splitter>(program);
 }
 
 }  // namespace meshd::compile

@@ -100,11 +100,10 @@ class Finder {
     for (const Step& step : from) {
       kernels::SmallWhileLoop::Step made;
       made.kernel = step.kernel->fused;
-      if (made.kernel == nullptr && !step.is_copy) made.other = step.kernel->small;
+      if (made.kernel == nullptr && !step.is_copy) made.small_step = step.kernel->small;
       for (const SlotRef& ref : step.operands) made.operands.push_back(value(ref, step.table, false));
       for (const SlotRef& ref : step.results) made.results.push_back(value(ref, step.table, true));
-      const bool is_row = made.other != nullptr && std::holds_alternative<kernels::DynamicRow>(*made.other);
-      if (is_row && !is_refused_) values_[static_cast<size_t>(made.operands[0])].is_array = true;
+      if (made.row() != nullptr && !is_refused_) values_[static_cast<size_t>(made.operands[0])].is_array = true;
       to.push_back(std::move(made));
       cost.add(step, plan_.table(step.table).count());
     }
@@ -141,7 +140,8 @@ class Finder {
     given_.exchanges.emplace_back(left, right);
   }
 
-  // Whether no two shards of the widest table write one shard of an array: they would take turns with it.
+  // Whether no two shards of the widest table write one shard of an array: each would execute some iterations on what
+  // another has written.
   static bool is_own(const Value& array) {
     std::vector<int64_t> shards = array.shards;
     std::sort(shards.begin(), shards.end());

@@ -10,7 +10,6 @@
 #include "service/compile/plan/local_rewriter.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
-#include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
 namespace {
@@ -238,29 +237,30 @@ class LoopSplitter {
     write_arguments(body_, to);
     made_ = &to.ops;
     for (const LocalOp& op : body_.ops) {
-      if (!write_rows(op)) write_whole(op);
+      if (!write_rows(op)) write_as_it_is(op);
     }
     for (size_t k = 0; k < body_.results.size(); ++k) {
       const LocalId id = body_.results[k];
       if (carries_.contains(k)) {
         to.results.insert(to.results.end(), rows_.at(id).begin(), rows_.at(id).end());
       } else {
-        need_whole(id);
+        materialize(id);
         to.results.push_back(id);
       }
     }
     return to;
   }
 
-  void write_whole(const LocalOp& op) {
-    for (const LocalId id : op.operands) need_whole(id);
-    for (const LocalBlock& inner : op.blocks) partition::for_each_use(inner, [&](LocalId id) { need_whole(id); });
+  void write_as_it_is(const LocalOp& op) {
+    for (const LocalId id : op.operands) materialize(id);
+    for (const LocalBlock& inner : op.blocks) partition::for_each_use(inner, [&](LocalId id) { materialize(id); });
     made_->push_back(op);
   }
 
-  void need_whole(LocalId id) {
+  // A split value as one array, for ops that read all of it.
+  void materialize(LocalId id) {
     const auto split = split_.find(id);
-    if (split == split_.end() || !whole_.insert(id).second) return;
+    if (split == split_.end() || !materialized_.insert(id).second) return;
     made_->push_back(concatenation(rows_.at(id), split->second, id));
   }
 
@@ -268,7 +268,7 @@ class LoopSplitter {
   bool write_rows(const LocalOp& op) {
     const bool is_split = op.results.size() == 1 && split_.contains(op.results[0]);
     if (is_split && is_a(op, ops::BoundedForm::kConcatenate)) {
-      for (const LocalId id : op.operands) need_whole(id);  // a row of it may itself be split along another dim
+      for (const LocalId id : op.operands) materialize(id);  // a row of it may itself be split along another dim
       rows_[op.results[0]] = op.operands;
       return true;
     }
@@ -370,7 +370,7 @@ class LoopSplitter {
   std::map<size_t, size_t> carries_;              // those that are split, by number: along which dim
   std::map<LocalId, size_t> split_;               // values of the body that are, likewise
   std::map<LocalId, std::vector<LocalId>> rows_;  // of what is split, written so far
-  std::set<LocalId> whole_;                       // of these, put together
+  std::set<LocalId> materialized_;                // of these, concatenated
   std::vector<LocalOp>* made_ = nullptr;          // of the body
 };
 
@@ -420,10 +420,7 @@ std::optional<LocalProgram> split_carries(const LocalProgram& program, const Pla
   if (!settings.split_carries) return std::nullopt;
   if (!partition::any_op(program.body, [](const LocalOp& op) { return op.kind == LocalKind::kWhile; }))
     return std::nullopt;
-  LocalProgram out = program;
-  if (!CarrySplitter(out).run()) return std::nullopt;
-  partition::drop_dead_ops(out);
-  return out;
+  return run_pass<CarrySplitter>(program);
 }
 
 }  // namespace meshd::compile

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "service/compile/plan/local_rewriter.h"
-#include "service/partition/dead_ops.h"
 
 namespace meshd::compile {
 namespace {
@@ -105,10 +104,7 @@ std::optional<LocalProgram> unroll_whiles(const LocalProgram& program, const Pla
     return op.kind == LocalKind::kWhile && op.trip_count >= 0 && op.trip_count <= kMostUnrolledTrips;
   });
   if (!has_any) return std::nullopt;
-  LocalProgram unrolled = program;
-  if (!Unroller(unrolled).run()) return std::nullopt;
-  partition::drop_dead_ops(unrolled);
-  return unrolled;
+  return run_pass<Unroller>(program);
 }
 
 }  // namespace meshd::compile

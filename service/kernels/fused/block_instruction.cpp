@@ -1,7 +1,10 @@
 #include "service/kernels/fused/block_instruction.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/fused/small_reduce.h"
 #include "service/kernels/movement/index_value.h"
@@ -11,18 +14,21 @@ namespace {
 
 using Kind = BlockInstruction::Kind;
 
-int64_t row_offset(const BlockInstruction& instruction, const std::byte* block) {
+/// Bytes from the array's beginning; nothing where the row is out of bounds and left out.
+std::optional<int64_t> row_offset(const BlockInstruction& instruction, const std::byte* block) {
   int64_t offset = 0;
   for (const BlockInstruction::Index& index : instruction.indices) {
     const int64_t start = read_index(block + index.place, instruction.index_dtype);
-    offset += clamp_start(start, 0, index.most) * index.stride;
+    const int64_t clamped = clamp_start(start, 0, index.most);
+    if (instruction.skips && clamped != start) return std::nullopt;
+    offset += clamped * index.stride;
   }
   return offset;
 }
 
 }  // namespace
 
-BoundInstructions::BoundInstructions(std::span<const BlockInstruction> instructions, std::byte* block,
+BoundInstructions::BoundInstructions(std::span<const BlockInstruction> instructions, std::byte* block, int64_t piece,
                                      std::byte* const* values)
     : block_(block) {
   bound_.reserve(instructions.size());
@@ -31,10 +37,11 @@ BoundInstructions::BoundInstructions(std::span<const BlockInstruction> instructi
     bound.kernel = instruction.kernel;
     for (size_t k = 0; k < 3; ++k) bound.operands[k] = block + instruction.operands[k];
     bound.result = block + instruction.result;
-    std::byte* const row = values[instruction.array] + instruction.first_byte;
+    const int64_t first = instruction.lanes > kBlockLanes ? piece * kBlockLanes : 0;
+    std::byte* const row = values[instruction.array] + first * instruction.element_bytes;
     if (instruction.kind == Kind::kReadRow) bound.operands[0] = row;
     if (instruction.kind == Kind::kWriteRow) bound.result = row;
-    bound.lanes = instruction.lanes;
+    bound.lanes = std::min(kBlockLanes, instruction.lanes - first);
     bound.element_bytes = instruction.element_bytes;
     bound.from = &instruction;
     bound_.push_back(bound);
@@ -52,16 +59,6 @@ void BoundInstructions::execute() const {
   }
 }
 
-void BoundInstructions::write_row(const Bound& bound) const {
-  const BlockInstruction& from = *bound.from;
-  for (const BlockInstruction::Index& index : from.indices) {
-    const int64_t start = read_index(block_ + index.place, from.index_dtype);
-    if (from.skips && (start < 0 || start > index.most)) return;
-  }
-  std::memcpy(bound.result + row_offset(from, block_), bound.operands[0],
-              static_cast<size_t>(bound.lanes * bound.element_bytes));
-}
-
 void BoundInstructions::execute_other(const Bound& bound) const {
   const auto bytes = static_cast<size_t>(bound.lanes * bound.element_bytes);
   switch (bound.from->kind) {
@@ -74,13 +71,15 @@ void BoundInstructions::execute_other(const Bound& bound) const {
       break;
     }
     case Kind::kReadRow:
-      std::memcpy(bound.result, bound.operands[0] + row_offset(*bound.from, block_), bytes);
+      std::memcpy(bound.result, bound.operands[0] + *row_offset(*bound.from, block_), bytes);
       break;
     case Kind::kReduce:
       bound.from->reduce->run(bound.operands[0], bound.operands[1], bound.result);
       break;
     case Kind::kWriteRow:
-      return write_row(bound);
+      if (const auto offset = row_offset(*bound.from, block_))
+        std::memcpy(bound.result + *offset, bound.operands[0], bytes);
+      return;
     default:
       std::memmove(bound.result, bound.operands[0], bytes);
   }

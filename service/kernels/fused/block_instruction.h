@@ -36,22 +36,23 @@ struct BlockInstruction {
   ScalarKernel kernel = nullptr;
   std::array<size_t, 3> operands{};
   size_t result = 0;
-  int64_t lanes = 0;  ///< as many as it makes
+  int64_t lanes = 0;  ///< as many as it makes; of a row longer than a block, all
   int64_t element_bytes = 4;
   std::vector<size_t> elements = {};  ///< by lane
   std::shared_ptr<const SmallReduce> reduce = nullptr;
   // Rows.
-  size_t array = 0;        ///< number of the value that is the array
-  int64_t first_byte = 0;  ///< of the row
+  size_t array = 0;  ///< number of the value that is the array
   tensor::DType index_dtype = tensor::DType::kInt32;
   std::vector<Index> indices = {};
   bool skips = false;  ///< out of bounds; else indices are clamped
 };
 
-/// Instructions for one block and the arrays of one shard, with addresses. One thread; they must outlive it.
+/// Instructions for the block of one piece and the arrays of one shard, with addresses: of rows longer than a block the
+/// piece has its part. One thread; they must outlive it.
 class BoundInstructions {
  public:
-  BoundInstructions(std::span<const BlockInstruction> instructions, std::byte* block, std::byte* const* values);
+  BoundInstructions(std::span<const BlockInstruction> instructions, std::byte* block, int64_t piece,
+                    std::byte* const* values);
   void execute() const;
 
  private:
@@ -64,7 +65,6 @@ class BoundInstructions {
     const BlockInstruction* from = nullptr;
   };
   void execute_other(const Bound& bound) const;
-  void write_row(const Bound& bound) const;
 
   std::byte* block_;
   std::vector<Bound> bound_;

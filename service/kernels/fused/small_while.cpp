@@ -24,8 +24,7 @@ std::map<int, std::vector<const DynamicRow*>> written_rows(const SmallWhileLoop&
   std::map<int, std::vector<const DynamicRow*>> rows;
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      const auto* const row = step.other == nullptr ? nullptr : std::get_if<DynamicRow>(step.other.get());
-      if (row != nullptr) rows[step.operands[0]].push_back(row);
+      if (const DynamicRow* const row = step.row()) rows[step.operands[0]].push_back(row);
     }
   }
   std::erase_if(rows, [](const auto& array) {
@@ -93,7 +92,7 @@ bool SmallWhile::cut(const SmallWhileLoop& loop, Loops& loops) {
   if (pieces_ > 1 && !can_cut) return false;
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      if (pieces_ > 1 && step.other != nullptr && std::holds_alternative<Shuffle>(*step.other)) return false;
+      if (pieces_ > 1 && step.small_step != nullptr && std::holds_alternative<Shuffle>(*step.small_step)) return false;
       if (step.kernel == nullptr) continue;
       const SmallLoop* const small = step.kernel->small();
       if (small == nullptr && pieces_ == 1) return false;
@@ -134,14 +133,14 @@ bool SmallWhile::fits(const SmallWhileLoop::Step& step) const {
   const auto has = [&](int value, tensor::DType dtype, int64_t lanes) {
     return has_elements(value, tensor::size_bytes(dtype)) && values_[static_cast<size_t>(value)].lanes() == lanes;
   };
-  if (const auto* const fill = std::get_if<Fill>(step.other.get()))
+  if (const auto* const fill = std::get_if<Fill>(step.small_step.get()))
     return has(step.results[0], fill->dtype, fill->lanes);
-  if (const auto* const shuffle = std::get_if<Shuffle>(step.other.get())) {
+  if (const auto* const shuffle = std::get_if<Shuffle>(step.small_step.get())) {
     return has(step.results[0], shuffle->dtype, static_cast<int64_t>(shuffle->lanes.size())) &&
            std::all_of(step.operands.begin(), step.operands.end(),
                        [&](int operand) { return has_elements(operand, tensor::size_bytes(shuffle->dtype)); });
   }
-  const DynamicRow& row = std::get<DynamicRow>(*step.other);
+  const DynamicRow& row = std::get<DynamicRow>(*step.small_step);
   const Value& array = values_[static_cast<size_t>(step.operands[0])];
   if (!array.is_array || array.element_bytes != tensor::size_bytes(row.dtype)) return false;
   for (const DynamicRow::Index& index : row.indices) {
@@ -169,9 +168,9 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
   }
   for (const auto* steps : {&loop.condition, &loop.body}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      const bool is_fit = step.kernel != nullptr  ? fits(step, loops.at(step.kernel.get()))
-                          : step.other != nullptr ? fits(step)
-                                                  : are_alike(step.operands[0], step.results[0]);
+      const bool is_fit = step.kernel != nullptr       ? fits(step, loops.at(step.kernel.get()))
+                          : step.small_step != nullptr ? fits(step)
+                                                       : are_alike(step.operands[0], step.results[0]);
       if (!is_fit) return false;
     }
   }
@@ -180,22 +179,22 @@ bool SmallWhile::add_values(const SmallWhileLoop& loop, const Loops& loops) {
                      [&](const auto& pair) { return are_alike(pair.first, pair.second); });
 }
 
-// Steps that are no loops. A row of more lanes than a block has is cut by of_piece().
-void SmallWhile::add_other(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to) {
+// Steps that are no loops.
+void SmallWhile::add_small_step(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to) {
   const auto home = [&](int value) { return values_[static_cast<size_t>(value)].home; };
   BlockInstruction made;
   made.result = home(step.results[0]);
   made.element_bytes = values_[static_cast<size_t>(step.results[0])].element_bytes;
-  if (step.other == nullptr) {
+  if (step.small_step == nullptr) {
     made.operands[0] = home(step.operands[0]);
     made.lanes = kBlockLanes;
-  } else if (const auto* const fill = std::get_if<Fill>(step.other.get())) {
+  } else if (const auto* const fill = std::get_if<Fill>(step.small_step.get())) {
     std::vector<std::byte> all(register_bytes(made.element_bytes));
     repeat_element(fill->element.data(), made.element_bytes, all.data(), kBlockLanes);
     made.operands[0] = place(all.size());
     made.lanes = kBlockLanes;
     constants_.emplace_back(made.operands[0], std::move(all));
-  } else if (const auto* const shuffle = std::get_if<Shuffle>(step.other.get())) {
+  } else if (const auto* const shuffle = std::get_if<Shuffle>(step.small_step.get())) {
     made.kind = BlockInstruction::Kind::kShuffle;
     made.lanes = static_cast<int64_t>(shuffle->lanes.size());
     for (const Shuffle::Lane& lane : shuffle->lanes) {
@@ -203,7 +202,7 @@ void SmallWhile::add_other(const SmallWhileLoop::Step& step, std::vector<BlockIn
                               static_cast<size_t>(lane.element * made.element_bytes));
     }
   } else {
-    const DynamicRow& row = std::get<DynamicRow>(*step.other);
+    const DynamicRow& row = std::get<DynamicRow>(*step.small_step);
     made.kind = row.writes() ? BlockInstruction::Kind::kWriteRow : BlockInstruction::Kind::kReadRow;
     if (row.writes()) made.operands[0] = home(step.operands[static_cast<size_t>(row.written)]);
     made.skips = row.skips;
@@ -309,7 +308,7 @@ std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
     if (step.kernel != nullptr)
       made.add_loop(step, loops.at(step.kernel.get()), to);
     else
-      made.add_other(step, to);
+      made.add_small_step(step, to);
   };
   for (const SmallWhileLoop::Step& step : loop.condition) add(step, made.condition_);
   for (const SmallWhileLoop::Step& step : loop.body) add(step, made.body_);
@@ -359,21 +358,8 @@ void SmallWhile::store(const std::byte* block, int64_t piece, std::byte* const* 
   }
 }
 
-// Rows that are cut: as many lanes as the piece has, and from its first one on.
-std::vector<BlockInstruction> SmallWhile::of_piece(const std::vector<BlockInstruction>& all, int64_t piece) const {
-  std::vector<BlockInstruction> out = all;
-  for (BlockInstruction& instruction : out) {
-    if (instruction.lanes <= kBlockLanes) continue;
-    const int64_t first = piece * kBlockLanes;
-    instruction.lanes = std::min(kBlockLanes, instruction.lanes - first);
-    instruction.first_byte = first * instruction.element_bytes;
-  }
-  return out;
-}
-
 SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t piece, std::byte* const* values, int64_t most) const {
-  const std::vector<BlockInstruction> own_condition = of_piece(condition_, piece);
-  const BoundInstructions condition(own_condition, block, values);
+  const BoundInstructions condition(condition_, block, piece, values);
   const bool is_last = piece == pieces_ - 1;
   const WhileCode* const lazy = is_last ? last_code_.get() : code_.get();
   const TileCode* const code = lazy == nullptr || most < 1 ? nullptr : lazy->get(most);
@@ -383,8 +369,7 @@ SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t piece, std::byte* 
     const int64_t iterations = lazy->run(*code, block, values, piece * kBlockLanes, most);
     return {iterations, block[predicate_] == std::byte{0}};
   }
-  const std::vector<BlockInstruction> own_body = of_piece(body_, piece);
-  const BoundInstructions body(own_body, block, values);
+  const BoundInstructions body(body_, block, piece, values);
   for (int64_t i = 0; i < most; ++i) {
     condition.execute();
     if (block[predicate_] == std::byte{0}) return {i, true};

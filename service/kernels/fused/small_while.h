@@ -47,9 +47,12 @@ class WhileCode;
 struct SmallWhileLoop {
   struct Step {
     std::shared_ptr<const FusedKernel> kernel;
-    std::shared_ptr<const SmallStep> other;  ///< null as well: a copy of value operands[0] to value results[0]
-    std::vector<int> operands;               ///< values
+    std::shared_ptr<const SmallStep> small_step;  ///< null as well: a copy of value operands[0] to value results[0]
+    std::vector<int> operands;                    ///< values
     std::vector<int> results;
+    [[nodiscard]] const DynamicRow* row() const {  ///< null: it is another step
+      return small_step == nullptr ? nullptr : std::get_if<DynamicRow>(small_step.get());
+    }
   };
   std::vector<int64_t> value_bytes;
   std::vector<tensor::DType> dtypes;  ///< by value
@@ -115,9 +118,8 @@ class SmallWhile {
   [[nodiscard]] bool fits(const SmallWhileLoop::Step& step, const SmallLoop& small) const;
   [[nodiscard]] bool are_alike(int a, int b) const;
   void add_loop(const SmallWhileLoop::Step& step, const SmallLoop& small, std::vector<BlockInstruction>& to);
-  void add_other(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to);
+  void add_small_step(const SmallWhileLoop::Step& step, std::vector<BlockInstruction>& to);
   size_t place(size_t bytes);
-  [[nodiscard]] std::vector<BlockInstruction> of_piece(const std::vector<BlockInstruction>& all, int64_t piece) const;
 
   size_t bytes_ = 0;
   int64_t pieces_ = 1;

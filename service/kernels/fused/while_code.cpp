@@ -39,7 +39,7 @@ class IterationBuilder {
     for (const auto* steps : {&loop_.body, &loop_.condition}) {
       for (const SmallWhileLoop::Step& step : *steps) {
         for (const int value : step.operands) read(value);
-        if (const DynamicRow* const row = row_of(step)) {
+        if (const DynamicRow* const row = step.row()) {
           const bool is_long = row->lanes > 1;
           arrays_.push_back({add_input(row->dtype), step.operands[0], is_long ? tensor::size_bytes(row->dtype) : 0});
         }
@@ -61,10 +61,10 @@ class IterationBuilder {
     bool is_done = false;
     if (small != nullptr)
       is_done = add_loop(step, *small);
-    else if (step.other == nullptr)
+    else if (step.small_step == nullptr)
       is_done = give(step.results[0], emit_copy(value_register(step.operands[0])));
     else
-      is_done = std::visit([&](const auto& other) { return add_other(step, other); }, *step.other);
+      is_done = std::visit([&](const auto& small_step) { return add_small_step(step, small_step); }, *step.small_step);
     return is_done && program_.registers.size() <= kMostRegisters;
   }
 
@@ -214,16 +214,16 @@ class IterationBuilder {
     return emit_shuffle(shuffle, std::array{value});
   }
 
-  bool add_other(const SmallWhileLoop::Step& step, const Fill& fill) {
+  bool add_small_step(const SmallWhileLoop::Step& step, const Fill& fill) {
     return give(step.results[0], emit_copy(program_.constant(fill.dtype, fill.element.data())));
   }
 
-  bool add_other(const SmallWhileLoop::Step& step, const Shuffle& shuffle) {
+  bool add_small_step(const SmallWhileLoop::Step& step, const Shuffle& shuffle) {
     const std::optional<uint16_t> made = emit_shuffle(shuffle, step.operands);
     return made && give(step.results[0], *made);
   }
 
-  bool add_other(const SmallWhileLoop::Step& step, const DynamicRow& row) {
+  bool add_small_step(const SmallWhileLoop::Step& step, const DynamicRow& row) {
     const bool is_word_index = row.index_dtype == DType::kInt32 || row.index_dtype == DType::kUint32;
     const bool is_whole = row.lanes == 1 || row.lanes % vector_lanes_ == 0;
     if (!is_word_index || lane_form(row.dtype) == LaneForm::kNone) return false;
@@ -288,10 +288,6 @@ class IterationBuilder {
     return made;
   }
 
-  [[nodiscard]] static const DynamicRow* row_of(const SmallWhileLoop::Step& step) {
-    return step.other == nullptr ? nullptr : std::get_if<DynamicRow>(step.other.get());
-  }
-
   const SmallWhileLoop& loop_;
   std::span<const int64_t> lanes_;
   const int64_t vector_lanes_;
@@ -325,7 +321,7 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop,
   if (!add(loop.body)) return nullptr;
   for (const auto& [a, b] : loop.exchanges) iteration.exchange(a, b);
   if (!add(loop.condition) || !iteration.finish(homes)) return nullptr;
-  // The strips of a block have their turns one after the other: they must not need each other's lanes, nor one find
+  // The strips of a block are computed one after the other: they must not need each other's lanes, nor one find
   // what another has written in its place.
   const auto written = written_rows(loop);
   const bool one_strip =

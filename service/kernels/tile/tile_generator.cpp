@@ -212,7 +212,7 @@ void TileGenerator::write_function(bool streams) {
   align(32);
   L(block);
   write_block();
-  pass_carried_on();
+  copy_carried();
   if (options_.repeats_while) {
     Xbyak::Label over;
     inc(qword[rsp + kIterations]);
@@ -434,9 +434,9 @@ void TileGenerator::load_carried() {
   }
 }
 
-/// All at once: a group is written when what it had has been read, and of groups that wait for each other in a circle
-/// one is put aside.
-void TileGenerator::pass_carried_on() {
+/// A parallel copy: a group is written when what it had has been read, and of groups that wait for each other in a
+/// circle one is spilled.
+void TileGenerator::copy_carried() {
   std::vector<Carried> waiting;
   for (const Carried& carried : carried_) {
     if (places_[carried.output].group != carried.group) waiting.push_back(carried);
@@ -985,10 +985,7 @@ const TileRow& TileGenerator::row() const { return program_.rows[static_cast<siz
 /// are operands from `first_index` on, each one number on all lanes.
 void TileGenerator::write_row_address(size_t first_index, int v, Xbyak::Label* skipped) {
   const TileRow& row = this->row();
-  if (pointers_[row.array] != kNoPointer)
-    mov(rdx, Xbyak::Reg64(pointers_[row.array]));
-  else
-    mov(rdx, ptr[rbx + row.array * 8]);
+  mov(rdx, pointer(row.array));
   for (size_t i = 0; i < row.indices.size(); ++i) {
     const size_t k = first_index + i;
     const bool is_signed = program_.registers[operands_[k]] == tensor::DType::kInt32;

@@ -68,7 +68,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_function(bool streams);
   void write_block();
   void load_carried();
-  void pass_carried_on();
+  void copy_carried();
   void store_carried();
   void write_strips(size_t begin, size_t end);
   void write_steps(size_t begin, size_t end);

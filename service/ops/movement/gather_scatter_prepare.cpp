@@ -96,10 +96,10 @@ PreparedKernel prepare_gather(const OpView& local) {
   const WindowDims dims = gather_dims(local);
   const ir::Type& operand = local.operands[0];
   const Dims& slices = local.results[0].dims();
+  const kernels::IndexTable table = index_table(dims, operand, local.operands[1], slices);
   auto gather = std::make_shared<const kernels::Gather>(
-      index_table(dims, operand, local.operands[1], slices), picked(slices, dims.offset),
-      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
-      tensor::size_bytes(operand.dtype()));
+      table, picked(slices, dims.offset), picked(tensor::row_major_strides(slices), dims.offset),
+      window_strides(dims, operand), tensor::size_bytes(operand.dtype()));
   PreparedKernel kernel;
   // A dimension of no elements has nothing to read, not even for a clamped index.
   const bool is_empty = tensor::element_count(operand.dims()) == 0;
@@ -109,7 +109,7 @@ PreparedKernel prepare_gather(const OpView& local) {
   kernel.run = [gather](const KernelCall& call) {
     gather->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end);
   };
-  kernel.small = one_window(index_table(dims, operand, local.operands[1], slices), dims, operand, slices, 1, {});
+  kernel.small = one_window(table, dims, operand, slices, 1, {});
   return kernel;
 }
 
@@ -181,13 +181,12 @@ PreparedKernel prepare_scatter(const OpView& local) {
   std::vector<int64_t> shifted;
   for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);
   if (points.empty()) shifted.clear();  // nothing to shift, and no memory for it in each call
+  const kernels::IndexTable table = index_table(dims, operand, local.operands[count], slices);
   auto scatter = std::make_shared<const kernels::Scatter>(
-      index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
-      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
-      tensor::element_count(operand.dims()), std::move(body));
+      table, picked(slices, dims.offset), picked(tensor::row_major_strides(slices), dims.offset),
+      window_strides(dims, operand), tensor::element_count(operand.dims()), std::move(body));
   if (replaces && points.empty()) {
-    kernel.small = one_window(index_table(dims, operand, local.operands[1], slices), dims, operand, slices, 1,
-                              {.written = 2, .skips = true, .indices = {}});
+    kernel.small = one_window(table, dims, operand, slices, 1, {.written = 2, .skips = true, .indices = {}});
   }
   kernel.passes_checkpoints = true;
   kernel.work_count = scatter->work_count();

@@ -17,8 +17,8 @@ def twice(new):
     return lambda state, x: (lambda made: (made, made))(new(state, x))
 
 
-def repeated(turns, step, state):
-    return lax.fori_loop(0, turns, lambda _, state: step(state), state)
+def repeated(iterations, step, state):
+    return lax.fori_loop(0, iterations, lambda _, state: step(state), state)
 
 
 def lorenz(s):

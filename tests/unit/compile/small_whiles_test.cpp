@@ -72,10 +72,11 @@ void expect_one_step(const std::string& text, bool is_coded = true) {
   }
 }
 
-/// A loop of `turns` iterations that carries %i and what `carried` names: "%a = %x : tensor<3xf32>" in the words of
+/// A loop of `iterations` iterations that carries %i and what `names` has, "%a = %x", of `types`, in the words of
 /// StableHLO. `body` computes what `next` returns.
-std::string loop_of(const std::string& arguments, int64_t turns, const std::string& names, const std::string& types,
-                    const std::string& body, const std::string& next, const std::string& results) {
+std::string loop_of(const std::string& arguments, int64_t iterations, const std::string& names,
+                    const std::string& types, const std::string& body, const std::string& next,
+                    const std::string& results) {
   return fmt::format(R"(func.func @main({0}) -> ({3}) {{
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %w:{6} = stablehlo.while(%i = %zero, {2}) : tensor<i32>, {3} cond {{
@@ -91,7 +92,7 @@ std::string loop_of(const std::string& arguments, int64_t turns, const std::stri
   return {7} : {3}
 }}
 )",
-                     arguments, turns, names, types, body, next, std::count(types.begin(), types.end(), '<') + 1,
+                     arguments, iterations, names, types, body, next, std::count(types.begin(), types.end(), '<') + 1,
                      results);
 }
 
@@ -279,7 +280,7 @@ class RandomBody {
     pool_["tensor<i32>"] = {"%i", "%j", "%k"};
   }
 
-  std::string text(int turns) {
+  std::string text(int iterations) {
     const std::string vector = vector_of(lanes_);
     const std::string array = fmt::format("tensor<9x{}xf32>", lanes_);
     std::string writes = "%ys";
@@ -322,7 +323,7 @@ class RandomBody {
         fmt::format("{}, {}, {}, {}, {}", any(vector), any(vector), any("tensor<f32>"), any("tensor<i32>"), writes);
     return loop_of(
         fmt::format("%xs: {1}, %a0: {0}, %b0: {0}, %s0: tensor<f32>, %k0: tensor<i32>, %ys0: {1}", vector, array),
-        turns, "%a = %a0, %b = %b0, %s = %s0, %k = %k0, %ys = %ys0", types, body_, next,
+        iterations, "%a = %a0, %b = %b0, %s = %s0, %k = %k0, %ys = %ys0", types, body_, next,
         "%w#1, %w#2, %w#3, %w#4, %w#5");
   }
 
@@ -465,12 +466,12 @@ class RandomBody {
 TEST(SmallWhiles, random_bodies_have_the_bits_of_their_steps) {
   Found all;
   constexpr std::array kLanes = {2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 40, 63, 64};
-  constexpr std::array kTurns = {0, 1, 2, 7, 50};
+  constexpr std::array kIterations = {0, 1, 2, 7, 50};
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     const int lanes = kLanes[random() % kLanes.size()];
-    const int turns = kTurns[random() % kTurns.size()];
-    const Found found = expect_same_bits(RandomBody(random, lanes).text(turns), seed);
+    const int iterations = kIterations[random() % kIterations.size()];
+    const Found found = expect_same_bits(RandomBody(random, lanes).text(iterations), seed);
     all.small += found.small;
     all.coded += found.coded;
   }

@@ -32,7 +32,7 @@ size_t expect_same_bits(const std::string& text) {
 }
 
 /// Carries a and b, which change places, c, which stays, and a row of four numbers, of which one is used each time.
-std::string loop_of(int64_t turns, const std::string& dims, const std::string& inside = "",
+std::string loop_of(int64_t iterations, const std::string& dims, const std::string& inside = "",
                     const std::string& result = "%y") {
   return fmt::format(R"(module {{
   sdy.mesh @mesh = <["d"=4]>
@@ -61,12 +61,12 @@ std::string loop_of(int64_t turns, const std::string& dims, const std::string& i
   }}
 }}
 )",
-                     dims, turns, inside, result);
+                     dims, iterations, inside, result);
 }
 
 TEST(UnrollWhiles, short_loops_are_written_one_iteration_after_the_other) {
-  for (const int64_t turns : {0, 1, 2, 5, 8}) {
-    for (const auto* const dims : {"4", "100", "40000"}) EXPECT_EQ(expect_same_bits(loop_of(turns, dims)), 0U);
+  for (const int64_t iterations : {0, 1, 2, 5, 8}) {
+    for (const auto* const dims : {"4", "100", "40000"}) EXPECT_EQ(expect_same_bits(loop_of(iterations, dims)), 0U);
   }
 }
 
