@@ -6,7 +6,7 @@
 #include "service/compile/plan/collectives.h"
 #include "service/core/error.h"
 #include "service/kernels/movement/movement.h"
-#include "service/kernels/tile/tile_program.h"
+#include "service/kernels/tile/code_pays.h"
 
 namespace meshd::compile {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "service/core/checkpoint.h"
+#include "service/kernels/tile/code_pays.h"
 #include "service/kernels/tile/tile_program.h"
 #include "service/tensor/shape.h"
 

@@ -160,9 +160,6 @@ class TileScratch {
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
 
 class TileCode;
-/// Lanes after which machine code has paid for its making, for loops of some instructions (docs/decisions).
-inline constexpr int64_t kCodePays = int64_t{256} * 1024;
-
 /// The same with code of the program, where there is some (tile_code.h), else interpreted.
 void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count);
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include "service/partition/local_walk.h"
 #include "tests/unit/compile/plan_bits.h"
 
@@ -139,6 +141,53 @@ TEST(Simplify, small_arrays_are_folded_element_by_element) {
               "    return %rows : tensor<3x1xi32>\n");
   EXPECT_EQ(count_ops(text, "stablehlo.select").after, 0);
   EXPECT_EQ(count_ops(text, "stablehlo.reshape").after, 0);
+}
+
+// A reshape has the bytes it is given, so it may have more elements than the op's own kernel is asked for.
+TEST(Simplify, elements_of_constants_are_picked) {
+  std::string numbers = "0";
+  for (int i = 1; i < 600; ++i) numbers += fmt::format(", {}", i % 100);
+  const std::string text = main_of("%x: tensor<2xi32>", "(tensor<2xi32>, tensor<20x30xi8>)",
+                                   "    %i = stablehlo.constant dense<[13, 15, 26, 6]> : tensor<4xi32>\n"
+                                   "    %two = stablehlo.slice %i [1:4:2] : (tensor<4xi32>) -> tensor<2xi32>\n"
+                                   "    %back = stablehlo.reverse %two, dims = [0] : tensor<2xi32>\n"
+                                   "    %many = stablehlo.constant dense<[" +
+                                       numbers +
+                                       "]> : tensor<600xi8>\n"
+                                       "    %rows = stablehlo.reshape %many : (tensor<600xi8>) -> tensor<20x30xi8>\n"
+                                       "    return %back, %rows : tensor<2xi32>, tensor<20x30xi8>\n");
+  for (const char* const name : {"stablehlo.slice", "stablehlo.reverse", "stablehlo.reshape"})
+    EXPECT_EQ(count_ops(text, name).after, 0) << name;
+}
+
+// In a loop alone: elsewhere a fused loop counts as it goes.
+TEST(Simplify, short_iotas_in_loops_are_constants) {
+  const auto text = [](int elements) {
+    return fmt::format(R"(func.func @main(%x: tensor<{0}xi32>) -> tensor<{0}xi32> {{
+  %none = stablehlo.constant dense<0> : tensor<i32>
+  %w:2 = stablehlo.while(%i = %none, %v = %x) : tensor<i32>, tensor<{0}xi32> cond {{
+    %most = stablehlo.constant dense<50> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %most : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %k = stablehlo.iota dim = 0 : tensor<{0}xi32>
+    %n = stablehlo.subtract %k, %v : tensor<{0}xi32>
+    stablehlo.return %j, %n : tensor<i32>, tensor<{0}xi32>
+  }}
+  return %w#1 : tensor<{0}xi32>
+}}
+)",
+                       elements);
+  };
+  EXPECT_EQ(count_ops(text(64), "stablehlo.iota").after, 0);
+  EXPECT_EQ(count_ops(text(65), "stablehlo.iota").after, 1);
+  const std::string outside = main_of("%x: tensor<8xi32>", "tensor<8xi32>",
+                                      "    %k = stablehlo.iota dim = 0 : tensor<8xi32>\n"
+                                      "    %n = stablehlo.subtract %k, %x : tensor<8xi32>\n"
+                                      "    return %n : tensor<8xi32>\n");
+  EXPECT_EQ(count_ops(outside, "stablehlo.iota").after, 1);
 }
 
 TEST(Simplify, what_jax_checkpoint_computes_again_is_computed_again) {
