@@ -187,6 +187,8 @@ struct Ready {
     call.operands = operands.data();
     call.results = results.data();
     call.end = kernel.work_count();
+    std::vector<std::byte> workspace(static_cast<size_t>(kernel.workspace_bytes()));
+    call.workspace = workspace.data();
     kernel.run(call);
   }
 };

@@ -385,6 +385,8 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   step.kernel.work_count = kernel->work_count();
   step.kernel.passes_checkpoints = true;
   step.kernel.code_bytes = kernel->code_bytes();
+  step.kernel.workspace_bytes = kernel->workspace_bytes();
+  if (kernel->barrier() > 0) step.kernel.barriers = {kernel->barrier()};
   step.kernel.fused = kernel;
   step.kernel.run = [kernel](const ops::KernelCall& call) {
     kernels::FusedCall fused;
@@ -394,6 +396,7 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
     fused.end = call.end;
     fused.dim_offsets = call.result_offsets;
     fused.checkpoint = call.checkpoint;
+    fused.workspace = call.workspace;
     kernel->run(fused);
   };
 }

@@ -51,6 +51,19 @@ class ArgmaxAccumulator final : public Accumulator {
 
   void end_step() override { is_empty_ = false; }
 
+  void store(std::byte* to) override {
+    std::memcpy(to, sums_.value(0), static_cast<size_t>(lanes_ * kValueBytes));
+    std::memcpy(to + lanes_ * kValueBytes, sums_.place(0), static_cast<size_t>(lanes_) * sizeof(int32_t));
+    is_empty_ = true;
+  }
+
+  void add_stored(const std::byte* from) override {
+    Pairs& to = is_empty_ ? sums_ : partial_;
+    std::memcpy(to.value(0), from, static_cast<size_t>(lanes_ * kValueBytes));
+    std::memcpy(to.place(0), from + lanes_ * kValueBytes, static_cast<size_t>(lanes_) * sizeof(int32_t));
+    if (!is_empty_) combine(partial_, 0, lanes_);
+  }
+
   void finish(const ValueRows& init, std::byte* const* results, int64_t start) override {
     alignas(kValueBytes) std::array<std::byte, kValueBytes> value{};
     std::memcpy(value.data(), widened(init[0], 1), value.size());

@@ -82,6 +82,14 @@ class FoldAccumulator final : public Accumulator {
     levels_[level].is_full = true;
   }
 
+  void store(std::byte* to) override {
+    join_levels();
+    std::memcpy(to, sums_.data(), bytes_of(lanes_));
+    reset(lanes_);
+  }
+
+  void add_stored(const std::byte* from) override { add_sums(from, 0, lanes_); }
+
   void finish(const ValueRows& init, std::byte* const* results, int64_t start) override {
     const bool has_any = join_levels();
     alignas(16) std::array<std::byte, 16> first{};

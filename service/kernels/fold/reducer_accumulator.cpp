@@ -60,6 +60,23 @@ class ReducerAccumulator final : public Accumulator {
 
   void end_step() override { is_empty_ = false; }
 
+  void store(std::byte* to) override {
+    for (size_t k = 0; k < bytes_.size(); ++k) {
+      std::memcpy(to, sums_[k].data(), static_cast<size_t>(lanes_ * bytes_[k]));
+      to += lanes_ * bytes_[k];
+    }
+    is_empty_ = true;
+  }
+
+  void add_stored(const std::byte* from) override {
+    ValueRows rows;
+    for (const int64_t bytes : bytes_) {
+      rows.push_back(from);
+      from += lanes_ * bytes;
+    }
+    add_values(rows, 0, lanes_);
+  }
+
   void finish(const ValueRows& init, std::byte* const* results, int64_t start) override {
     for (size_t k = 0; k < bytes_.size(); ++k) {
       partial_[k].resize(std::max(partial_[k].size(), static_cast<size_t>(lanes_ * bytes_[k])));

@@ -44,6 +44,10 @@ FusedKernel::FusedKernel(FusedLoop loop) : loop_(std::move(loop)) {
   work_count_ = prepared_->plan.work_count;
 }
 
+int64_t FusedKernel::barrier() const { return prepared_->plan.barrier; }
+
+int64_t FusedKernel::workspace_bytes() const { return prepared_->plan.workspace_bytes; }
+
 int64_t FusedKernel::code_bytes() const { return prepared_->small ? 0 : fused_code_bytes(loop_, prepared_->plan); }
 
 const SmallLoop* FusedKernel::small() const { return prepared_->small ? &*prepared_->small : nullptr; }

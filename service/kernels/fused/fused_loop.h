@@ -56,6 +56,7 @@ struct FusedCall {
   const int64_t* dim_offsets =
       nullptr;  ///< global start of this shard in each iteration dimension (iota), or null for zeros
   core::Checkpoint* checkpoint = nullptr;  ///< passed for each tile
+  std::byte* workspace = nullptr;  ///< FusedKernel::workspace_bytes(), the same for all work items; aligned to 64
 };
 
 class SmallLoop;
@@ -67,6 +68,9 @@ class FusedKernel {
   explicit FusedKernel(FusedLoop loop);
   /// Work is split into work items of the output; the order of sums does not depend on the split.
   [[nodiscard]] int64_t work_count() const { return work_count_; }
+  /// Work items from this one on begin when all before it are done; 0: there are none.
+  [[nodiscard]] int64_t barrier() const;
+  [[nodiscard]] int64_t workspace_bytes() const;
   void run(const FusedCall& call) const;
   [[nodiscard]] const FusedLoop& loop() const { return loop_; }
   /// Memory that generated code takes at most.

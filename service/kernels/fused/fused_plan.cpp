@@ -20,6 +20,10 @@ constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
 /// So many work items leave work for all threads.
 constexpr int64_t kWorkItems = 8;
+/// Elements of a part of a reduction with fewer results than that, and how many parts there are at most.
+constexpr int64_t kPartElements = 64 * 1024;
+constexpr int64_t kMostParts = 32;
+constexpr int64_t kMostStoredBytes = 256 * 1024;  // of all parts
 /// A loop without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
@@ -129,6 +133,37 @@ void cut_into_work_items(ReducePlan& plan, int64_t tile) {
   }
   if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
   plan.chunks = (plan.groups + plan.chunk - 1) / plan.chunk;
+}
+
+/// Of an accumulator's lane, when it is stored.
+int64_t stored_lane_bytes(const FusedLoop& loop, const ReducePlan& plan) {
+  if (plan.fold) return tensor::size_bytes(plan.fold->accumulator);
+  if (plan.argmax) return 2 * static_cast<int64_t>(sizeof(int32_t));  // values are widened
+  const TileProgram& reducer = loop.reduce->reducer;
+  int64_t bytes = 0;
+  for (const uint16_t reg : reducer.outputs) bytes += tensor::size_bytes(reducer.registers[reg]);
+  return bytes;
+}
+
+/// Cuts what is reduced into parts where there are few work items, `count`: of one result alone there is one. Where
+/// there are several pieces of this size, threads have one each.
+void cut_into_parts(const FusedLoop& loop, int64_t count, int64_t tile, ReducePlan& plan) {
+  if (loop.copies > 1 || count == 0 || count >= kWorkItems) return;
+  const int64_t lanes = plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes;
+  const int64_t stored = core::round_up(lanes * stored_lane_bytes(loop, plan), kLineBytes);
+  const int64_t elements = core::checked_product(loop.dims);
+  const int64_t wanted = std::min({elements / kPartElements, kMostParts / count, kMostStoredBytes / (stored * count)});
+  if (wanted < 2) return;
+  const auto cut = [&](int64_t size, int64_t whole) {
+    plan.part_size = core::round_up(core::ceil_div(size, wanted), whole);
+    plan.parts = core::ceil_div(size, plan.part_size);
+    plan.stored_bytes = stored;
+  };
+  plan.cuts_outer = !plan.reduced.empty() && plan.reduced.front().size >= wanted;
+  if (plan.cuts_outer)
+    cut(plan.reduced.front().size, plan.reduced.front().size >= wanted * kFoldRows ? kFoldRows : 1);
+  else if (plan.items * plan.lanes > tile && plan.items > 1)
+    cut(plan.items, kBlockLanes);
 }
 
 /// Whether the second of two values that are reduced is an iota that nothing else reads: of one value in a step of
@@ -260,6 +295,12 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   }
   plan.work_count = results == 0 ? 0 : reduce.chunks;
   for (const OuterDim& dim : reduce.kept) plan.work_count *= dim.size;
+  cut_into_parts(loop, plan.work_count, std::min(plan.tile, plan.region.size), reduce);
+  if (reduce.parts > 1) {
+    plan.barrier = plan.work_count * reduce.parts;
+    plan.workspace_bytes = plan.barrier * reduce.stored_bytes;
+    plan.work_count += plan.barrier;
+  }
   plan.reduce = std::move(reduce);
   return plan;
 }

@@ -28,12 +28,18 @@ struct ReducePlan {
   int64_t groups = 1;
   int64_t items = 1;
   int64_t lanes = 1;
-  int64_t reduced_size = 1;                  ///< elements behind one result
-  int64_t chunk = 1;                         ///< results of a work item: so many groups, or lanes when items is 1
-  int64_t chunks = 1;                        ///< work items in one region
-  std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
-  std::optional<ArgmaxFold> argmax;          ///< likewise, for pairs of a value and a counted index
-  std::optional<TileLayout> reducer_layout;  ///< for any other reducer
+  int64_t reduced_size = 1;  ///< elements behind one result
+  int64_t chunk = 1;         ///< results of a work item: so many groups, or lanes when items is 1
+  int64_t chunks = 1;        ///< work items in one region
+  /// What is reduced is cut into so many parts, each a work item of its own; behind a barrier they are combined in
+  /// order. Of `part_size` indices of the first outer dim that is reduced, or of the items.
+  int64_t parts = 1;
+  int64_t part_size = 0;
+  bool cuts_outer = false;
+  int64_t stored_bytes = 0;                          ///< of the accumulator of a part
+  std::optional<FoldKernels> fold;                   ///< the direct loop, where there is one
+  std::optional<ArgmaxFold> argmax;                  ///< likewise, for pairs of a value and a counted index
+  std::optional<TileLayout> reducer_layout;          ///< for any other reducer
   std::shared_ptr<const LazyTileCode> reducer_code;  ///< of the same; null: it is interpreted
 };
 
@@ -43,6 +49,8 @@ struct FusedPlan {
   TileLayout layout;
   int64_t tile = 64;  ///< lanes of a tile
   int64_t work_count = 0;
+  int64_t barrier = 0;             ///< work items from this one on combine parts; 0: there are none
+  int64_t workspace_bytes = 0;     ///< what parts leave for them
   int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
   bool streams = false;            ///< outputs leave past the caches
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do

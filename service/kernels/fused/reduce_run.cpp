@@ -44,6 +44,20 @@ ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCa
 }
 
 void ReduceRun::run_work_item(int64_t work_item) {
+  if (reduce_.parts == 1) {
+    Results results = results_of(work_item);
+    return reduce(results);
+  }
+  const bool combines = work_item >= plan_.barrier;
+  const int64_t number = combines ? work_item - plan_.barrier : work_item / reduce_.parts;
+  Results results = results_of(number);
+  std::byte* const parts = call_.workspace + number * reduce_.parts * reduce_.stored_bytes;
+  if (combines) return combine_parts(results, parts);
+  const int64_t part = work_item % reduce_.parts;
+  reduce_part(results, part, parts + part * reduce_.stored_bytes);
+}
+
+ReduceRun::Results ReduceRun::results_of(int64_t work_item) const {
   const int64_t region_results = reduce_.groups * reduce_.lanes;
   const int64_t in_region = work_item % reduce_.chunks * reduce_.chunk;
   int64_t kept = work_item / reduce_.chunks;
@@ -55,21 +69,48 @@ void ReduceRun::run_work_item(int64_t work_item) {
     move(places, reduce_.kept[d], kept % reduce_.kept[d].size);
     kept /= reduce_.kept[d].size;
   }
-  reduce(places, in_region, size, start);
+  return {std::move(places), in_region, size, start};
 }
 
 void ReduceRun::run_groups(const tensor::Dims& places, int64_t groups, std::span<const SoonRead> soon) {
-  tensor::Dims at = places;
   soon_ = soon;
+  Results results{.places = places};
   for (int64_t first = 0; first < groups; first += reduce_.chunk) {
-    reduce(at, first, std::min(reduce_.chunk, groups - first), first * reduce_.lanes);
+    results.first = first;
+    results.size = std::min(reduce_.chunk, groups - first);
+    results.start = first * reduce_.lanes;
+    reduce(results);
   }
 }
 
-void ReduceRun::reduce(tensor::Dims& places, int64_t first, int64_t size, int64_t start) {
-  results_->reset(reduce_.items == 1 ? size : size * reduce_.lanes);
-  if (reduce_.reduced_size > 0) reduce_outer(places, 0, first, size);
-  results_->finish(init_, call_.results, start);
+void ReduceRun::reduce(Results& results) {
+  reset(results);
+  if (reduce_.reduced_size > 0) reduce_outer(results.places, 0, results.first, results.size);
+  results_->finish(init_, call_.results, results.start);
+}
+
+void ReduceRun::reduce_part(Results& results, int64_t part, std::byte* to) {
+  const int64_t all = reduce_.cuts_outer ? reduce_.reduced.front().size : reduce_.items;
+  part_begin_ = part * reduce_.part_size;
+  part_count_ = std::min(reduce_.part_size, all - part_begin_);
+  reset(results);
+  if (reduce_.cuts_outer) move(results.places, reduce_.reduced.front(), part_begin_);
+  reduce_outer(results.places, 0, results.first, results.size);
+  results_->store(to);
+  part_count_ = -1;
+}
+
+void ReduceRun::combine_parts(const Results& results, const std::byte* from) {
+  reset(results);
+  for (int64_t part = 0; part < reduce_.parts; ++part) {
+    results_->add_stored(from + part * reduce_.stored_bytes);
+    results_->end_step();
+  }
+  results_->finish(init_, call_.results, results.start);
+}
+
+int64_t ReduceRun::outer_size(size_t depth) const {
+  return depth == 0 && part_count_ >= 0 && reduce_.cuts_outer ? part_count_ : reduce_.reduced[depth].size;
 }
 
 std::unique_ptr<Accumulator> ReduceRun::make_accumulator(int64_t lanes) const {
@@ -95,7 +136,8 @@ void ReduceRun::move(tensor::Dims& places, const OuterDim& dim, int64_t steps) {
 /// Every index of the outer reduced dims from `depth` on is one step.
 void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size) {
   if (depth < reduce_.reduced.size()) {
-    const OuterDim& dim = reduce_.reduced[depth];
+    OuterDim dim = reduce_.reduced[depth];
+    dim.size = outer_size(depth);
     if (depth + 1 == reduce_.reduced.size()) {
       if (adds_rows_) return add_rows(places[0], dim, first, size);
       if (!staged_.empty()) return add_computed_rows(places, dim, first, size);
@@ -220,10 +262,13 @@ void ReduceRun::add_long_groups(int64_t first, int64_t size) {
   const int64_t block = kBlockLanes / std::gcd(reduce_.lanes, kBlockLanes);
   if (most >= block) at_once = std::min(core::round_up(at_once, block), most - most % block);
   const int64_t end = (first + size) * reduce_.items * reduce_.lanes;
+  const bool is_part = part_count_ >= 0 && !reduce_.cuts_outer;
+  const int64_t begin_item = is_part ? part_begin_ : 0;
+  const int64_t end_item = is_part ? part_begin_ + part_count_ : reduce_.items;
   for (int64_t group = 0; group < size; ++group) {
     group_->reset(reduce_.lanes);
-    for (int64_t item = 0; item < reduce_.items; item += at_once) {
-      const int64_t count = std::min(at_once, reduce_.items - item);
+    for (int64_t item = begin_item; item < end_item; item += at_once) {
+      const int64_t count = std::min(at_once, end_item - item);
       const int64_t start = ((first + group) * reduce_.items + item) * reduce_.lanes;
       group_->add_segments(compute(start, count * reduce_.lanes, end), 1, count, reduce_.lanes, 0);
       group_->end_step();

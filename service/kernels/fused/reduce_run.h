@@ -28,12 +28,27 @@ class ReduceRun {
   void forget(size_t input) { reader_.forget(input); }
 
  private:
-  /// Results [first, first + size) of one region, in groups or lanes; `start`: of the results' elements.
-  void reduce(tensor::Dims& places, int64_t first, int64_t size, int64_t start);
+  /// Results of one work item: [first, first + size) of one region, in groups or lanes.
+  struct Results {
+    tensor::Dims places;  ///< where inputs begin
+    int64_t first = 0;
+    int64_t size = 0;
+    int64_t start = 0;  ///< of the results' elements
+  };
+  [[nodiscard]] Results results_of(int64_t number) const;
+  void reset(const Results& results) {
+    results_->reset(reduce_.items == 1 ? results.size : results.size * reduce_.lanes);
+  }
+  void reduce(Results& results);
+  /// One part of what is reduced, into the workspace; and all of them into the results.
+  void reduce_part(Results& results, int64_t part, std::byte* to);
+  void combine_parts(const Results& results, const std::byte* from);
   [[nodiscard]] std::unique_ptr<Accumulator> make_accumulator(int64_t lanes) const;
   [[nodiscard]] bool tile_holds_one_group() const;
   [[nodiscard]] bool only_reads() const;
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
+  /// Indices of the first outer dim that is reduced, or of the items, that are added: those of a part, or all.
+  [[nodiscard]] int64_t outer_size(size_t depth) const;
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
   const ValueRows& compute(int64_t start, int64_t count, int64_t end);
   static int64_t lanes_again(int64_t first, int64_t lane, int64_t count);
@@ -57,6 +72,8 @@ class ReduceRun {
   bool adds_rows_ = false;
   std::vector<std::byte> staged_;  ///< computed rows that are added at once; empty where rows are read, or added apart
   bool is_computed_ = false;       ///< the first value is an instruction's: it may be computed into any memory
+  int64_t part_begin_ = 0;         ///< where a part begins that is being reduced
+  int64_t part_count_ = -1;        ///< indices that it has; -1: there are no parts
   ValueRows init_;
   ValueRows rows_;
   std::span<const SoonRead> soon_;

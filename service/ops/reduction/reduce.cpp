@@ -141,13 +141,16 @@ PreparedKernel prepare_reduce(const OpView& local) {
   loop.reduce = std::move(reduce);
   auto fused = std::make_shared<const kernels::FusedKernel>(std::move(loop));
   kernel.work_count = fused->work_count();
+  kernel.workspace_bytes = fused->workspace_bytes();
+  if (fused->barrier() > 0) kernel.barriers = {fused->barrier()};
   kernel.passes_checkpoints = true;
   kernel.run = [fused](const KernelCall& call) {
     fused->run({.operands = call.operands,
                 .results = call.results,
                 .begin = call.begin,
                 .end = call.end,
-                .checkpoint = call.checkpoint});
+                .checkpoint = call.checkpoint,
+                .workspace = call.workspace});
   };
   return kernel;
 }

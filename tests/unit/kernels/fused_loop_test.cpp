@@ -690,6 +690,58 @@ TEST(FusedLoop, sum_of_many_ones_and_tenths_does_not_saturate) {
   EXPECT_EQ(sum, static_cast<float>(static_cast<double>(0.1F) * static_cast<double>(count)));
 }
 
+// One result, or few: what is reduced is cut along an outer dim or the items, and parts are combined in their order.
+TEST(FusedLoop, large_reductions_to_few_results_are_cut_into_parts) {
+  const std::vector<std::pair<Dims, std::vector<int>>> shapes = {
+      {{140'001}, {0}},      {{45'000, 3}, {0}},      {{401, 700}, {0}},         {{3, 45'003}, {1}},
+      {{29, 5'001}, {0, 1}}, {{12, 21, 600}, {0, 1}}, {{2, 41, 3, 555}, {1, 3}}, {{131, 600, 2}, {0, 1, 2}}};
+  for (const auto& [dims, reduced] : shapes) {
+    const auto make = [&, &dims = dims, &reduced = reduced](DType dtype, size_t values, TileProgram reducer) {
+      FusedLoop loop = plain_reduction(dtype, ScalarOp::kAdd, dims, reduced);
+      std::vector<int> inits;
+      for (size_t k = 0; k < values; ++k) inits.push_back(static_cast<int>(k) + 1);
+      loop.reduce = FusedReduce{reduced, std::move(reducer), inits};
+      return loop;
+    };
+    FusedLoop sum = make(DType::kInt32, 1, binary_reducer(ScalarOp::kAdd, DType::kInt32));
+    FusedLoop composition = make(DType::kInt64, 2, composition_reducer());
+    composition.program.outputs.push_back(composition.program.emit(ScalarOp::kMultiply, {0, 0}, DType::kInt64));
+    FusedLoop argmax = make(DType::kFloat32, 2, argmax_reducer(DType::kFloat32));
+    const uint16_t rounded = argmax.program.emit(scalar_op("round_nearest_even"), {0}, DType::kFloat32);
+    FusedLoop counted = make(DType::kFloat32, 2, argmax_reducer(DType::kFloat32));
+    argmax.program.outputs = {rounded, argmax.program.emit(ScalarOp::kConvert, {0}, DType::kInt32)};
+    FusedInput iota;
+    iota.kind = FusedInput::Kind::kIota;
+    iota.iota_dim = reduced.back();
+    counted.inputs.push_back(iota);
+    counted.program.outputs.push_back(counted.program.add_register(DType::kInt32));
+    counted.program.input_count = 2;
+    for (FusedLoop* const loop : {&sum, &composition, &argmax, &counted}) {
+      LoopMaker maker(static_cast<uint32_t>(dims[0]));
+      std::vector<Bytes> operands = {maker.values(loop->program.registers[0], tensor::element_count(dims))};
+      for (const uint16_t output : loop->program.outputs)
+        operands.push_back(maker.values(loop->program.registers[output], 1));
+      const Dims offsets(dims.size(), 0);
+      const auto expected = run_naively(*loop, operands, offsets);
+      const FusedKernel kernel(*loop);
+      EXPECT_GT(kernel.barrier(), 1) << describe(*loop);
+      ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), expected)
+          << describe(*loop);
+      ASSERT_EQ(run_kernel(code_at_once(*loop), operands, {}, offsets), expected) << "code, " << describe(*loop);
+    }
+    const FusedLoop floats = make(DType::kFloat32, 1, binary_reducer(ScalarOp::kAdd, DType::kFloat32));
+    LoopMaker maker(7);
+    const std::vector<Bytes> operands = {maker.values(DType::kFloat32, tensor::element_count(dims)), Bytes(4)};
+    const FusedKernel kernel(floats);
+    const auto whole = run_kernel(kernel, operands, {}, Dims(dims.size(), 0));
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), Dims(dims.size(), 0)), whole);
+    FusedLoop of_many = floats;
+    of_many.copies = 8;  // threads have one each
+    EXPECT_EQ(FusedKernel(of_many).barrier(), 0);
+  }
+}
+
 TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
   for (const bool by_code : {false, true}) {
     FusedLoop loop;

@@ -133,6 +133,8 @@ inline std::vector<Bytes> run_kernel(const FusedKernel& kernel, const std::vecto
   call.operands = operand_memory.data();
   call.results = result_memory.data();
   call.dim_offsets = dim_offsets.data();
+  Bytes workspace(static_cast<size_t>(kernel.workspace_bytes()), std::byte{0xCD});
+  call.workspace = workspace.data();
   int64_t from = 0;
   for (const int64_t cut : cuts) {
     call.begin = from;
