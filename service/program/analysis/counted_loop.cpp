@@ -72,6 +72,12 @@ std::optional<int64_t> count_of(int64_t start, int64_t step, const std::string& 
   return std::nullopt;
 }
 
+// False where the counter wraps around before it is beyond the limit.
+bool holds(tensor::DType dtype, int64_t value) {
+  return value >= tensor::least_value(dtype) &&
+         (value < 0 || static_cast<uint64_t>(value) <= tensor::largest_value(dtype));
+}
+
 }  // namespace
 
 std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::Op& op, const ValueFacts& facts) {
@@ -92,7 +98,7 @@ std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::
   const auto step = step_of(function, op, *counter, facts);
   if (!limit || !start || !step) return std::nullopt;
   const auto trips = count_of(*start, *step, direction, *limit);
-  if (!trips) return std::nullopt;
+  if (!trips || !holds(function.type_of(op.results[*counter]).dtype(), *start + *trips * *step)) return std::nullopt;
   return CountedLoop{*counter, *start, *step, *trips};
 }
 

@@ -19,7 +19,7 @@ struct CountedLoop {
 };
 
 /// Recognises a condition that is one comparison of a carried integer with a known one, where the body adds a known
-/// integer to it. Nothing for other loops.
+/// integer to it without wrapping around. Nothing for other loops. The number of trips is exact.
 ///
 /// Example: while (i = 2; i < 9) {i = i + 3} -> start 2, step 3, trips 3
 std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::Op& op, const ValueFacts& facts);

@@ -50,6 +50,23 @@ TEST(TripCounts, loops_whose_bounds_are_data_are_not) {
   EXPECT_EQ(counts(program(loop("%zero", "LT", "%ten", "%zero"))), (std::vector<int64_t>{-1})) << "it never ends";
 }
 
+// From 120 on in steps of 5: 125, -126, ..., which are below 127, too.
+TEST(TripCounts, loops_whose_counters_wrap_around_are_not) {
+  const auto of = [](const std::string& type, int64_t start, int64_t step) {
+    std::string text = program(loop("%start", "LT", "%limit", "%step"));
+    const std::string constants = "%start = stablehlo.constant dense<" + std::to_string(start) +
+                                  "> : tensor<i32>\n%limit = stablehlo.constant dense<127> : tensor<i32>\n" +
+                                  "%step = stablehlo.constant dense<" + std::to_string(step) + "> : tensor<i32>\n";
+    text.replace(text.find("%zero"), 0, constants);
+    for (size_t at = text.find("i32"); at != std::string::npos; at = text.find("i32")) text.replace(at, 3, type);
+    return counts(text);
+  };
+  EXPECT_EQ(of("i8", 120, 5), (std::vector<int64_t>{-1}));
+  EXPECT_EQ(of("i8", 120, 1), (std::vector<int64_t>{7}));
+  EXPECT_EQ(of("ui8", 120, 5), (std::vector<int64_t>{2}));
+  EXPECT_EQ(of("i16", 120, 5), (std::vector<int64_t>{2}));
+}
+
 TEST(TripCounts, program_without_loops_has_none) {
   EXPECT_TRUE(counts(program("%r = stablehlo.add %zero, %n : tensor<i32>\n")).empty());
 }
