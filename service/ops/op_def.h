@@ -163,6 +163,12 @@ struct IndexingMap {
   bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
 };
 
+/// Where the elements of a value are in another one: element sum(strides * index) + offset.
+struct StridedView {
+  std::vector<int64_t> strides;
+  int64_t offset = 0;
+};
+
 /// A gather of a broadcast as one of the broadcast's operand.
 struct GatherOfBroadcast {
   /// Dimensions of the gather's result that come of it, ascending but where there are no attributes; the others repeat
@@ -177,12 +183,21 @@ struct GatherOfBroadcast {
   int64_t numbers = 0;
 };
 
+/// Which dimensions of both operands of a product go together. The result has batch dims, then the free dims of lhs,
+/// then those of rhs.
+struct ProductDims {
+  std::vector<int64_t> lhs_batch;
+  std::vector<int64_t> rhs_batch;
+  std::vector<int64_t> lhs_contract;
+  std::vector<int64_t> rhs_contract;
+};
+
 /// What makes an op without a ScalarMath body fusible. At most one is set, but for products; all take local types.
 struct Fuse {
   /// Operand 0 with its dimensions in the order of the attribute `permutation`.
   bool is_transpose = false;
-  /// A product of operands 0 and 1, with both functions that follow.
-  bool is_product = false;
+  /// Not null: a product of operands 0 and 1, with both functions that follow.
+  ProductDims (*product_dims)(const OpView&) = nullptr;
   /// The attributes with which the op gives the same of operand `operand` before the transpose that made it as with the
   /// transpose. `op` has the operand's type before it, and attributes that mean the transposed one. Nothing where the
   /// kernel would have to copy the operand.
@@ -199,6 +214,9 @@ struct Fuse {
   /// keep the parts: operands are those of the first part, then of the second, and so on. Same bits as op after op and
   /// the additions behind them. Nothing where there is no such kernel.
   std::optional<PreparedKernel> (*summed)(const OpView& op, int64_t parts) = nullptr;
+  /// The op on operands of which some are elements of other values, `views`, as one kernel that reads those: operands
+  /// are the others and those values. Only copies elements.
+  PreparedKernel (*of_views)(const OpView& op, const std::vector<std::optional<StridedView>>& views) = nullptr;
   /// The op on what operand 0 was before a conversion, whose type `op` has, as one kernel. Nothing where there is no
   /// such kernel.
   std::optional<PreparedKernel> (*of_converted)(const OpView& op) = nullptr;

@@ -1,5 +1,5 @@
-// Producer-consumer fusion, after fusion of the block: a step whose result one reduction alone reads is computed by the
-// reduction, and the result has no memory.
+// Producer-consumer fusion, after fusion of the block: a step whose result one reduction or concatenation alone reads
+// is computed by that, and the result has no memory.
 //
 // 1. Count how often each step's result is read from memory, other names of it included.
 // 2. A reduction of one value that it is the only reader of takes the place of both steps: what the first step reads is
@@ -7,11 +7,15 @@
 //    a. a reduction along dimensions of what an op only copies (Fuse::reduced);
 //    b. a sum over shards of what an op computes of each (Fuse::summed): the shards are added while they are computed.
 //       One process alone: between processes a partial sum is less to send than what it is computed of.
+// 3. A concatenation that alone reads elements that a step copies out of a value, such as a slice, reads that value
+//    (Fuse::of_views): jnp.roll is one step.
 //
 // Example of a: gather (table, indices) -> g, reduce (g, zero) -> s. Out: one step (table, indices, zero) -> s.
 // Example of b, x=4: %0 = dot_general of 1024x64 and 64x512, both sharded along the 64, then its sum over x. In: four
 // shards of %0, 2 MiB each, and their sum. Out: one step that, for each block of the sum, multiplies shard 0's operands
 // into it and adds the products of shards 1, 2 and 3: no shard of %0 has memory, and the bits are the same.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -50,6 +54,51 @@ bool fuse_reduction(const PlanBuilder& builder, const BuilderStep& producer, Bui
   return true;
 }
 
+std::optional<ops::StridedView> view_of(const LocalOp& op, const ops::OpView& local) {
+  const ops::IndexingMap map = op.def->fuse.read(local);
+  if (map.same_bytes) return std::nullopt;
+  ops::StridedView view;
+  view.strides.assign(local.results[0].dims().size(), 0);
+  const tensor::Dims strides = tensor::row_major_strides(local.operands[0].dims());
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const ops::IndexingMap::Dim& dim = map.dims[d];
+    view.offset += dim.start * strides[d];
+    if (dim.result_dim >= 0) view.strides[static_cast<size_t>(dim.result_dim)] += dim.step * strides[d];
+  }
+  return view;
+}
+
+/// `gone`: where steps are noted that the concatenation takes over.
+void fuse_views(const PlanBuilder& builder, std::vector<BuilderStep>& steps, const std::map<LocalId, size_t>& producers,
+                const std::map<LocalId, int64_t>& reads, BuilderStep& consumer, std::vector<bool>& gone) {
+  std::vector<std::optional<ops::StridedView>> views(consumer.operands.size());
+  std::vector<LocalId> operands = consumer.operands;
+  std::vector<size_t> taken;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto found = producers.find(operands[i]);
+    if (found == producers.end()) continue;
+    if (const auto count = reads.find(found->first); count == reads.end() || count->second != 1) continue;
+    const BuilderStep& producer = steps[found->second];
+    if (producer.op->def->fuse.read == nullptr || producer.table != consumer.table) continue;
+    const LocalView local(*builder.program, *producer.op);
+    views[i] = view_of(*producer.op, local.view);
+    if (!views[i]) continue;
+    operands[i] = producer.operands[0];
+    taken.push_back(found->second);
+  }
+  if (taken.empty()) return;
+  const LocalView local(*builder.program, *consumer.op);
+  ops::PreparedKernel kernel = consumer.op->def->fuse.of_views(local.view, views);
+  consumer.operands = std::move(operands);
+  consumer.kernel = std::move(kernel);
+  const std::string name = without_dialect(consumer.name);
+  for (const size_t step : taken) {
+    gone[step] = true;
+    note_producer(consumer, steps[step].name, steps[step].lines);
+  }
+  consumer.name = fmt::format("fused {} {} ({} ops)", without_dialect(steps[taken[0]].name), name, taken.size() + 1);
+}
+
 // Whether the reduction over shards adds elements of this type.
 bool adds(const PlanBuilder& builder, const LocalOp& reduction, tensor::DType dtype) {
   const kernels::TileProgram reducer = ops::compile_scalar_region(*builder.program->function, reduction.regions.at(0));
@@ -86,7 +135,8 @@ void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!is_single_op(steps[i])) continue;
     const ops::Fuse& fuse = steps[i].op->def->fuse;
-    if (fuse.reduced != nullptr || fuse.summed != nullptr) producers.emplace(steps[i].results[0], i);
+    if (fuse.reduced != nullptr || fuse.summed != nullptr || fuse.read != nullptr)
+      producers.emplace(steps[i].results[0], i);
   }
   if (producers.empty()) return;
   std::map<LocalId, int64_t> reads;
@@ -97,11 +147,15 @@ void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live
   std::vector<bool> is_gone(steps.size(), false);
   for (BuilderStep& consumer : steps) {
     if (consumer.operands.empty()) continue;
+    if (is_single_op(consumer) && consumer.op->def->fuse.of_views != nullptr) {
+      fuse_views(builder, steps, producers, reads, consumer, is_gone);
+      continue;
+    }
     const auto found = producers.find(consumer.operands[0]);
     if (found == producers.end() || reads[found->first] != 1) continue;
     const BuilderStep& producer = steps[found->second];
-    is_gone[found->second] =
-        fuse_reduction(builder, producer, consumer) || (fuses_sums && fuse_sum(builder, producer, consumer));
+    if (fuse_reduction(builder, producer, consumer) || (fuses_sums && fuse_sum(builder, producer, consumer)))
+      is_gone[found->second] = true;
   }
   size_t number = 0;
   std::erase_if(steps, [&](const BuilderStep&) { return is_gone[number++]; });

@@ -8,8 +8,8 @@
 //
 // Loops (PlanSettings::hoist_products): a product in the body of a `while` whose operands do not change there is made
 // in front of it, once (XLA's while loop invariant code motion, for products alone). What it is made from goes along.
-// Only what has no effect is moved, and only products no larger than their operands, or small: they live as long as the
-// loop.
+// So does an operand of a product that changes, as scaled weights are. Only what has no effect is moved, and only what
+// is no larger than its operands, or small: it lives as long as the loop.
 //
 // Example, a step of gradient descent: g = dot(x, d), contracting the rows of both, 784x1024 elements; t =
 // transpose(g); w - 0.1 t. Out: t = dot(d, x); g has neither step nor memory.
@@ -32,11 +32,9 @@ using partition::LocalProgram;
 
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 
-bool is_product(const LocalOp& op) { return op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.is_product; }
+bool is_product(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->product_dims != nullptr; }
 
-bool is_transpose(const LocalOp& op) {
-  return op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.is_transpose;
-}
+bool is_transpose(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->is_transpose; }
 
 class ProductRewriter {
  public:
@@ -156,9 +154,17 @@ class ProductRewriter {
       }
     }
     std::set<size_t> taken;
-    for (size_t i = 0; i < body.ops.size(); ++i) {
-      const LocalOp& op = body.ops[i];
-      if (is_product(op) && makers.contains(op.results[0]) && is_worth_keeping(op)) take(body, makers, i, taken);
+    const auto take_if_worth = [&](LocalId id) {
+      const auto maker = makers.find(id);
+      if (maker == makers.end() || !is_worth_keeping(body.ops[maker->second])) return false;
+      take(body, makers, maker->second, taken);
+      return true;
+    };
+    for (const LocalOp& op : body.ops) {
+      if (!is_product(op) || take_if_worth(op.results[0])) continue;
+      for (const LocalId id : op.operands) {
+        if (makers.contains(id) && is_computed(body.ops[makers.at(id)])) take_if_worth(id);
+      }
     }
     std::vector<LocalOp> moved;
     std::vector<LocalOp> rest;
@@ -194,6 +200,9 @@ class ProductRewriter {
     return program_.type(a).local == program_.type(b).local && program_.type(a).layout == program_.type(b).layout &&
            program_.type(a).varies == program_.type(b).varies;
   }
+
+  /// Not one number on all lanes, or a name of something.
+  [[nodiscard]] bool is_computed(const LocalOp& op) const { return is_pointwise(program_, op) || is_transpose(op); }
 
   bool is_worth_keeping(const LocalOp& op) const {
     int64_t read = 0;

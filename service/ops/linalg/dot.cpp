@@ -230,7 +230,7 @@ std::vector<OpDef> dot_rows() {
        .combine = combine_sums,
        .derivative = {vjp_dot_general},
        .batch = batch_dot_general,
-       .fuse = {.is_product = true,
+       .fuse = {.product_dims = dot_general_dims,
                 .of_transposed = dot_of_transposed,
                 .as_transposed = dot_as_transposed,
                 .summed = prepare_dot_sum}},

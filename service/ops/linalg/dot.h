@@ -8,14 +8,7 @@
 
 namespace meshd::ops {
 
-/// Which dimensions of both operands go together. The result has batch dims, then the free dims of lhs, then those of
-/// rhs.
-struct DotDims {
-  std::vector<int64_t> lhs_batch;
-  std::vector<int64_t> rhs_batch;
-  std::vector<int64_t> lhs_contract;
-  std::vector<int64_t> rhs_contract;
-};
+using DotDims = ProductDims;
 
 /// dot_dimension_numbers of a dot_general.
 DotDims dot_general_dims(const OpView& view);

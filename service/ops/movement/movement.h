@@ -36,6 +36,8 @@ PreparedKernel prepare_slice(const OpView& local);
 PreparedKernel prepare_dynamic_slice(const OpView& local);
 PreparedKernel prepare_dynamic_update_slice(const OpView& local);
 PreparedKernel prepare_concatenate(const OpView& local);
+/// Fuse::of_views of concatenate.
+PreparedKernel prepare_concatenate_of_views(const OpView& local, const std::vector<std::optional<StridedView>>& views);
 PreparedKernel prepare_pad(const OpView& local);
 PreparedKernel prepare_reverse(const OpView& local);
 PreparedKernel prepare_iota(const OpView& local);

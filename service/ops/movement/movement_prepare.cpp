@@ -215,36 +215,44 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
 }
 
 PreparedKernel prepare_concatenate(const OpView& local) {
+  return prepare_concatenate_of_views(local, std::vector<std::optional<StridedView>>(local.operands.size()));
+}
+
+PreparedKernel prepare_concatenate_of_views(const OpView& local, const std::vector<std::optional<StridedView>>& views) {
   const ir::Type& to = local.results[0];
   const auto dim = static_cast<size_t>(ir::int_or(attributes_of(local), "dimension", 0));
   const int64_t elem = elem_bytes(to);
   const Dims strides = tensor::row_major_strides(to.dims());
   struct Part {
     StridedCopy copy;
-    int64_t offset;  // bytes in the result
+    int64_t from;  // bytes in the operand
+    int64_t to;    // and in the result
     int64_t first_work_item;
   };
   auto parts = std::make_shared<std::vector<Part>>();
+  std::vector<StridedView> operands;
   PreparedKernel kernel;
   kernel.work_count = 0;
   int64_t start = 0;
-  for (const ir::Type& from : local.operands) {
-    StridedCopy copy(from.dims(), strides, tensor::row_major_strides(from.dims()), elem);
+  for (size_t i = 0; i < local.operands.size(); ++i) {
+    const Dims& from = local.operands[i].dims();
+    operands.push_back(views[i] ? *views[i] : StridedView{tensor::row_major_strides(from)});
+    StridedCopy copy(from, strides, operands[i].strides, elem);
     const int64_t work_items = copy.work_count();
     kernel.bytes += 2.0 * static_cast<double>(copy.byte_count());
-    parts->push_back({std::move(copy), start * strides[dim] * elem, kernel.work_count});
+    parts->push_back({std::move(copy), operands[i].offset * elem, start * strides[dim] * elem, kernel.work_count});
     kernel.work_count += work_items;
-    start += from.dims()[dim];
+    start += from[dim];
   }
   kernel.run = [parts](const KernelCall& call) {
     for (size_t i = 0; i < parts->size(); ++i) {
       const Part& part = (*parts)[i];
       const int64_t begin = std::max<int64_t>(0, call.begin - part.first_work_item);
       const int64_t end = std::min(part.copy.work_count(), call.end - part.first_work_item);
-      if (begin < end) part.copy.run(call.results[0] + part.offset, call.operands[i], begin, end);
+      if (begin < end) part.copy.run(call.results[0] + part.to, call.operands[i] + part.from, begin, end);
     }
   };
-  kernel.small = small_concatenate(local, dim);
+  kernel.small = small_concatenate(local, operands, dim);
   return kernel;
 }
 

@@ -41,13 +41,13 @@ std::shared_ptr<const SmallStep> small_copy(const ir::Type& to, const Dims& stri
   });
 }
 
-std::shared_ptr<const SmallStep> small_concatenate(const OpView& local, size_t dim) {
+std::shared_ptr<const SmallStep> small_concatenate(const OpView& local, const std::vector<StridedView>& views,
+                                                   size_t dim) {
   return shuffle(local.results[0], [&](Dims index) {
     size_t operand = 0;
     while (index[dim] >= local.operands[operand].dims()[dim]) index[dim] -= local.operands[operand++].dims()[dim];
-    const Dims strides = tensor::row_major_strides(local.operands[operand].dims());
-    int64_t element = 0;
-    for (size_t d = 0; d < index.size(); ++d) element += strides[d] * index[d];
+    int64_t element = views[operand].offset;
+    for (size_t d = 0; d < index.size(); ++d) element += views[operand].strides[d] * index[d];
     return Shuffle::Lane{static_cast<int32_t>(operand), element};
   });
 }

@@ -14,8 +14,9 @@ namespace meshd::ops {
 /// Element `offset` + sum(strides * index) of operand 0 for each of the result `to`.
 std::shared_ptr<const kernels::SmallStep> small_copy(const ir::Type& to, const tensor::Dims& strides, int64_t offset);
 
-/// Operands one after the other along a dim.
-std::shared_ptr<const kernels::SmallStep> small_concatenate(const OpView& local, size_t dim);
+/// Operands one after the other along a dim; `views`: where their elements are.
+std::shared_ptr<const kernels::SmallStep> small_concatenate(const OpView& local, const std::vector<StridedView>& views,
+                                                            size_t dim);
 
 /// Operand 0 between elements of operand 1.
 std::shared_ptr<const kernels::SmallStep> small_pad(const OpView& local);

@@ -361,6 +361,22 @@ func.func @main(%h0: tensor<1024x1024xf32>, %a: tensor<1024x1xf32>, %b: tensor<1
   EXPECT_EQ(count_steps(plan, "stablehlo.dot_general", 0), 0) << to_text(*plan);
 }
 
+// h^T w u changes; what it is multiplied by, 0.1 w^T, does not.
+TEST(Products, computed_operands_that_do_not_change_leave_the_loop) {
+  std::string text = of_sizes(kLoop, "", "4", "");
+  const std::string product = "stablehlo.dot_general %v, %w,";
+  text.replace(text.find(product), product.size(), "stablehlo.dot_general %h, %v,");
+  const std::string types = "(tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>\n    %g";
+  text.replace(text.find(types), types.size(), "(tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>\n    %g");
+  const std::string second =
+      "stablehlo.dot_general %h, %p, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x16xf32>)";
+  text.replace(text.find(second), second.size(), "stablehlo.add %h, %p : tensor<8x16xf32> //");
+  const PlanRef plan = expect_same_results(text);
+  EXPECT_EQ(count_steps(plan, "stablehlo.dot_general", 0), 0) << to_text(*plan);
+  EXPECT_EQ(count_steps(plan, "stablehlo.multiply", 0) + count_steps(plan, "fused transpose multiply (2 ops)", 0), 1)
+      << to_text(*plan);
+}
+
 TEST(Products, a_product_leaves_two_loops) {
   const PlanRef plan = expect_same_results(R"(
 func.func @main(%h0: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {

@@ -1,0 +1,120 @@
+// Concatenations that read elements of other values where they are: the bits of those that read copies.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/unit/compile/plan_bits.h"
+
+namespace meshd::test {
+namespace {
+
+/// The names of the steps with fusion.
+std::vector<std::string> expect_same_bits(const std::string& text) {
+  const partition::LocalProgram local = local_of(text);
+  const compile::PlanRef fused = plan_with(local, &compile::PlanSettings::fuse, true);
+  const compile::PlanRef stored = plan_with(local, &compile::PlanSettings::fuse, false);
+  Bench bench({.device_count = 8, .threads = 2});
+  const Bits arguments = arguments_of(stored, 5);
+  EXPECT_EQ(difference(run(bench, fused, arguments), run(bench, stored, arguments)), "") << text << to_text(*fused);
+  std::vector<std::string> names;
+  for (const compile::Step& step : fused->blocks[0].steps) names.push_back(step.name);
+  return names;
+}
+
+/// x rolled along a dim, of which `shift` elements come first.
+std::string rolled(int64_t rows, int64_t columns, size_t dim, int64_t shift, const std::string& dtype,
+                   const std::string& sharding = "") {
+  const int64_t sizes[] = {rows, columns};
+  const auto slice = [&](int64_t from, int64_t to) {
+    return dim == 0 ? fmt::format("[{}:{}, 0:{}]", from, to, columns) : fmt::format("[0:{}, {}:{}]", rows, from, to);
+  };
+  const auto part = [&](int64_t size) {
+    return dim == 0 ? fmt::format("tensor<{}x{}x{}>", size, columns, dtype)
+                    : fmt::format("tensor<{}x{}x{}>", rows, size, dtype);
+  };
+  const int64_t size = sizes[dim];
+  return fmt::format(R"(
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: {0}{6}) -> {0} {{
+  %a = stablehlo.slice %x {1} : ({0}) -> {2}
+  %b = stablehlo.slice %x {3} : ({0}) -> {4}
+  %c = stablehlo.concatenate %a, %b, dim = {5} : ({2}, {4}) -> {0}
+  return %c : {0}
+}}
+)",
+                     part(size), slice(size - shift, size), part(shift), slice(0, size - shift), part(size - shift),
+                     dim, sharding);
+}
+
+TEST(ConcatenatedViews, a_roll_is_one_step) {
+  for (const auto* const dtype : {"f32", "i8", "complex<f32>", "i1"}) {
+    for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{4, 5}, {64, 100}, {300, 1000}}) {
+      for (const size_t dim : {0, 1}) {
+        for (const int64_t shift : {1, 3}) {
+          const auto names = expect_same_bits(rolled(rows, columns, dim, shift, dtype));
+          EXPECT_EQ(names, std::vector<std::string>{"fused slice concatenate (3 ops)"});
+        }
+      }
+    }
+  }
+}
+
+TEST(ConcatenatedViews, rolls_of_shards) {
+  const std::string by_rows = R"( {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})";
+  const auto names = expect_same_bits(rolled(64, 100, 1, 3, "f32", by_rows));
+  EXPECT_NE(std::find(names.begin(), names.end(), "fused slice concatenate (3 ops)"), names.end());
+  expect_same_bits(rolled(64, 100, 0, 3, "f32", by_rows));
+}
+
+TEST(ConcatenatedViews, any_way_of_reading_and_whole_operands_beside) {
+  const auto names = expect_same_bits(R"(
+func.func @main(%x: tensor<6x4xf32>, %y: tensor<4x6xf32>, %z: tensor<4xf32>) -> tensor<23x4xf32> {
+  %a = stablehlo.reverse %x, dims = [0, 1] : tensor<6x4xf32>
+  %b = stablehlo.transpose %y, dims = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  %c = stablehlo.broadcast_in_dim %z, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+  %d = stablehlo.slice %x [1:6:2, 0:4] : (tensor<6x4xf32>) -> tensor<3x4xf32>
+  %r = stablehlo.concatenate %a, %b, %c, %d, %x, dim = 0 : (tensor<6x4xf32>, tensor<6x4xf32>, tensor<2x4xf32>, tensor<3x4xf32>, tensor<6x4xf32>) -> tensor<23x4xf32>
+  return %r : tensor<23x4xf32>
+})");
+  EXPECT_EQ(names, (std::vector<std::string>{"stablehlo.transpose", "fused reverse concatenate (4 ops)"}));
+}
+
+TEST(ConcatenatedViews, what_others_read_is_copied) {
+  const auto names = expect_same_bits(R"(
+func.func @main(%x: tensor<100xf32>) -> (tensor<100xf32>, tensor<60xf32>) {
+  %a = stablehlo.slice %x [40:100] : (tensor<100xf32>) -> tensor<60xf32>
+  %b = stablehlo.slice %x [0:40] : (tensor<100xf32>) -> tensor<40xf32>
+  %c = stablehlo.concatenate %a, %b, dim = 0 : (tensor<60xf32>, tensor<40xf32>) -> tensor<100xf32>
+  return %c, %a : tensor<100xf32>, tensor<60xf32>
+})");
+  EXPECT_EQ(names.size(), 2U);
+}
+
+// What a loop carries is written where it was read, unless the concatenation reads it there.
+TEST(ConcatenatedViews, values_that_a_loop_carries) {
+  expect_same_bits(R"(
+func.func @main(%x0: tensor<200xf32>) -> tensor<200xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %w:2 = stablehlo.while(%i = %zero, %x = %x0) : tensor<i32>, tensor<200xf32>
+  cond {
+    %n = stablehlo.constant dense<7> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %a = stablehlo.slice %x [1:200] : (tensor<200xf32>) -> tensor<199xf32>
+    %b = stablehlo.slice %x [0:1] : (tensor<200xf32>) -> tensor<1xf32>
+    %c = stablehlo.concatenate %a, %b, dim = 0 : (tensor<199xf32>, tensor<1xf32>) -> tensor<200xf32>
+    %y = stablehlo.subtract %c, %x : tensor<200xf32>
+    %d = stablehlo.slice %y [3:200] : (tensor<200xf32>) -> tensor<197xf32>
+    %e = stablehlo.slice %y [0:3] : (tensor<200xf32>) -> tensor<3xf32>
+    %z = stablehlo.concatenate %d, %e, dim = 0 : (tensor<197xf32>, tensor<3xf32>) -> tensor<200xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<200xf32>
+  }
+  return %w#1 : tensor<200xf32>
+})");
+}
+
+}  // namespace
+}  // namespace meshd::test
