@@ -45,6 +45,8 @@ RunImpl::Next RunImpl::advance() {
       next = run_small_while();
     } else if (is_at_shard_while(frame)) {
       next = run_shard_while();
+    } else if (is_at_bound_while(frame)) {
+      next = run_bound_while();
     } else if (frame.index == steps.size()) {
       next = end_of_block();
     } else {
@@ -110,8 +112,12 @@ RunImpl::Next RunImpl::step_done(const compile::Step& step) {
   steps_done_.store(executed, std::memory_order_relaxed);
   if (profiler_) profiler_->end();
   if (executed % kStepsBetweenLooks != 0 && step.estimated_ns < kLargeStepNs) return Next::kGoOn;
+  return frames_.empty() ? Next::kGoOn : look_at_slice();
+}
+
+RunImpl::Next RunImpl::look_at_slice() const {
   if (!is_lent_ && !has_to_attend()) return Next::kGoOn;
-  return is_slice_over(std::chrono::steady_clock::now()) && !frames_.empty() ? Next::kYield : Next::kGoOn;
+  return is_slice_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
 }
 
 RunImpl::Next RunImpl::end_of_block() {
@@ -175,8 +181,7 @@ RunImpl::Next RunImpl::end_of_body() {
   if (request_.step_budget > 0 && executed > request_.step_budget) {
     fail_at(step, "budget_exceeded", fmt::format("the run has executed {} steps, which is more than it may", executed));
   }
-  if (executed % kStepsBetweenLooks != 0 || (!is_lent_ && !has_to_attend())) return Next::kGoOn;
-  return is_slice_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
+  return executed % kStepsBetweenLooks != 0 ? Next::kGoOn : look_at_slice();
 }
 
 void RunImpl::exchange_slots(const compile::Step& step, ActiveSet& active) {
@@ -209,17 +214,18 @@ int64_t RunImpl::affordable_iterations(const compile::LoopCost& end, const compi
   return out;
 }
 
+void RunImpl::note_cost(const compile::LoopCost& cost, int64_t times) {
+  const auto count = static_cast<double>(times);
+  operations_ += cost.flops * count;
+  bytes_ += cost.bytes * count;
+  stats_.kernel_calls += cost.kernel_calls * times;
+  steps_done_.store(steps_done_.load(std::memory_order_relaxed) + cost.steps * times, std::memory_order_relaxed);
+}
+
 void RunImpl::note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration,
                               int64_t iterations, bool is_over) {
-  const auto add = [&](const compile::LoopCost& cost, int64_t times) {
-    const auto count = static_cast<double>(times);
-    operations_ += cost.flops * count;
-    bytes_ += cost.bytes * count;
-    stats_.kernel_calls += cost.kernel_calls * times;
-    steps_done_.store(steps_done_.load(std::memory_order_relaxed) + cost.steps * times, std::memory_order_relaxed);
-  };
-  add(iteration, iterations);
-  if (is_over) add(condition, 1);
+  note_cost(iteration, iterations);
+  if (is_over) note_cost(condition, 1);
   Frame& frame = frames_.back();
   frame.iteration += iterations;
   if (frame.is_outer_loop) outer_iteration_.store(frame.iteration, std::memory_order_relaxed);

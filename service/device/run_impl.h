@@ -197,11 +197,14 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool next_branch(Frame& frame, int64_t from);
   void exchange_slots(const compile::Step& step, ActiveSet& active);
   Next step_done(const compile::Step& step);
+  /// Between two steps: whether others get the thread.
+  [[nodiscard]] Next look_at_slice() const;
   /// How many times `each` is not more than what is left of a budget.
   static int64_t at_most(double left, double each);
   /// How many iterations the budgets allow beyond what is executed; the condition that ends the loop is paid, too.
   [[nodiscard]] int64_t affordable_iterations(const compile::LoopCost& end, const compile::LoopCost& each) const;
   /// Counts what was executed in one go.
+  void note_cost(const compile::LoopCost& cost, int64_t times);
   void note_iterations(const compile::LoopCost& condition, const compile::LoopCost& iteration, int64_t iterations,
                        bool is_over);
   /// At the condition of a loop that can be executed as one step.
@@ -279,6 +282,12 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
                       core::Checkpoint& checkpoint);
   /// Behind all shards.
   Next iterations_done(const ShardWhile& loop);
+
+  // ---- loops as bound calls (run_bound_while.cpp)
+  /// At the condition of a loop that can be executed as bound calls, and has no steps that are worth several threads.
+  [[nodiscard]] bool is_at_bound_while(const Frame& frame) const;
+  /// As many iterations as the time slice and the budgets allow.
+  Next run_bound_while();
 
   // ---- the first NaN or infinity (run_nonfinite.cpp)
   [[nodiscard]] bool seeks_nonfinite() const { return request_.nonfinite.is_on() && !stats_.first_nonfinite; }

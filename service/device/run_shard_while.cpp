@@ -116,9 +116,7 @@ RunImpl::Next RunImpl::iterations_done(const ShardWhile& loop) {
     std::memcpy(pointers_[static_cast<size_t>(slot.first_pointer)], from, static_cast<size_t>(slot.bytes));
     from += slot.bytes;
   }
-  if (loop.is_over) return leave_loop(loop.step);
-  if (!is_lent_ && !has_to_attend()) return Next::kGoOn;
-  return is_slice_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
+  return loop.is_over ? leave_loop(loop.step) : look_at_slice();
 }
 
 }  // namespace meshd::device

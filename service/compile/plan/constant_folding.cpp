@@ -23,8 +23,6 @@ constexpr size_t kMostKeptBytes = size_t{16} << 20;
 
 bool is_element(const DenseAttr& value) { return value.splat || tensor::element_count(value.type.dims) == 1; }
 
-bool is_whole(const ShardedType& type) { return type.local.dims == type.logical_dims && type.layout.mask() == 0; }
-
 }  // namespace
 
 void ConstantFolder::note(LocalId id, DenseAttr value) {

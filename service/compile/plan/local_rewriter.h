@@ -27,6 +27,14 @@ inline bool is_broadcast(const LocalOp& op) {
          ir::find(op.attributes, "broadcast_dimensions") != nullptr;
 }
 
+/// Of a shard.
+inline int64_t element_count(const partition::ShardedType& type) { return tensor::element_count(type.local.dims); }
+
+/// Each device that has a part of it has all of it.
+inline bool is_whole(const partition::ShardedType& type) {
+  return type.local.dims == type.logical_dims && type.layout.mask() == 0;
+}
+
 inline void erase_dim(partition::ShardedType& type, int64_t dim) {
   type.local.dims.erase(type.local.dims.begin() + dim);
   type.logical_dims.erase(type.logical_dims.begin() + dim);

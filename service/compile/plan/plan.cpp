@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "service/compile/plan/bound_whiles.h"
 #include "service/compile/plan/bubble_up_gathers.h"
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
@@ -15,6 +16,7 @@
 #include "service/compile/plan/shared_reads.h"
 #include "service/compile/plan/short_dims.h"
 #include "service/compile/plan/simplify.h"
+#include "service/compile/plan/small_while_forms.h"
 #include "service/compile/plan/small_whiles.h"
 #include "service/compile/plan/split_carries.h"
 #include "service/compile/plan/unroll_whiles.h"
@@ -71,6 +73,7 @@ class PlanMaker {
       add_scratch_of_sequences();
     }
     if (options_.small_whiles) add_scratch(core::round_up(find_small_whiles(*plan_), tensor::kBufferAlignment), 1);
+    if (options_.bound_whiles) find_bound_whiles(*plan_);
     finish_memory();
     plan_->executed_steps = executed_steps(plan_->block(0)).value_or(-1);
     return plan_;
@@ -370,18 +373,13 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
-  const std::optional<partition::LocalProgram> straight = unroll_whiles(program, options);
-  const partition::LocalProgram& unrolled = straight ? *straight : program;
-  const std::optional<partition::LocalProgram> simpler = simplify(unrolled, options);
-  const partition::LocalProgram& simplified = simpler ? *simpler : unrolled;
-  const std::optional<partition::LocalProgram> rows = split_carries(simplified, options);
-  const partition::LocalProgram& carried = rows ? *rows : simplified;
-  const std::optional<partition::LocalProgram> gathers = bubble_up_gathers(carried, options);
-  const partition::LocalProgram& gathered = gathers ? *gathers : carried;
-  const std::optional<partition::LocalProgram> products = rewrite_products(gathered, options);
-  const partition::LocalProgram& rewritten = products ? *products : gathered;
-  const std::optional<partition::LocalProgram> split = split_short_dims(rewritten, options);
-  return PlanMaker(split ? *split : rewritten, options).run();
+  using Pass = std::optional<partition::LocalProgram> (*)(const partition::LocalProgram&, const PlanSettings&);
+  std::optional<partition::LocalProgram> rewritten;
+  for (const Pass pass : {Pass{unroll_whiles}, Pass{simplify}, Pass{split_carries}, Pass{bubble_up_gathers},
+                          Pass{rewrite_products}, Pass{write_small_while_forms}, Pass{split_short_dims}}) {
+    if (auto made = pass(rewritten ? *rewritten : program, options)) rewritten = std::move(made);
+  }
+  return PlanMaker(rewritten ? *rewritten : program, options).run();
 }
 
 }  // namespace meshd::compile

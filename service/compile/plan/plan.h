@@ -165,6 +165,7 @@ struct LoopCost {
 
   /// A step over so many shards.
   void add(const Step& step, int64_t shards);
+  void add(const LoopCost& cost, int64_t times);
 };
 
 /// A loop whose steps are all small, executed as one step (kernels::SmallWhile). Its blocks remain, for runs that look
@@ -195,6 +196,18 @@ struct ShardWhileStep {
   LoopCost iteration;         ///< with the condition's; counts as a step more
 };
 
+/// A loop of short steps, whose calls have their pointers bound before its iterations (bound_whiles.h). Its blocks
+/// remain.
+struct BoundWhileStep {
+  LoopCost condition;    ///< of its steps
+  LoopCost iteration;    ///< with the condition's, counts as a step more; without what loops and branches in it execute
+  LoopCost all;          ///< an iteration at most, with all that loops and branches in it execute
+  bool is_known = true;  ///< false: a loop in it has no known number of iterations, and `all` has one of each such
+  bool exchanges = false;  ///< an iteration leaves slots exchanged
+  double longest_ns = 0;   ///< of all steps
+  int64_t calls = 0;       ///< that are bound
+};
+
 enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
 
 /// One step. Runs for each shard of `table` that an active device of this process holds.
@@ -216,6 +229,7 @@ struct Step {
   int64_t trip_count = -1;                           ///< kWhile: iterations, every time it is entered; -1: not known
   std::shared_ptr<const SmallWhileStep> small;       ///< kWhile: its form as one step, where it has one
   std::shared_ptr<const ShardWhileStep> by_shard;    ///< kWhile: its form shard by shard, where it has one
+  std::shared_ptr<const BoundWhileStep> bound;       ///< kWhile: its form as bound calls, where it has one
   /// kKernel: so many steps, from this one on, may be executed shard by shard (shard_sequences.h). Those after the
   /// first have 1.
   int32_t sequence = 1;
@@ -240,6 +254,15 @@ inline void LoopCost::add(const Step& step, int64_t shards) {
   flops += step.flops * static_cast<double>(shards);
   bytes += step.bytes * static_cast<double>(shards);
   estimated_ns += step.estimated_ns;
+}
+
+inline void LoopCost::add(const LoopCost& cost, int64_t times) {
+  const auto count = static_cast<double>(times);
+  steps += cost.steps * times;
+  kernel_calls += cost.kernel_calls * times;
+  flops += cost.flops * count;
+  bytes += cost.bytes * count;
+  estimated_ns += cost.estimated_ns * count;
 }
 
 struct Block {
@@ -313,6 +336,11 @@ struct PlanSettings {
   bool split_carries = true;
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
+  /// False: products and reductions of few terms, and columns, stay as they are in loops that could be small. Sums of
+  /// f32, and results of regions that are not associative, may be others then.
+  bool small_while_forms = true;
+  /// False: loops of short steps look up what a step reads and writes in each iteration.
+  bool bound_whiles = true;
   /// False: steps are executed one by one over all shards.
   bool shard_sequences = true;
   /// False: transposes next to matrix products are steps of their own. Products that a library makes (f64, matrix times
@@ -337,13 +365,15 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 12> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
+inline constexpr std::array<PlanPass, 14> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
                                                           {"fusion", &PlanSettings::fuse},
                                                           {"row_fusion", &PlanSettings::fuse_rows},
                                                           {"sum_fusion", &PlanSettings::fuse_sums},
                                                           {"unroll_whiles", &PlanSettings::unroll_whiles},
                                                           {"split_carries", &PlanSettings::split_carries},
+                                                          {"small_while_forms", &PlanSettings::small_while_forms},
                                                           {"small_whiles", &PlanSettings::small_whiles},
+                                                          {"bound_whiles", &PlanSettings::bound_whiles},
                                                           {"shard_sequences", &PlanSettings::shard_sequences},
                                                           {"fold_transposes", &PlanSettings::fold_transposes},
                                                           {"hoist_products", &PlanSettings::hoist_products},

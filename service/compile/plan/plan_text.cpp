@@ -41,6 +41,7 @@ void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
     for (size_t i = 0; i < step.operands.size(); ++i) out += (i == 0 ? "" : ", ") + slot_text(plan, step.operands[i]);
     out += fmt::format(") x{}{}", plan.table(step.table).count(), step.small ? ", as one step" : "");
     if (step.by_shard != nullptr) out += ", shard by shard";
+    if (step.bound != nullptr) out += ", as bound calls";
     out += step.sequence > 1 ? fmt::format(", {} steps shard by shard\n", step.sequence) : "\n";
     for (const auto& [a, b] : step.exchanges) {
       out.append(static_cast<size_t>(depth) * 2 + 2, ' ');

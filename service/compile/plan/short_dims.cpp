@@ -49,8 +49,6 @@ constexpr int kDeepest = 24;         // ops in a row that are followed back
 
 bool is_reduce(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->reduce_dims != nullptr; }
 
-int64_t element_count(const ShardedType& type) { return tensor::element_count(type.local.dims); }
-
 class Splitter final : public LocalRewriter {
  public:
   explicit Splitter(LocalProgram& program) : LocalRewriter(program), reads_(program.values.size()) {

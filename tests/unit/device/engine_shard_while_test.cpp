@@ -17,6 +17,7 @@ compile::PlanRef plan_with(LocalBuilder& builder, bool by_shard, int threads = 2
   options.threads = threads;
   options.small_whiles = false;  // they come first
   options.shard_sequences = by_shard;
+  options.bound_whiles = by_shard;
   options.fuse = fuse;  // off: more steps
   return compile::make_plan(builder.finish(), options);
 }
