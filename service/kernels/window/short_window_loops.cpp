@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <type_traits>
+#include <utility>
 
 #include "service/core/checked_math.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/functors/float_functors.h"
+#include "service/kernels/elementwise/functors/integer_functors.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {
@@ -56,6 +58,7 @@ template <class R>
 struct ToAccumulators {
   typename R::Accumulator* to;
   [[gnu::always_inline]] void put(int64_t lane, typename R::Accumulator sum) const { to[lane] = sum; }
+  [[nodiscard]] ToAccumulators from(int64_t lane) const { return {to + lane}; }
 };
 /// Where results go, with the initial value before them.
 template <class R>
@@ -65,57 +68,67 @@ struct ToResults {
   [[gnu::always_inline]] void put(int64_t lane, typename R::Accumulator sum) const {
     to[lane] = R::store(R::combine(init, sum));
   }
+  [[nodiscard]] ToResults from(int64_t lane) const { return {to + lane, init}; }
 };
 
-/// `count` sources, at most three of which are known to the compiler. Sources and target are different memory.
-template <class R, int kCount, int64_t kWidth, typename Source, class Target>
-[[gnu::always_inline]] inline void combine_block(const Sources<Source>& sources, int64_t count, int64_t begin,
-                                                 const Target target) {
-  using Acc = typename R::Accumulator;
-  if constexpr (kCount != 0) {
-    const Source* const first = sources[0];
-    const Source* const second = sources[1];
-    const Source* const third = sources[2];
+/// One to three sources, of which the first may be accumulators. Sources and target are different memory.
+template <class R, int kCount, int64_t kWidth, typename First, typename Source, class Target>
+[[gnu::always_inline]] inline void combine_block(const First* first, const Source* second, const Source* third,
+                                                 int64_t begin, const Target target) {
 #pragma GCC ivdep
-    for (int64_t j = begin; j < begin + kWidth; ++j) {
-      Acc sum = accumulator_of<R>(first[j]);
-      if constexpr (kCount > 1) sum = R::combine(sum, accumulator_of<R>(second[j]));
-      if constexpr (kCount > 2) sum = R::combine(sum, accumulator_of<R>(third[j]));
-      target.put(j, sum);
-    }
-  } else {
-    std::array<Acc, static_cast<size_t>(kWidth)> sums;
-    Acc* const sum = sums.data();
-    for (int64_t j = 0; j < kWidth; ++j) sum[j] = accumulator_of<R>(sources[0][begin + j]);
-    for (int64_t k = 1; k < count; ++k) {
-      const Source* const next = sources[static_cast<size_t>(k)] + begin;
-#pragma GCC ivdep
-      for (int64_t j = 0; j < kWidth; ++j) sum[j] = R::combine(sum[j], accumulator_of<R>(next[j]));
-    }
-#pragma GCC ivdep
-    for (int64_t j = 0; j < kWidth; ++j) target.put(begin + j, sum[j]);
+  for (int64_t j = begin; j < begin + kWidth; ++j) {
+    typename R::Accumulator sum = accumulator_of<R>(first[j]);
+    if constexpr (kCount > 1) sum = R::combine(sum, accumulator_of<R>(second[j]));
+    if constexpr (kCount > 2) sum = R::combine(sum, accumulator_of<R>(third[j]));
+    target.put(j, sum);
   }
 }
 
-template <class R, int kCount, typename Source, class Target>
-[[gnu::always_inline]] inline void combine_lanes(const Sources<Source>& sources, int64_t count, int64_t lanes,
-                                                 const Target target) {
+template <class R, int kCount, typename First, typename Source, class Target>
+[[gnu::always_inline]] inline void combine_lanes(const First* first, const Source* second, const Source* third,
+                                                 int64_t lanes, const Target target) {
   if (lanes < kLanes) {
-    for (int64_t j = 0; j < lanes; ++j) combine_block<R, kCount, 1>(sources, count, j, target);
+    for (int64_t j = 0; j < lanes; ++j) combine_block<R, kCount, 1>(first, second, third, j, target);
     return;
   }
   int64_t begin = 0;
-  for (; begin + kLanes <= lanes; begin += kLanes) combine_block<R, kCount, kLanes>(sources, count, begin, target);
-  if (begin < lanes) combine_block<R, kCount, kLanes>(sources, count, lanes - kLanes, target);
+  for (; begin + kLanes <= lanes; begin += kLanes)
+    combine_block<R, kCount, kLanes>(first, second, third, begin, target);
+  if (begin < lanes) combine_block<R, kCount, kLanes>(first, second, third, lanes - kLanes, target);
+}
+
+/// Four sources or more, as far as the compiler knows: two more at a time, to accumulators that stay in the cache.
+template <class R, typename Source, class Target>
+[[gnu::always_inline]] inline void combine_many(const Sources<Source>& sources, int64_t count, int64_t lanes,
+                                                const Target target) {
+  using Acc = typename R::Accumulator;
+  std::array<std::array<Acc, static_cast<size_t>(kPart)>, 2> sums;
+  for (int64_t begin = 0; begin < lanes; begin += kPart) {
+    const int64_t some = std::min(kPart, lanes - begin);
+    const auto source = [&](int64_t number) { return sources[static_cast<size_t>(number)] + begin; };
+    Acc* from = sums[0].data();
+    Acc* to = sums[1].data();
+    combine_lanes<R, 3>(source(0), source(1), source(2), some, ToAccumulators<R>{from});
+    int64_t next = 3;
+    for (; next + 2 < count; next += 2) {
+      combine_lanes<R, 3>(from, source(next), source(next + 1), some, ToAccumulators<R>{to});
+      std::swap(from, to);
+    }
+    if (next + 2 == count)
+      combine_lanes<R, 3>(from, source(next), source(next + 1), some, target.from(begin));
+    else
+      combine_lanes<R, 2>(from, source(next), source(next), some, target.from(begin));
+  }
 }
 
 template <class R, typename Source, class Target>
 [[gnu::always_inline]] inline void combine_sources(const Sources<Source>& sources, int64_t count, int64_t lanes,
                                                    const Target target) {
-  if (count == 1) return combine_lanes<R, 1>(sources, count, lanes, target);
-  if (count == 2) return combine_lanes<R, 2>(sources, count, lanes, target);
-  if (count == 3) return combine_lanes<R, 3>(sources, count, lanes, target);
-  combine_lanes<R, 0>(sources, count, lanes, target);
+  const Source* const first = sources[0];
+  if (count == 1) return combine_lanes<R, 1>(first, first, first, lanes, target);
+  if (count == 2) return combine_lanes<R, 2>(first, sources[1], first, lanes, target);
+  if (count == 3) return combine_lanes<R, 3>(first, sources[1], sources[2], lanes, target);
+  combine_many<R>(sources, count, lanes, target);
 }
 
 /// Windows of one lane that are whole, side by side: element k of window j is from[j * stride + k]. Where the stride is
@@ -292,9 +305,27 @@ ShortWindowLoops of_float(ScalarOp op) {
   }
 }
 
+template <typename T>
+ShortWindowLoops of_integer(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return loops_of<Reducer<IntAdd<T>, T, T>>();
+    case ScalarOp::kMaximum:
+      return loops_of<Reducer<IntMaximum<T>, T, T>>();
+    case ScalarOp::kMinimum:
+      return loops_of<Reducer<IntMinimum<T>, T, T>>();
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 ShortWindowLoops short_window_loops(ScalarOp op, DType dtype) {
+  if (dtype == DType::kInt32) return of_integer<int32_t>(op);
+  if (dtype == DType::kUint32) return of_integer<uint32_t>(op);
+  if (dtype == DType::kInt64) return of_integer<int64_t>(op);
+  if (dtype == DType::kUint8) return of_integer<uint8_t>(op);
   if (dtype == DType::kFloat32) return of_float<float>(op);
   if (dtype == DType::kFloat64) return of_float<double>(op);
   if (dtype == DType::kBfloat16 && op == ScalarOp::kMaximum) {

@@ -11,7 +11,7 @@
 namespace meshd::kernels {
 
 /// Longer windows are combined block by block (WindowPass), three combinations an element.
-inline constexpr int64_t kMostShortWindow = 6;
+inline constexpr int64_t kMostShortWindow = 32;
 
 /// The windows of a row: window j has the elements j * stride - pad_low + k for k < window <= kMostShortWindow, as far
 /// as the row has them, each of `inner` lanes. Every window has an element.

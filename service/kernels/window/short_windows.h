@@ -1,5 +1,5 @@
-// reduce_window of short windows over one or two neighbouring dimensions, of maxima, minima and sums of floats:
-// pooling. Each row is combined across once, as one row of accumulators; rows of windows are combined from these.
+// reduce_window of short windows over one or two neighbouring dimensions, of maxima, minima and sums: pooling. Each row
+// is combined across once, as one row of accumulators; rows of windows are combined from these.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct ShortWindowsCall {
 class ShortWindows {
  public:
   /// `dims`: those from the first to the last with windows. Nothing where the op or the type has no loops, where a
-  /// window is long, dilated or may be empty, where lanes are too few, or rows too long.
+  /// window is long, dilated or may be empty, where lanes are too few, or rows of windows over two dims too long.
   static std::optional<ShortWindows> make(ScalarOp op, tensor::DType dtype, const std::vector<WindowDim>& dims,
                                           int64_t lead, int64_t inner);
 
@@ -38,12 +38,20 @@ class ShortWindows {
 
  private:
   ShortWindows() = default;
+  struct Piece {
+    WindowsAcross across;
+    int64_t from = 0;  ///< bytes in the row
+    int64_t to = 0;    ///< and in its result
+  };
+  [[nodiscard]] Piece piece(int64_t number) const;
 
   ShortWindowLoops loops_;
   WindowDim rows_;
   WindowsAcross across_;
   bool reads_rows_ = false;  ///< columns have no windows, and rows are accumulators as they are
   int64_t windows_down_ = 0;
+  int64_t pieces_ = 1;         ///< of a long row, whose windows go across alone
+  int64_t piece_windows_ = 0;  ///< of each piece but the last one
   int64_t row_bytes_ = 0;
   int64_t accumulator_row_bytes_ = 0;
   int64_t result_row_bytes_ = 0;

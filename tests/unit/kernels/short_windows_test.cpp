@@ -20,12 +20,18 @@ using tensor::DType;
 double read(DType dtype, const std::byte* from, int64_t at) {
   if (dtype == DType::kFloat64) return reinterpret_cast<const double*>(from)[at];
   if (dtype == DType::kFloat32) return reinterpret_cast<const float*>(from)[at];
+  if (dtype == DType::kInt32) return reinterpret_cast<const int32_t*>(from)[at];
+  if (dtype == DType::kUint8) return reinterpret_cast<const uint8_t*>(from)[at];
   return tensor::bfloat16_to_float(reinterpret_cast<const uint16_t*>(from)[at]);
 }
 
 void write(DType dtype, std::byte* to, int64_t at, double value) {
   if (dtype == DType::kFloat64) reinterpret_cast<double*>(to)[at] = value;
   if (dtype == DType::kFloat32) reinterpret_cast<float*>(to)[at] = static_cast<float>(value);
+  const bool is_number = value > -1e9 && value < 1e9;
+  if (dtype == DType::kInt32) reinterpret_cast<int32_t*>(to)[at] = is_number ? static_cast<int32_t>(value) : 7;
+  if (dtype == DType::kUint8)
+    reinterpret_cast<uint8_t*>(to)[at] = static_cast<uint8_t>(is_number ? static_cast<int64_t>(value) : 7);
   if (dtype == DType::kBfloat16)
     reinterpret_cast<uint16_t*>(to)[at] = tensor::float_to_bfloat16(static_cast<float>(value));
 }
@@ -85,13 +91,21 @@ TEST(short_windows, random_windows_match_the_definition) {
     Problem problem;
     problem.op = trial % 3 == 0 ? ScalarOp::kAdd : trial % 3 == 1 ? ScalarOp::kMaximum : ScalarOp::kMinimum;
     const DType narrow = problem.op == ScalarOp::kAdd ? DType::kFloat32 : DType::kBfloat16;
-    problem.dtype = trial % 4 == 0 ? DType::kFloat64 : trial % 4 == 1 ? narrow : DType::kFloat32;
+    problem.dtype = trial % 7 == 0   ? DType::kInt32
+                    : trial % 7 == 1 ? DType::kUint8
+                    : trial % 4 == 0 ? DType::kFloat64
+                    : trial % 4 == 1 ? narrow
+                                     : DType::kFloat32;
     problem.lead = 1 + upto(3);
     problem.inner = upto(1) == 0 ? 1 : 2 + upto(40);
     const int64_t rank = 1 + upto(1);
     for (int64_t d = 0; d < rank; ++d) {
-      WindowDim dim{.size = 1 + upto(d + 1 == rank && problem.inner == 1 ? (trial % 5 == 0 ? 900 : 70) : 12),
-                    .window = 1 + upto(5),
+      const bool is_across = d + 1 == rank && problem.inner == 1;
+      const int64_t longest = trial % 100 == 10 && rank == 1 ? 20'000 : trial % 5 == 0 ? 900 : 70;  // cut into pieces
+      WindowDim dim{.size = 1 + upto(is_across ? longest : 12),
+                    .window = 1 + upto(trial % 2 == 0 ? 5
+                                       : is_across    ? 31
+                                                      : 15),
                     .stride = 1 + upto(3)};
       dim.pad_low = upto(dim.window - 1);
       dim.pad_high = upto(dim.window - 1);
@@ -115,6 +129,7 @@ TEST(short_windows, random_windows_match_the_definition) {
       if (upto(20) == 0) value = upto(1) == 0 ? 0.0 : -0.0;
       if (upto(100) == 0) value = std::numeric_limits<double>::infinity();
       if (upto(200) == 0) value = std::numeric_limits<double>::quiet_NaN();
+      if (tensor::is_integer(problem.dtype)) value = static_cast<double>(upto(200));  // sums of bytes wrap around
       write(problem.dtype, input.get(), i, value);
     }
     alignas(8) std::byte init[8]{};
@@ -149,10 +164,13 @@ TEST(short_windows, what_is_long_or_may_be_empty_has_none) {
     return ShortWindows::make(op, dtype, {dim}, 1, inner).has_value();
   };
   EXPECT_TRUE(is_made(ScalarOp::kMaximum, DType::kFloat32, pool, 1));
-  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kInt32, pool, 1));
+  EXPECT_TRUE(is_made(ScalarOp::kAdd, DType::kInt32, pool, 1));
+  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kInt16, pool, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMultiply, DType::kFloat32, pool, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, pool, 3));
-  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 7}, 1));
+  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 80, .window = 33}, 1));
+  EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 80, .window = 17}, 16));
+  EXPECT_TRUE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 1'000'000, .window = 9}, 1)) << "in pieces";
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .window_dilation = 2}, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .base_dilation = 2}, 1));
   EXPECT_FALSE(is_made(ScalarOp::kMaximum, DType::kFloat32, {.size = 20, .window = 3, .pad_low = 3}, 1));
