@@ -28,12 +28,13 @@ struct Calling {
   bool integers;
   bool wide_integers;  ///< of more than 32 bits
   bool complexes;
+  bool wide_complexes;  ///< of doubles
 };
 template <size_t... kNumber>
 constexpr std::array<Calling, sizeof...(kNumber)> all_calling(std::index_sequence<kNumber...>) {
   return {Calling{kIsCall<typename ScalarRow<kNumber>::Floats>, kIsCall<typename ScalarRow<kNumber>::Integers>,
-                  kIsWideCall<typename ScalarRow<kNumber>::Integers>,
-                  kIsCall<typename ScalarRow<kNumber>::Complexes>}...};
+                  kIsWideCall<typename ScalarRow<kNumber>::Integers>, kIsCall<typename ScalarRow<kNumber>::Complexes>,
+                  kIsWideCall<typename ScalarRow<kNumber>::Complexes>}...};
 }
 constexpr auto kCalling = all_calling(std::make_index_sequence<kScalarOpCount>{});
 
@@ -110,7 +111,7 @@ std::string_view name(ScalarOp op) { return facts_of(op).name; }
 
 bool is_lane_by_lane(ScalarOp op, DType in) {
   const Calling& calling = kCalling[static_cast<size_t>(op)];
-  if (tensor::is_complex(in)) return calling.complexes;
+  if (tensor::is_complex(in)) return in == DType::kComplex128 ? calling.wide_complexes : calling.complexes;
   if (tensor::is_float(in)) return calling.floats;
   return tensor::size_bytes(in) > 4 ? calling.wide_integers : calling.integers;
 }

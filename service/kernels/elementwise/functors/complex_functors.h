@@ -17,6 +17,8 @@ template <class T>
 struct ComplexPair {
   T re;
   T im;
+  /// Of a value and itself: whether a part is NaN.
+  friend bool operator!=(ComplexPair a, ComplexPair b) { return (a.re != b.re) | (a.im != b.im); }
 };
 
 template <class T>
@@ -123,6 +125,24 @@ struct ComplexDivide {
   static ComplexPair<T> apply(ComplexPair<T> a, ComplexPair<T> b) { return from_wide<T>(to_wide(a) / to_wide(b)); }
 };
 
+// --- complex64 with FMA: straight lines of doubles, in which no product of floats overflows or is rounded. What they
+// --- answer NaN for (zeros, infinities and NaNs that matter) is left to the library.
+
+template <>
+struct ComplexDivide<float> {
+  using Pair = ComplexPair<float>;
+  static Pair apply(Pair a, Pair b) { return apply_library(a, b); }
+  static Pair apply_library(Pair a, Pair b) { return from_wide<float>(to_wide(a) / to_wide(b)); }
+  static Pair apply_fma(Pair a, Pair b) {
+    const double re = a.re;
+    const double im = a.im;
+    const double c = b.re;
+    const double d = b.im;
+    const double scale = 1 / (c * c + d * d);
+    return {static_cast<float>((re * c + im * d) * scale), static_cast<float>((im * c - re * d) * scale)};
+  }
+};
+
 // --- functions of one complex<double>, which the C library has ---
 
 // On a branch cut the C library takes the side that the sign of a zero names. XLA takes the upper side of the real axis
@@ -136,6 +156,26 @@ template <std::complex<double> (*F)(const std::complex<double>&)>
 std::complex<double> from_the_right(const std::complex<double>& z) {
   return F({z.real() + 0.0, z.imag()});
 }
+
+template <class T>
+struct ComplexSqrt {
+  static ComplexPair<T> apply(ComplexPair<T> z) { return from_double<T>(from_above<std::sqrt<double>>(to_double(z))); }
+};
+/// One part is t = sqrt((|z| + |re|) / 2), the other one im / 2 t.
+template <>
+struct ComplexSqrt<float> {
+  using Pair = ComplexPair<float>;
+  static Pair apply(Pair z) { return apply_library(z); }
+  static Pair apply_library(Pair z) { return from_double<float>(from_above<std::sqrt<double>>(to_double(z))); }
+  static Pair apply_fma(Pair z) {
+    const double re = z.re;
+    const double im = static_cast<double>(z.im) + 0.0;
+    const double t = std::sqrt(0.5 * (std::sqrt(re * re + im * im) + std::fabs(re)));
+    const double other = std::fabs(im) / (t + t);
+    const bool is_right = re >= 0;
+    return {static_cast<float>(is_right ? t : other), static_cast<float>(std::copysign(is_right ? other : t, im))};
+  }
+};
 
 inline std::complex<double> complex_rsqrt(const std::complex<double>& z) { return 1.0 / std::sqrt(z); }
 inline std::complex<double> complex_logistic(const std::complex<double>& z) { return 1.0 / (1.0 + std::exp(-z)); }

@@ -29,7 +29,7 @@ struct Loop {
   using Of = F<T>;
   static constexpr bool kIsCall = false;
 };
-/// The same for types of at most 32 bits; wider ones are taken element by element.
+/// The same for types, and parts of complex numbers, of at most 32 bits; wider ones are taken element by element.
 template <template <class> class F>
 struct ShortLoop {
   template <class T>
@@ -133,7 +133,7 @@ inline constexpr std::tuple kScalarTable{
                                                                                  .operands = 2,
                                                                                  .identity = Identity::kOne,
                                                                                  .bfloat16_loop = true}},
-    Row<Loop<Divide>, ShortLoop<IntDivide>, None, Calls<ComplexDivide>>{
+    Row<Loop<Divide>, ShortLoop<IntDivide>, None, ShortLoop<ComplexDivide>>{
         {.op = ScalarOp::kDivide, .name = "divide", .operands = 2, .cost = 4, .bfloat16_loop = true}},
     Row<Calls<Remainder>, ShortLoop<IntRemainder>>{
         {.op = ScalarOp::kRemainder, .name = "remainder", .operands = 2, .cost = 4}},
@@ -192,8 +192,7 @@ inline constexpr std::tuple kScalarTable{
         function("exponential_minus_one", 10)},
     Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{function("log", 10)},
     Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{function("log_plus_one", 10)},
-    Row<Loop<Sqrt>, None, None, Calls<ThroughComplex<from_above<std::sqrt<double>>>::Of>>{
-        {.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
+    Row<Loop<Sqrt>, None, None, ShortLoop<ComplexSqrt>>{{.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
     Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{function("rsqrt", 4)},
     Row<Loop<Cbrt>, None, None, Calls<ThroughComplex<complex_cbrt>::Of>>{function("cbrt", 10)},
     Row<Loop<Sin>, None, None, Calls<ThroughWider<std::sin<double>, complex_sin>::Of>>{function("sine", 10)},
