@@ -40,9 +40,10 @@ class Accumulator {
   /// The same with the lanes of another accumulator of this kind, which is empty afterwards.
   virtual void add_all_of(Accumulator& other, int64_t lane) = 0;
   virtual void end_step() = 0;
-  /// Writes what has come in, stored_bytes() of it, and is empty afterwards. At least one step is over.
+  /// Writes what has come in: the lanes' accumulators, value by value. At least one step has ended. Empty afterwards.
   virtual void store(std::byte* to) = 0;
-  /// One step of all lanes, with what another accumulator of this kind and of as many lanes has stored.
+  /// One step of all lanes, with what another accumulator of this kind and of as many lanes has stored. Parts come in
+  /// their order.
   virtual void add_stored(const std::byte* from) = 0;
   /// Combines the initial values with what has come in, if anything has, and writes all lanes from element `start` of
   /// the results.

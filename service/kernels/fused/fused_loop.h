@@ -66,7 +66,8 @@ class SmallLoop;
 class FusedKernel {
  public:
   explicit FusedKernel(FusedLoop loop);
-  /// Work is split into work items of the output; the order of sums does not depend on the split.
+  /// Work is split into work items of the output, and where there is a barrier into parts of what is reduced in front
+  /// of it; the order of sums does not depend on which thread has which.
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   /// Work items from this one on begin when all before it are done; 0: there are none.
   [[nodiscard]] int64_t barrier() const;

@@ -20,7 +20,8 @@ constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
 /// So many work items leave work for all threads.
 constexpr int64_t kWorkItems = 8;
-/// Elements of a part of a reduction with fewer results than that, and how many parts there are at most.
+/// Reductions with fewer work items of results are cut into parts of at least so many elements, and so many parts at
+/// most.
 constexpr int64_t kPartElements = 64 * 1024;
 constexpr int64_t kMostParts = 32;
 constexpr int64_t kMostStoredBytes = 256 * 1024;  // of all parts
@@ -157,13 +158,14 @@ void cut_into_parts(const FusedLoop& loop, int64_t count, int64_t tile, ReducePl
   const auto cut = [&](int64_t size, int64_t whole) {
     plan.part_size = core::round_up(core::ceil_div(size, wanted), whole);
     plan.parts = core::ceil_div(size, plan.part_size);
-    plan.stored_bytes = stored;
+    plan.part_bytes = stored;
   };
   plan.cuts_outer = !plan.reduced.empty() && plan.reduced.front().size >= wanted;
   if (plan.cuts_outer)
     cut(plan.reduced.front().size, plan.reduced.front().size >= wanted * kFoldRows ? kFoldRows : 1);
-  else if (plan.items * plan.lanes > tile && plan.items > 1)
-    cut(plan.items, kBlockLanes);
+  else if (plan.items * plan.lanes > tile && plan.items > 1 && (plan.reduced.empty() || plan.fold))
+    cut(plan.items,
+        kBlockLanes);  // others see items in their order, which goes through all of them for each outer index
 }
 
 /// Whether the second of two values that are reduced is an iota that nothing else reads: of one value in a step of
@@ -298,7 +300,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   cut_into_parts(loop, plan.work_count, std::min(plan.tile, plan.region.size), reduce);
   if (reduce.parts > 1) {
     plan.barrier = plan.work_count * reduce.parts;
-    plan.workspace_bytes = plan.barrier * reduce.stored_bytes;
+    plan.workspace_bytes = plan.barrier * reduce.part_bytes;
     plan.work_count += plan.barrier;
   }
   plan.reduce = std::move(reduce);

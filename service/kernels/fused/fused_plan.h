@@ -32,14 +32,14 @@ struct ReducePlan {
   int64_t chunk = 1;         ///< results of a work item: so many groups, or lanes when items is 1
   int64_t chunks = 1;        ///< work items in one region
   /// What is reduced is cut into so many parts, each a work item of its own; behind a barrier they are combined in
-  /// order. Of `part_size` indices of the first outer dim that is reduced, or of the items.
+  /// order.
   int64_t parts = 1;
-  int64_t part_size = 0;
-  bool cuts_outer = false;
-  int64_t stored_bytes = 0;                          ///< of the accumulator of a part
-  std::optional<FoldKernels> fold;                   ///< the direct loop, where there is one
-  std::optional<ArgmaxFold> argmax;                  ///< likewise, for pairs of a value and a counted index
-  std::optional<TileLayout> reducer_layout;          ///< for any other reducer
+  int64_t part_size = 0;                     ///< indices of a part but the last one
+  bool cuts_outer = false;                   ///< these are of the first outer dim that is reduced; false: of the items
+  int64_t part_bytes = 0;                    ///< of a part's accumulator in the workspace
+  std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
+  std::optional<ArgmaxFold> argmax;          ///< likewise, for pairs of a value and a counted index
+  std::optional<TileLayout> reducer_layout;  ///< for any other reducer
   std::shared_ptr<const LazyTileCode> reducer_code;  ///< of the same; null: it is interpreted
 };
 

@@ -49,18 +49,18 @@ void ReduceRun::run_work_item(int64_t work_item) {
     return reduce(results);
   }
   const bool combines = work_item >= plan_.barrier;
-  const int64_t number = combines ? work_item - plan_.barrier : work_item / reduce_.parts;
-  Results results = results_of(number);
-  std::byte* const parts = call_.workspace + number * reduce_.parts * reduce_.stored_bytes;
+  const int64_t result_item = combines ? work_item - plan_.barrier : work_item / reduce_.parts;
+  Results results = results_of(result_item);
+  std::byte* const parts = call_.workspace + result_item * reduce_.parts * reduce_.part_bytes;
   if (combines) return combine_parts(results, parts);
   const int64_t part = work_item % reduce_.parts;
-  reduce_part(results, part, parts + part * reduce_.stored_bytes);
+  reduce_part(results, part, parts + part * reduce_.part_bytes);
 }
 
-ReduceRun::Results ReduceRun::results_of(int64_t work_item) const {
+ReduceRun::Results ReduceRun::results_of(int64_t result_item) const {
   const int64_t region_results = reduce_.groups * reduce_.lanes;
-  const int64_t in_region = work_item % reduce_.chunks * reduce_.chunk;
-  int64_t kept = work_item / reduce_.chunks;
+  const int64_t in_region = result_item % reduce_.chunks * reduce_.chunk;
+  int64_t kept = result_item / reduce_.chunks;
   const bool by_lanes = reduce_.items == 1;
   const int64_t size = std::min(reduce_.chunk, (by_lanes ? reduce_.lanes : reduce_.groups) - in_region);
   const int64_t start = kept * region_results + (by_lanes ? in_region : in_region * reduce_.lanes);
@@ -92,25 +92,25 @@ void ReduceRun::reduce(Results& results) {
 void ReduceRun::reduce_part(Results& results, int64_t part, std::byte* to) {
   const int64_t all = reduce_.cuts_outer ? reduce_.reduced.front().size : reduce_.items;
   part_begin_ = part * reduce_.part_size;
-  part_count_ = std::min(reduce_.part_size, all - part_begin_);
+  part_indices_ = std::min(reduce_.part_size, all - part_begin_);
   reset(results);
   if (reduce_.cuts_outer) move(results.places, reduce_.reduced.front(), part_begin_);
   reduce_outer(results.places, 0, results.first, results.size);
   results_->store(to);
-  part_count_ = -1;
+  part_indices_ = -1;
 }
 
 void ReduceRun::combine_parts(const Results& results, const std::byte* from) {
   reset(results);
   for (int64_t part = 0; part < reduce_.parts; ++part) {
-    results_->add_stored(from + part * reduce_.stored_bytes);
+    results_->add_stored(from + part * reduce_.part_bytes);
     results_->end_step();
   }
   results_->finish(init_, call_.results, results.start);
 }
 
 int64_t ReduceRun::outer_size(size_t depth) const {
-  return depth == 0 && part_count_ >= 0 && reduce_.cuts_outer ? part_count_ : reduce_.reduced[depth].size;
+  return depth == 0 && part_indices_ >= 0 && reduce_.cuts_outer ? part_indices_ : reduce_.reduced[depth].size;
 }
 
 std::unique_ptr<Accumulator> ReduceRun::make_accumulator(int64_t lanes) const {
@@ -262,9 +262,9 @@ void ReduceRun::add_long_groups(int64_t first, int64_t size) {
   const int64_t block = kBlockLanes / std::gcd(reduce_.lanes, kBlockLanes);
   if (most >= block) at_once = std::min(core::round_up(at_once, block), most - most % block);
   const int64_t end = (first + size) * reduce_.items * reduce_.lanes;
-  const bool is_part = part_count_ >= 0 && !reduce_.cuts_outer;
+  const bool is_part = part_indices_ >= 0 && !reduce_.cuts_outer;
   const int64_t begin_item = is_part ? part_begin_ : 0;
-  const int64_t end_item = is_part ? part_begin_ + part_count_ : reduce_.items;
+  const int64_t end_item = is_part ? part_begin_ + part_indices_ : reduce_.items;
   for (int64_t group = 0; group < size; ++group) {
     group_->reset(reduce_.lanes);
     for (int64_t item = begin_item; item < end_item; item += at_once) {

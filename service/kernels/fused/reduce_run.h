@@ -35,7 +35,7 @@ class ReduceRun {
     int64_t size = 0;
     int64_t start = 0;  ///< of the results' elements
   };
-  [[nodiscard]] Results results_of(int64_t number) const;
+  [[nodiscard]] Results results_of(int64_t result_item) const;
   void reset(const Results& results) {
     results_->reset(reduce_.items == 1 ? results.size : results.size * reduce_.lanes);
   }
@@ -73,7 +73,7 @@ class ReduceRun {
   std::vector<std::byte> staged_;  ///< computed rows that are added at once; empty where rows are read, or added apart
   bool is_computed_ = false;       ///< the first value is an instruction's: it may be computed into any memory
   int64_t part_begin_ = 0;         ///< where a part begins that is being reduced
-  int64_t part_count_ = -1;        ///< indices that it has; -1: there are no parts
+  int64_t part_indices_ = -1;      ///< indices that it has; -1: there are no parts
   ValueRows init_;
   ValueRows rows_;
   std::span<const SoonRead> soon_;

@@ -26,7 +26,8 @@ struct GatheredFoldCall {
   core::Checkpoint* checkpoint = nullptr;
 };
 
-/// Made ready. Immutable; any thread. Bits are those of FusedKernel over the gathered array, reduced along its rows.
+/// Made ready. Immutable; any thread. Bits are those of FusedKernel over the gathered array, reduced along its rows,
+/// where it has no parts.
 class GatheredFold {
  public:
   /// `table`: index tuples, in the order in which their rows are combined. `lanes`: elements of a row, contiguous in

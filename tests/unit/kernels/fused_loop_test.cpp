@@ -742,6 +742,26 @@ TEST(FusedLoop, large_reductions_to_few_results_are_cut_into_parts) {
   }
 }
 
+// Items that are cut would come before those of the next outer index.
+TEST(FusedLoop, items_behind_an_outer_dim_are_cut_only_where_their_order_does_not_matter) {
+  for (const auto& [dims, reduced] : std::vector<std::pair<Dims, std::vector<int>>>{
+           {{2, 3, 30'001}, {0, 2}}, {{2, 2, 2, 20'001}, {1, 3}}, {{2, 2, 20'001, 3}, {0, 2}}}) {
+    FusedLoop loop = plain_reduction(DType::kInt64, ScalarOp::kAdd, dims, reduced);
+    const FusedLoop sum = loop;
+    loop.program.outputs.push_back(loop.program.emit(ScalarOp::kMultiply, {0, 0}, DType::kInt64));
+    loop.reduce = FusedReduce{reduced, composition_reducer(), {1, 2}};
+    LoopMaker maker(3);
+    const std::vector<Bytes> operands = {maker.values(DType::kInt64, tensor::element_count(dims)),
+                                         maker.values(DType::kInt64, 1), maker.values(DType::kInt64, 1)};
+    const Dims offsets(dims.size(), 0);
+    ASSERT_EQ(run_kernel(FusedKernel(loop), operands, {}, offsets), run_naively(loop, operands, offsets))
+        << describe(loop);
+    EXPECT_GT(FusedKernel(sum).barrier(), 1);
+    ASSERT_EQ(run_kernel(FusedKernel(sum), operands, {}, offsets), run_naively(sum, operands, offsets))
+        << describe(sum);
+  }
+}
+
 TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
   for (const bool by_code : {false, true}) {
     FusedLoop loop;
