@@ -7,8 +7,9 @@
 //    a. a reduction along dimensions of what an op only copies (Fuse::reduced);
 //    b. a sum over shards of what an op computes of each (Fuse::summed): the shards are added while they are computed.
 //       One process alone: between processes a partial sum is less to send than what it is computed of.
-// 3. A concatenation that alone reads elements that a step copies out of a value, such as a slice, reads that value
-//    (Fuse::of_views): jnp.roll is one step.
+// 3. A concatenation that alone reads elements that a step copies out of a value (a slice, reversed dims, a broadcast),
+//    reads that value (Fuse::of_views): jnp.roll is one step. Only where the value is there at that time anyway: it is
+//    read later, too, or nothing is executed between the two.
 //
 // Example of a: gather (table, indices) -> g, reduce (g, zero) -> s. Out: one step (table, indices, zero) -> s.
 // Example of b, x=4: %0 = dot_general of 1024x64 and 64x512, both sharded along the 64, then its sum over x. In: four
@@ -68,9 +69,25 @@ std::optional<ops::StridedView> view_of(const LocalOp& op, const ops::OpView& lo
   return view;
 }
 
-/// `gone`: where steps are noted that the concatenation takes over.
+/// Whether what step `producer` reads would not live longer if step `consumer` read it: something reads it later, or
+/// all steps between the two are also producers of the consumer.
+bool lives_as_long(const PlanBuilder& builder, const std::vector<BuilderStep>& steps, size_t producer, size_t consumer,
+                   const std::map<LocalId, size_t>& last_reads) {
+  const auto last = last_reads.find(builder.memory_of(steps[producer].operands[0]));
+  if (last != last_reads.end() && last->second >= consumer) return true;
+  for (size_t i = producer + 1; i < consumer; ++i) {
+    const auto& operands = steps[consumer].operands;
+    if (std::find(operands.begin(), operands.end(), steps[i].results[0]) == operands.end()) return false;
+  }
+  return true;
+}
+
+/// `gone`: where steps are noted that the concatenation takes over. `last_reads`: the last step that reads a value's
+/// memory, beyond all steps for what the block returns.
 void fuse_views(const PlanBuilder& builder, std::vector<BuilderStep>& steps, const std::map<LocalId, size_t>& producers,
-                const std::map<LocalId, int64_t>& reads, BuilderStep& consumer, std::vector<bool>& gone) {
+                const std::map<LocalId, int64_t>& reads, const std::map<LocalId, size_t>& last_reads, size_t number,
+                std::vector<bool>& gone) {
+  BuilderStep& consumer = steps[number];
   std::vector<std::optional<ops::StridedView>> views(consumer.operands.size());
   std::vector<LocalId> operands = consumer.operands;
   std::vector<size_t> taken;
@@ -80,6 +97,7 @@ void fuse_views(const PlanBuilder& builder, std::vector<BuilderStep>& steps, con
     if (const auto count = reads.find(found->first); count == reads.end() || count->second != 1) continue;
     const BuilderStep& producer = steps[found->second];
     if (producer.op->def->fuse.read == nullptr || producer.table != consumer.table) continue;
+    if (!lives_as_long(builder, steps, found->second, number, last_reads)) continue;
     const LocalView local(*builder.program, *producer.op);
     views[i] = view_of(*producer.op, local.view);
     if (!views[i]) continue;
@@ -140,15 +158,23 @@ void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live
   }
   if (producers.empty()) return;
   std::map<LocalId, int64_t> reads;
-  for (const LocalId id : live_out) ++reads[builder.memory_of(id)];
-  for (const BuilderStep& step : steps) {
-    for (const LocalId id : step.operands) ++reads[builder.memory_of(id)];
+  std::map<LocalId, size_t> last_reads;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const LocalId id : steps[i].operands) {
+      ++reads[builder.memory_of(id)];
+      last_reads[builder.memory_of(id)] = i;
+    }
+  }
+  for (const LocalId id : live_out) {
+    ++reads[builder.memory_of(id)];
+    last_reads[builder.memory_of(id)] = steps.size();
   }
   std::vector<bool> is_gone(steps.size(), false);
-  for (BuilderStep& consumer : steps) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    BuilderStep& consumer = steps[i];
     if (consumer.operands.empty()) continue;
     if (is_single_op(consumer) && consumer.op->def->fuse.of_views != nullptr) {
-      fuse_views(builder, steps, producers, reads, consumer, is_gone);
+      fuse_views(builder, steps, producers, reads, last_reads, i, is_gone);
       continue;
     }
     const auto found = producers.find(consumer.operands[0]);

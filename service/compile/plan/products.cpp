@@ -9,7 +9,8 @@
 // Loops (PlanSettings::hoist_products): a product in the body of a `while` whose operands do not change there is made
 // in front of it, once (XLA's while loop invariant code motion, for products alone). What it is made from goes along.
 // So does an operand of a product that changes, as scaled weights are. Only what has no effect is moved, and only what
-// is no larger than its operands, or small: it lives as long as the loop.
+// is no larger than what it is made from in front of the loop, or small, and of operands 16 MiB altogether: it lives as
+// long as the loop.
 //
 // Example, a step of gradient descent: g = dot(x, d), contracting the rows of both, 784x1024 elements; t =
 // transpose(g); w - 0.1 t. Out: t = dot(d, x); g has neither step nor memory.
@@ -31,6 +32,8 @@ using partition::LocalKind;
 using partition::LocalProgram;
 
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
+constexpr int64_t kMostOperandBytes = int64_t{16} << 20;  // of a loop, that are not products
+constexpr size_t kMostOperandOps = 64;                    // that one of them is made by
 
 bool is_product(const LocalOp& op) { return fuse_of(op) != nullptr && fuse_of(op)->product_dims != nullptr; }
 
@@ -154,16 +157,23 @@ class ProductRewriter {
       }
     }
     std::set<size_t> taken;
-    const auto take_if_worth = [&](LocalId id) {
-      const auto maker = makers.find(id);
-      if (maker == makers.end() || !is_worth_keeping(body.ops[maker->second])) return false;
-      take(body, makers, maker->second, taken);
-      return true;
-    };
+    int64_t operand_bytes = 0;
     for (const LocalOp& op : body.ops) {
-      if (!is_product(op) || take_if_worth(op.results[0])) continue;
+      if (!is_product(op)) continue;
+      const auto product = makers.find(op.results[0]);
+      if (product != makers.end() && is_worth_keeping(op)) {
+        take(body, makers, product->second, taken);
+        continue;
+      }
       for (const LocalId id : op.operands) {
-        if (makers.contains(id) && is_computed(body.ops[makers.at(id)])) take_if_worth(id);
+        const auto maker = makers.find(id);
+        if (maker == makers.end() || taken.contains(maker->second) || !is_computed(body.ops[maker->second])) continue;
+        const int64_t bytes = tensor::byte_count(program_.type(id).local);
+        const int64_t outside = outside_bytes(body, makers, maker->second);
+        if (outside == 0 || bytes > std::max(outside, kSmallBytes)) continue;
+        if (operand_bytes + bytes > kMostOperandBytes) continue;
+        operand_bytes += bytes;
+        take(body, makers, maker->second, taken);
       }
     }
     std::vector<LocalOp> moved;
@@ -201,7 +211,30 @@ class ProductRewriter {
            program_.type(a).varies == program_.type(b).varies;
   }
 
-  /// Not one number on all lanes, or a name of something.
+  /// Bytes of the values in front of the loop that the op is made from; 0 where it takes many ops.
+  [[nodiscard]] int64_t outside_bytes(const LocalBlock& body, const std::map<LocalId, size_t>& makers,
+                                      size_t op) const {
+    std::set<size_t> inside = {op};
+    std::set<LocalId> outside;
+    std::vector<size_t> open = {op};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      for (const LocalId id : body.ops[at].operands) {
+        const auto maker = makers.find(id);
+        if (maker == makers.end())
+          outside.insert(id);
+        else if (inside.insert(maker->second).second)
+          open.push_back(maker->second);
+      }
+      if (inside.size() > kMostOperandOps) return 0;
+    }
+    int64_t bytes = 0;
+    for (const LocalId id : outside) bytes += tensor::byte_count(program_.type(id).local);
+    return bytes;
+  }
+
+  /// An elementwise op or a transpose: it takes a pass over memory in each iteration.
   [[nodiscard]] bool is_computed(const LocalOp& op) const { return is_pointwise(program_, op) || is_transpose(op); }
 
   bool is_worth_keeping(const LocalOp& op) const {

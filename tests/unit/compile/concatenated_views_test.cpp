@@ -90,6 +90,22 @@ func.func @main(%x: tensor<100xf32>) -> (tensor<100xf32>, tensor<60xf32>) {
   EXPECT_EQ(names.size(), 2U);
 }
 
+// Else the array would have to stay, and what is written into it would need another one.
+TEST(ConcatenatedViews, arrays_do_not_live_longer_for_it) {
+  const auto names = expect_same_bits(R"(
+func.func @main(%x: tensor<4096xf32>, %i: tensor<i32>) -> (tensor<8xf32>, tensor<4096xf32>) {
+  %s = stablehlo.sine %x : tensor<4096xf32>
+  %a = stablehlo.slice %s [0:4] : (tensor<4096xf32>) -> tensor<4xf32>
+  %u = stablehlo.slice %x [7:8] : (tensor<4096xf32>) -> tensor<1xf32>
+  %t = stablehlo.dynamic_update_slice %s, %u, %i : (tensor<4096xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4096xf32>
+  %b = stablehlo.slice %t [0:4] : (tensor<4096xf32>) -> tensor<4xf32>
+  %c = stablehlo.concatenate %a, %b, dim = 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %c, %t : tensor<8xf32>, tensor<4096xf32>
+})");
+  EXPECT_NE(std::find(names.begin(), names.end(), "fused slice concatenate (2 ops)"), names.end()) << "of t alone";
+  EXPECT_EQ(std::find(names.begin(), names.end(), "fused slice concatenate (3 ops)"), names.end());
+}
+
 // What a loop carries is written where it was read, unless the concatenation reads it there.
 TEST(ConcatenatedViews, values_that_a_loop_carries) {
   expect_same_bits(R"(

@@ -377,6 +377,30 @@ TEST(Products, computed_operands_that_do_not_change_leave_the_loop) {
       << to_text(*plan);
 }
 
+// int8 weights that a loop scales would be four times as large in front of it.
+TEST(Products, operands_that_grow_stay_in_the_loop) {
+  const PlanRef plan = expect_same_results(R"(
+func.func @main(%h0: tensor<8x1024xf32>, %w: tensor<1024x1024xi8>, %scale: tensor<f32>) -> tensor<8x1024xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %h = %h0) : tensor<i32>, tensor<8x1024xf32>
+  cond {
+    %n = stablehlo.constant dense<2> : tensor<i32>
+    %c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    %f = stablehlo.convert %w : (tensor<1024x1024xi8>) -> tensor<1024x1024xf32>
+    %s = stablehlo.broadcast_in_dim %scale, dims = [] : (tensor<f32>) -> tensor<1024x1024xf32>
+    %q = stablehlo.multiply %f, %s : tensor<1024x1024xf32>
+    %g = stablehlo.dot_general %h, %q, contracting_dims = [1] x [0] : (tensor<8x1024xf32>, tensor<1024x1024xf32>) -> tensor<8x1024xf32>
+    stablehlo.return %next, %g : tensor<i32>, tensor<8x1024xf32>
+  }
+  return %0#1 : tensor<8x1024xf32>
+})");
+  EXPECT_EQ(count_steps(plan, "fused convert multiply (2 ops)", 0), 0) << to_text(*plan);
+}
+
 TEST(Products, a_product_leaves_two_loops) {
   const PlanRef plan = expect_same_results(R"(
 func.func @main(%h0: tensor<8x16xf32>, %w: tensor<16x16xf32>) -> tensor<8x16xf32> {

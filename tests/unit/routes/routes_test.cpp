@@ -720,15 +720,15 @@ TEST_F(RepeatedPosts, do_not_make_again_what_was_deleted) {
 TEST_F(Routes, profile_of_a_run_is_a_table_of_steps_and_a_trace) {
   // Counts to 3, each time with a product of two numbers of its argument.
   const std::string loops =
-      "func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {\\n %z = stablehlo.constant dense<0> : tensor<i32>\\n "
+      "func.func @main(%a: tensor<9x9xf32>) -> tensor<9x9xf32> {\\n %z = stablehlo.constant dense<0> : tensor<i32>\\n "
       "%o = stablehlo.constant dense<1> : tensor<i32>\\n %n = stablehlo.constant dense<3> : tensor<i32>\\n %r:2 = "
-      "stablehlo.while(%i = %z, %b = %a) : tensor<i32>, tensor<8x8xf32> cond {\\n %c = stablehlo.compare LT, %i, %n : "
+      "stablehlo.while(%i = %z, %b = %a) : tensor<i32>, tensor<9x9xf32> cond {\\n %c = stablehlo.compare LT, %i, %n : "
       "(tensor<i32>, tensor<i32>) -> tensor<i1>\\n stablehlo.return %c : tensor<i1> } do {\\n %j = stablehlo.add %i, "
-      "%o : tensor<i32>\\n %d = stablehlo.dot_general %b, %b, contracting_dims = [1] x [0] : (tensor<8x8xf32>, "
-      "tensor<8x8xf32>) -> tensor<8x8xf32>\\n stablehlo.return %j, %d : tensor<i32>, tensor<8x8xf32> }\\n return %r#1 "
+      "%o : tensor<i32>\\n %d = stablehlo.dot_general %b, %b, contracting_dims = [1] x [0] : (tensor<9x9xf32>, "
+      "tensor<9x9xf32>) -> tensor<9x9xf32>\\n stablehlo.return %j, %d : tensor<i32>, tensor<9x9xf32> }\\n return %r#1 "
       ": "
-      "tensor<8x8xf32> }";
-  const std::string ones = nlohmann::json(std::vector(8, std::vector(8, 1))).dump();
+      "tensor<9x9xf32> }";
+  const std::string ones = nlohmann::json(std::vector(9, std::vector(9, 1))).dump();
   auto request = nlohmann::json::parse(run_of(loops, "[" + ones + "]"));
   EXPECT_FALSE(server_.ask("POST", "/v1/run", request.dump()).json().contains("profile"));
   request["profile"] = true;
@@ -744,7 +744,7 @@ TEST_F(Routes, profile_of_a_run_is_a_table_of_steps_and_a_trace) {
     has_product = true;
     EXPECT_EQ(step.at("executions"), 3);
     EXPECT_EQ(step.at("line"), 9);
-    EXPECT_EQ(step.at("operations"), 3 * 2 * 8 * 8 * 8);
+    EXPECT_EQ(step.at("operations"), 3 * 2 * 9 * 9 * 9);
     EXPECT_GT(step.at("bytes_per_second"), 0);
   }
   EXPECT_TRUE(has_product) << answer.body;
