@@ -157,5 +157,17 @@ ROWS = {  # name: function, arguments
     "Newton, 50 steps": (lambda x: lax.fori_loop(0, 50, lambda i, x: x - (x * x - 2) / (2 * x), x), uniform(1000) + 1),
     "scan of 100 steps": (recurrent, normal(16, 64), normal(100, 16, 64), normal(128, 64)),
     "gradient of an MLP": (jax.grad(loss, (0, 1)), normal(64, 128), normal(128, 10), normal(64, 64), classes(64, 10)),
+    "sum of a million exponentials": (lambda x: jnp.exp(x).sum(), uniform(10**6)),
+    "mean squared error": (lambda x, y: jnp.mean((x - y) ** 2), normal(10**6), normal(10**6)),
+    "maximum of 9 neighbours": (pooled(lax.max, -np.inf, (9,), (1,), "SAME"), normal(10**6)),
+    "maximum of 9 integers": (pooled(lax.max, np.int32(-2**31), (9,), (1,), "SAME"), whole(0, 1000, 10**6)),
+    "sum of 25 neighbours": (pooled(lax.add, 0.0, (25,), (1,)), normal(10**6)),
+    "sum 11x11": (pooled(lax.add, 0.0, (11, 11), (1, 1), "SAME"), normal(512, 512)),
+    "maximum 2x2 of 3 channels": (pooled(lax.max, -np.inf, (1, 2, 2, 1), (1, 2, 2, 1)), normal(8, 224, 224, 3)),
+    "rolled rows": (lambda x: jnp.roll(x, 7, 1) + jnp.roll(x, -7, 1), normal(*SQUARE)),
+    "rows summed into 100": (lambda x, i: jax.ops.segment_sum(x, i, 100), normal(100000, 16), whole(0, 100, 100000)),
+    "convolve 100000 and 50": (jnp.convolve, normal(100000), normal(50)),
+    "quotients of complex": (lambda x, y: x / y, (normal(10**5) + 1j * normal(10**5)).astype(np.complex64), (normal(10**5) + 1j * normal(10**5)).astype(np.complex64)),
+    "roots of complex": (jnp.sqrt, (normal(10**5) + 1j * normal(10**5)).astype(np.complex64)),
+    "cross products": (jnp.cross, normal(100000, 3), normal(100000, 3)),
 }
-
