@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "service/compile/plan/collectives.h"
@@ -69,17 +70,13 @@ std::optional<ops::StridedView> view_of(const LocalOp& op, const ops::OpView& lo
   return view;
 }
 
-/// Whether what step `producer` reads would not live longer if step `consumer` read it: something reads it later, or
-/// all steps between the two are also producers of the consumer.
-bool lives_as_long(const PlanBuilder& builder, const std::vector<BuilderStep>& steps, size_t producer, size_t consumer,
-                   const std::map<LocalId, size_t>& last_reads) {
-  const auto last = last_reads.find(builder.memory_of(steps[producer].operands[0]));
-  if (last != last_reads.end() && last->second >= consumer) return true;
-  for (size_t i = producer + 1; i < consumer; ++i) {
-    const auto& operands = steps[consumer].operands;
-    if (std::find(operands.begin(), operands.end(), steps[i].results[0]) == operands.end()) return false;
-  }
-  return true;
+/// Of the steps right in front of step `consumer`, one after the other, that make its operands, the first; the consumer
+/// itself where there are none.
+size_t first_of_producers(const std::vector<BuilderStep>& steps, size_t consumer) {
+  const std::set<LocalId> operands(steps[consumer].operands.begin(), steps[consumer].operands.end());
+  size_t first = consumer;
+  while (first > 0 && !steps[first - 1].results.empty() && operands.contains(steps[first - 1].results[0])) --first;
+  return first;
 }
 
 /// `gone`: where steps are noted that the concatenation takes over. `last_reads`: the last step that reads a value's
@@ -91,13 +88,19 @@ void fuse_views(const PlanBuilder& builder, std::vector<BuilderStep>& steps, con
   std::vector<std::optional<ops::StridedView>> views(consumer.operands.size());
   std::vector<LocalId> operands = consumer.operands;
   std::vector<size_t> taken;
+  const size_t first = first_of_producers(steps, number);
+  // What a producer reads is there anyway: it is read later, too, or nothing else is executed before the consumer.
+  const auto lives_as_long = [&](size_t producer) {
+    const auto last = last_reads.find(builder.memory_of(steps[producer].operands[0]));
+    return producer >= first || (last != last_reads.end() && last->second >= number);
+  };
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto found = producers.find(operands[i]);
     if (found == producers.end()) continue;
     if (const auto count = reads.find(found->first); count == reads.end() || count->second != 1) continue;
     const BuilderStep& producer = steps[found->second];
     if (producer.op->def->fuse.read == nullptr || producer.table != consumer.table) continue;
-    if (!lives_as_long(builder, steps, found->second, number, last_reads)) continue;
+    if (!lives_as_long(found->second)) continue;
     const LocalView local(*builder.program, *producer.op);
     views[i] = view_of(*producer.op, local.view);
     if (!views[i]) continue;
@@ -109,12 +112,14 @@ void fuse_views(const PlanBuilder& builder, std::vector<BuilderStep>& steps, con
   ops::PreparedKernel kernel = consumer.op->def->fuse.of_views(local.view, views);
   consumer.operands = std::move(operands);
   consumer.kernel = std::move(kernel);
-  const std::string name = without_dialect(consumer.name);
+  std::vector<int32_t> lines;
   for (const size_t step : taken) {
     gone[step] = true;
-    note_producer(consumer, steps[step].name, steps[step].lines);
+    lines.insert(lines.end(), steps[step].lines.begin(), steps[step].lines.end());
   }
-  consumer.name = fmt::format("fused {} {} ({} ops)", without_dialect(steps[taken[0]].name), name, taken.size() + 1);
+  add_lines(consumer, lines);
+  consumer.name = fmt::format("fused {} {} ({} ops)", without_dialect(steps[taken[0]].name),
+                              without_dialect(consumer.name), taken.size() + 1);
 }
 
 // Whether the reduction over shards adds elements of this type.

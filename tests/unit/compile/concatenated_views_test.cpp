@@ -106,6 +106,29 @@ func.func @main(%x: tensor<4096xf32>, %i: tensor<i32>) -> (tensor<8xf32>, tensor
   EXPECT_EQ(std::find(names.begin(), names.end(), "fused slice concatenate (3 ops)"), names.end());
 }
 
+TEST(ConcatenatedViews, steps_without_results_may_be_between) {
+  LocalBuilder b({1});
+  const LocalId x = b.argument("100xf32");
+  const auto slice = [&](int64_t from, int64_t to) {
+    const LocalId out = b.value(std::to_string(to - from) + "xf32");
+    b.op("stablehlo.slice", {x}, {out},
+         {{"start_indices", attribute(ir::IntArrayAttr{{from}, "i64"})},
+          {"limit_indices", attribute(ir::IntArrayAttr{{to}, "i64"})},
+          {"strides", attribute(ir::IntArrayAttr{{1}, "i64"})}});
+    return out;
+  };
+  const LocalId first = slice(30, 100);
+  b.effect({b.splat<int32_t>("i32", 1)}, {}, false);
+  const LocalId second = slice(0, 30);
+  const LocalId out = b.like(x);
+  b.op("stablehlo.concatenate", {first, second}, {out}, {{"dimension", attribute(ir::IntegerAttr{0, "i64"})}});
+  b.result(out);
+  const compile::PlanRef plan = compile::make_plan(b.finish());
+  const auto& steps = plan->blocks[0].steps;
+  EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const auto& step) { return step.results.empty(); }), 1);
+  EXPECT_EQ(steps.back().name, "fused slice concatenate (2 ops)") << to_text(*plan);
+}
+
 // What a loop carries is written where it was read, unless the concatenation reads it there.
 TEST(ConcatenatedViews, values_that_a_loop_carries) {
   expect_same_bits(R"(
