@@ -52,7 +52,7 @@ RunImpl::Next RunImpl::run_small_while() {
       frames_.back().is_by_steps = true;
       return Next::kGoOn;
     }
-    if ((is_lent_ || has_to_attend()) && is_slice_over(std::chrono::steady_clock::now())) {
+    if (look_at_slice() == Next::kYield) {
       blocks.store();
       return Next::kYield;
     }

@@ -34,6 +34,24 @@ LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::Attrib
   return op;
 }
 
+CarriedValues carried_values(const partition::LocalProgram& program, const LocalOp& loop) {
+  const auto same_type = [&](LocalId a, LocalId b) {
+    return program.type(a).local == program.type(b).local && program.type(a).layout == program.type(b).layout &&
+           program.type(a).varies == program.type(b).varies;
+  };
+  CarriedValues out;
+  const LocalBlock& body = loop.blocks[1];
+  for (const LocalBlock& block : loop.blocks) {
+    for (size_t k = 0; k < block.arguments.size(); ++k) {
+      if (body.results[k] == body.arguments[k] && same_type(block.arguments[k], loop.operands[k]))
+        out.outside[block.arguments[k]] = loop.operands[k];
+      else
+        out.changing.insert(block.arguments[k]);
+    }
+  }
+  return out;
+}
+
 void LocalRewriter::rewrite(LocalBlock& block) {
   std::map<LocalId, size_t> outside = std::exchange(makers_, {});
   std::vector<LocalOp> ops = std::exchange(block.ops, {});

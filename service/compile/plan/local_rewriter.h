@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,14 @@ bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op);
 /// An op of the table, without results.
 LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
                 const ir::Location& location);
+
+/// What a loop carries: what changes there, and by the name that it has in a block of the loop the operand that stands
+/// in front of the loop for what never does.
+struct CarriedValues {
+  std::set<LocalId> changing;
+  std::map<LocalId, LocalId> outside;
+};
+CarriedValues carried_values(const partition::LocalProgram& program, const LocalOp& loop);
 
 /// What most passes do: `Pass(copy of the program, more...).run()` writes the copy and says whether it has changed.
 /// The copy, without the ops that are dead then; nothing where it has not changed.

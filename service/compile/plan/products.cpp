@@ -132,22 +132,13 @@ class ProductRewriter {
   std::vector<LocalOp> take_invariants(LocalOp& loop) {
     LocalBlock& body = loop.blocks[1];
     if (std::none_of(body.ops.begin(), body.ops.end(), is_product)) return {};
-    // Values that change, and variables that never do by the name that they have outside.
-    std::set<LocalId> changing;
-    std::map<LocalId, LocalId> outer;
-    for (size_t i = 0; i < body.arguments.size(); ++i) {
-      const bool is_same = body.results[i] == body.arguments[i] && same_type(body.arguments[i], loop.operands[i]);
-      if (is_same) {
-        outer[body.arguments[i]] = loop.operands[i];
-      } else {
-        changing.insert(body.arguments[i]);
-      }
-    }
+    auto [changing, outside] = carried_values(program_, loop);
     std::map<LocalId, size_t> makers;  // ops that could be moved, by result
     for (size_t i = 0; i < body.ops.size(); ++i) {
       const LocalOp& op = body.ops[i];
-      const bool may_move = is_pure(program_, op) && std::none_of(op.operands.begin(), op.operands.end(),
-                                                                  [&](LocalId id) { return changing.contains(id); });
+      const bool may_move =
+          is_pure(program_, op) && std::none_of(op.operands.begin(), op.operands.end(),
+                                                [&, &changes = changing](LocalId id) { return changes.contains(id); });
       for (const LocalId id : op.results) {
         if (may_move) {
           makers[id] = i;
@@ -169,8 +160,8 @@ class ProductRewriter {
         const auto maker = makers.find(id);
         if (maker == makers.end() || taken.contains(maker->second) || !is_computed(body.ops[maker->second])) continue;
         const int64_t bytes = tensor::byte_count(program_.type(id).local);
-        const int64_t outside = outside_bytes(body, makers, maker->second);
-        if (outside == 0 || bytes > std::max(outside, kSmallBytes)) continue;
+        const int64_t read = outside_bytes(body, makers, maker->second);
+        if (read == 0 || bytes > std::max(read, kSmallBytes)) continue;
         if (operand_bytes + bytes > kMostOperandBytes) continue;
         operand_bytes += bytes;
         take(body, makers, maker->second, taken);
@@ -185,7 +176,7 @@ class ProductRewriter {
       }
       moved.push_back(std::move(body.ops[i]));
       for (LocalId& id : moved.back().operands) {
-        if (const auto name = outer.find(id); name != outer.end()) id = name->second;
+        if (const auto name = outside.find(id); name != outside.end()) id = name->second;
       }
     }
     body.ops = std::move(rest);
@@ -204,11 +195,6 @@ class ProductRewriter {
         if (const auto maker = makers.find(id); maker != makers.end()) open.push_back(maker->second);
       }
     }
-  }
-
-  [[nodiscard]] bool same_type(LocalId a, LocalId b) const {
-    return program_.type(a).local == program_.type(b).local && program_.type(a).layout == program_.type(b).layout &&
-           program_.type(a).varies == program_.type(b).varies;
   }
 
   /// Bytes of the values in front of the loop that the op is made from; 0 where it takes many ops.

@@ -50,28 +50,23 @@ int64_t count_over(const Dims& dims, const std::vector<int64_t>& over) {
   return count;
 }
 
-/// Values that a loop makes or changes, and what is carried and never changes by the name that it has in the loop.
-struct Invariants {
-  explicit Invariants(const LocalOp& loop) {
-    const LocalBlock& body = loop.blocks[1];
+/// What is the same in each iteration of a loop.
+class Invariants {
+ public:
+  Invariants(const LocalProgram& program, const LocalOp& loop) : carried_(carried_values(program, loop)) {
     for (const LocalBlock& block : loop.blocks) {
-      for (size_t k = 0; k < block.arguments.size(); ++k) {
-        if (body.results[k] == body.arguments[k])
-          outside[block.arguments[k]] = loop.operands[k];
-        else
-          changing.insert(block.arguments[k]);
-      }
-      for (const LocalOp& op : block.ops) changing.insert(op.results.begin(), op.results.end());
+      for (const LocalOp& op : block.ops) carried_.changing.insert(op.results.begin(), op.results.end());
     }
   }
-  /// The name in front of the loop.
+  /// The value's name in front of the loop; nothing where the loop makes or changes it.
   [[nodiscard]] std::optional<LocalId> name_of(LocalId id) const {
-    if (changing.contains(id)) return std::nullopt;
-    const auto found = outside.find(id);
-    return found == outside.end() ? id : found->second;
+    if (carried_.changing.contains(id)) return std::nullopt;
+    const auto found = carried_.outside.find(id);
+    return found == carried_.outside.end() ? id : found->second;
   }
-  std::set<LocalId> changing;
-  std::map<LocalId, LocalId> outside;
+
+ private:
+  CarriedValues carried_;
 };
 
 class FormWriter {
@@ -99,7 +94,7 @@ class FormWriter {
   // ---- what a loop consists of
 
   [[nodiscard]] bool may_be_small(const LocalOp& loop) {
-    const Invariants invariants(loop);
+    const Invariants invariants(program_, loop);
     int64_t terms = 0;
     std::set<LocalId> arrays;
     int64_t transposed = 0;
@@ -204,13 +199,13 @@ class FormWriter {
     return terms > 0 && terms <= kMostTerms;
   }
 
+  /// Of a product or reduction.
   [[nodiscard]] int64_t terms_of(const LocalOp& op) const {
-    if (fuse_of(op) == nullptr) return 0;
     const LocalView local(program_, op);
-    const Dims& dims = type(op.operands[0]).local.dims;
-    if (fuse_of(op)->product_dims != nullptr)
-      return count_over(dims, fuse_of(op)->product_dims(local.view).lhs_contract);
-    return fuse_of(op)->reduce_dims != nullptr ? count_over(dims, fuse_of(op)->reduce_dims(local.view)) : 0;
+    const ops::Fuse& fuse = *fuse_of(op);
+    const bool is_product = fuse.product_dims != nullptr;
+    return count_over(type(op.operands[0]).local.dims,
+                      is_product ? fuse.product_dims(local.view).lhs_contract : fuse.reduce_dims(local.view));
   }
 
   // ---- writing
@@ -218,7 +213,7 @@ class FormWriter {
   void rewrite(LocalOp& loop, std::vector<LocalOp>& before) {
     has_changed_ = true;
     transposed_.clear();
-    const Invariants invariants(loop);
+    const Invariants invariants(program_, loop);
     for (LocalBlock& block : loop.blocks) {
       std::vector<LocalOp> ops = std::exchange(block.ops, {});
       std::map<LocalId, LocalId> names;

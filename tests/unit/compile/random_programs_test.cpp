@@ -424,7 +424,7 @@ struct Variant {
 std::vector<Variant> variants() {
   compile::PlanSettings off;
   for (const compile::PlanPass& pass : compile::kPlanPasses) off.*pass.is_on = false;
-  // But for the one with which products of floats have other bits.
+  // Products of floats have other bits with this pass, so it is off in all variants.
   compile::PlanSettings on;
   on.small_while_forms = false;
   std::vector<Variant> out = {{"nothing on", off, 1}, {"nothing on", off, 3}, {"all on", on, 1}, {"all on", on, 3}};
