@@ -7,7 +7,7 @@
 #include "service/kernels/elementwise/lanes/count_lanes.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
-#include "service/kernels/elementwise/lanes/reverse_lanes.h"
+#include "service/kernels/elementwise/lanes/strided_lanes.h"
 
 namespace meshd::kernels {
 namespace {
@@ -38,17 +38,11 @@ void copy_short_row(const std::byte* from, std::byte* to, int64_t bytes) {
   copy_piece(from + last, to + last);
 }
 
-template <class T>
-void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
-  const T* const source = reinterpret_cast<const T*>(from);
-  T* const target = reinterpret_cast<T*>(to);
-  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
-  if (stride != 1 || bytes < kRowPieceBytes) {
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
-  } else if (bytes < kLongRowBytes) {
-    copy_short_row(from, to, bytes);
+void copy_row(const std::byte* from, std::byte* to, int64_t bytes) {
+  if (bytes >= kLongRowBytes) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
   } else {
-    std::memcpy(target, source, static_cast<size_t>(bytes));
+    copy_short_row(from, to, bytes);
   }
 }
 
@@ -57,8 +51,11 @@ template <class T>
 void read_row(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   if (stride == 0) return repeat_element(from, kBytes, to, count);
-  if (stride == -1 && count >= kShortRow) return reverse_lanes(from, kBytes, to, count);
-  copy_strided<T>(from, stride, to, count);
+  if (stride == 1 && count * kBytes >= kRowPieceBytes) return copy_row(from, to, count * kBytes);
+  if (stride != 1 && count >= kShortRow) return strided_lanes(from, stride, kBytes, to, count);
+  const T* const source = reinterpret_cast<const T*>(from);
+  T* const target = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
 }
 
 /// Runs of elements; the first lane is the `skip`th of its run, and `count` lanes are written.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "service/core/error.h"
 #include "service/kernels/cache_size.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/movement/movement_loops.h"
@@ -19,7 +21,8 @@ namespace {
 constexpr int64_t kCopyItemBytes = 256 << 10;
 constexpr int64_t kMaxRank = 64;
 constexpr int64_t kTransposeRowBytes = 1024;  // what one step of a transpose reads of each row of src
-constexpr int64_t kTransposeMinExtent = 4;    // below this the strided loop is as good
+constexpr int64_t kTransposeMinExtent = 5;    // below this groups are as good
+constexpr int64_t kManyGroups = 16;           // fewer groups are not worth their loop
 constexpr int64_t kShortFill = 64;            // elements below which fills are written several at once
 
 // A loop nest in byte strides, without memory of its own on the heap.
@@ -104,6 +107,36 @@ Nest simplify(Nest nest) {
   return nest;
 }
 
+// A short loop whose elements follow each other in dst, and the loop that repeats it; or a loop that takes dense groups
+// of src apart, and the short loop over what a group has.
+struct GroupLoops {
+  int group;  // the index of the short loop
+  int count;  // and of the long one
+};
+std::optional<GroupLoops> group_loops(const Nest& nest) {
+  const int last = nest.rank - 1;
+  if (last < 1 || !visit_element(nest.elem, [](auto) {})) return std::nullopt;
+  if (nest.extent[last] <= kMaxGroup && nest.dst[last] == nest.elem && nest.src[last] != 0) {
+    int longest = last - 1;
+    for (int i = last - 1; i >= 0; --i) {
+      if (nest.extent[i] > nest.extent[longest]) longest = i;
+      if (nest.dst[i] != nest.extent[last] * nest.elem) continue;
+      longest = i;
+      break;
+    }
+    const bool is_transpose = nest.src[longest] == nest.elem && nest.extent[last] >= kTransposeMinExtent;
+    if (nest.extent[longest] < kManyGroups || is_transpose) return std::nullopt;
+    return GroupLoops{last, longest};
+  }
+  if (nest.dst[last] != nest.elem || nest.extent[last] < kManyGroups) return std::nullopt;
+  for (int i = 0; i < last; ++i) {
+    if (nest.src[i] == nest.elem && nest.extent[i] < kTransposeMinExtent &&
+        nest.src[last] == nest.extent[i] * nest.elem)
+      return GroupLoops{i, last};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_t> dst_strides,
@@ -118,8 +151,18 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
   streaming_ = byte_count_ >= streaming_bytes();
 
   int64_t outer_count = 1;
-  int64_t inner_bytes = elem_size_;
-  if (nest.rank > 0) {
+  if (const std::optional<GroupLoops> loops = group_loops(nest)) {
+    inner_ = Inner::kGroups;
+    groups_ = {.size = nest.extent[loops->group],
+               .element_bytes = elem_size_,
+               .dst = {nest.dst[loops->count], nest.dst[loops->group]},
+               .src = {nest.src[loops->count], nest.src[loops->group]}};
+    inner_extent_ = nest.extent[loops->count];
+    inner_dst_ = groups_.dst.step;
+    inner_src_ = groups_.src.step;
+    nest.erase(std::max(loops->count, loops->group));
+    nest.erase(std::min(loops->count, loops->group));
+  } else if (nest.rank > 0) {
     const int last = nest.rank - 1;
     inner_extent_ = nest.extent[last];
     inner_dst_ = nest.dst[last];
@@ -151,7 +194,6 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
         break;
       }
     }
-    inner_bytes = inner_extent_ * repeat_ * elem_size_;
   }
   for (int i = 0; i < nest.rank; ++i) {
     outer_extent_.push_back(nest.extent[i]);
@@ -159,16 +201,18 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
     outer_src_.push_back(nest.src[i]);
     outer_count *= nest.extent[i];
   }
-  int64_t step_bytes = inner_bytes;
-  if (inner_ == Inner::kTranspose) {
-    chunk_ = std::min(kTransposeRowBytes / elem_size_, cross_extent_);
+  int64_t step_bytes = elem_size_ * repeat_ * groups_.size;  // of an element of the loop that is cut into chunks
+  cuts_cross_ = inner_ == Inner::kTranspose && cross_extent_ * elem_size_ > kTransposeRowBytes;
+  if (cuts_cross_) {
+    chunk_ = kTransposeRowBytes / elem_size_;
     chunk_count_ = core::ceil_div(cross_extent_, chunk_);
-    step_bytes = inner_bytes * chunk_;
+    step_bytes *= inner_extent_;
   } else {
-    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kCopyItemBytes / (repeat_ * elem_size_)));
+    step_bytes *= cross_extent_;
+    chunk_ = std::min(inner_extent_, std::max<int64_t>(1, kCopyItemBytes / step_bytes / kLineBytes) * kLineBytes);
     chunk_count_ = core::ceil_div(inner_extent_, chunk_);
-    step_bytes = chunk_ * repeat_ * elem_size_;
   }
+  step_bytes *= chunk_;
   step_count_ = outer_count * chunk_count_;
   steps_per_work_item_ = std::max<int64_t>(1, kCopyItemBytes / std::max<int64_t>(1, step_bytes));
   work_count_ = core::ceil_div(step_count_, steps_per_work_item_);
@@ -176,7 +220,7 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
 
 void StridedCopy::run_inner(std::byte* dst, const std::byte* src, int64_t chunk) const {
   const int64_t start = chunk * chunk_;
-  if (inner_ == Inner::kTranspose) {
+  if (cuts_cross_) {
     const int64_t rows = std::min(chunk_, cross_extent_ - start);
     transpose_block({dst + start * cross_dst_, cross_dst_}, {src + start * elem_size_, inner_src_}, rows, inner_extent_,
                     elem_size_, streaming_);
@@ -195,8 +239,16 @@ void StridedCopy::run_inner(std::byte* dst, const std::byte* src, int64_t chunk)
     case Inner::kRepeat:
       repeat_elements({.elements = src, .stride_bytes = inner_src_, .runs = count, .count = repeat_}, elem_size_, dst);
       return;
-    case Inner::kStrided:
+    case Inner::kGroups: {
+      Groups some = groups_;
+      some.count = count;
+      copy_groups(dst, src, some);
+      return;
+    }
     case Inner::kTranspose:
+      transpose_block({dst, cross_dst_}, {src, inner_src_}, cross_extent_, count, elem_size_, streaming_);
+      return;
+    case Inner::kStrided:
       copy_strided(dst, inner_dst_, src, inner_src_, count, elem_size_);
       return;
   }

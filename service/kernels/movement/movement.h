@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "service/kernels/movement/groups.h"
 #include "service/tensor/shape.h"
 
 namespace meshd::kernels {
@@ -22,8 +23,8 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
 
 /// dst[sum(dst_stride[d] * i[d])] = src[sum(src_stride[d] * i[d])] for every index i below `extent`, prepared once:
 /// dims of size one dropped, neighbours merged, the inner loop chosen (memcpy, fill, each element some times, strided,
-/// 64-byte-line transpose). Immutable; any thread. Example: the transpose of 2x3: extent (3,2), dst_strides (2,1),
-/// src_strides (1,3).
+/// groups of few elements, 64-byte-line transpose). Immutable; any thread. Example: the transpose of 2x3: extent (3,2),
+/// dst_strides (2,1), src_strides (1,3).
 class StridedCopy {
  public:
   /// Strides in elements. Those of dst are positive and map distinct indices to distinct elements; those of src may be
@@ -41,7 +42,7 @@ class StridedCopy {
   void run(std::byte* dst, const std::byte* src) const { run(dst, src, 0, work_count_); }
 
  private:
-  enum class Inner : uint8_t { kRun, kFill, kRepeat, kStrided, kTranspose };
+  enum class Inner : uint8_t { kRun, kFill, kRepeat, kStrided, kGroups, kTranspose };
 
   void run_inner(std::byte* dst, const std::byte* src, int64_t chunk) const;
 
@@ -58,7 +59,9 @@ class StridedCopy {
   int64_t repeat_ = 1;        // kRepeat: copies of each element of the inner loop, side by side in dst
   int64_t cross_extent_ = 1;  // kTranspose: the loop that is contiguous in src
   int64_t cross_dst_ = 0;     // its byte stride in dst
-  int64_t chunk_ = 1;         // elements of the inner loop (kTranspose: of the cross loop) in one step
+  Groups groups_;             // kGroups: the inner loop is over groups; count is not set
+  bool cuts_cross_ = false;   // kTranspose: the cross loop is cut into chunks, not the inner one
+  int64_t chunk_ = 1;         // elements of the loop that is cut into chunks in one step
   int64_t chunk_count_ = 1;
   int64_t steps_per_work_item_ = 1;
   int64_t step_count_ = 0;

@@ -178,6 +178,32 @@ void transpose_plain(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t 
   }
 }
 
+// In tiles, and what no tile has element by element.
+template <typename T>
+void transpose_tiles(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns) {
+  constexpr int64_t kBytes = sizeof(T);
+  if constexpr (kBytes < 16) {
+    constexpr int64_t kN = 16 / kBytes;
+    const int64_t tiled_rows = rows / kN * kN;
+    const int64_t tiled_columns = columns / kN * kN;
+    for (int64_t column = 0; column < tiled_columns; column += kN) {
+      for (int64_t row = 0; row < tiled_rows; row += kN) {
+        transpose_tile<kBytes>(dst.data + row * dst.row_stride + column * kBytes, dst.row_stride,
+                               src.data + column * src.row_stride + row * kBytes, src.row_stride);
+      }
+    }
+    if (tiled_rows > 0) {
+      transpose_plain<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
+                         {src.data + tiled_columns * src.row_stride, src.row_stride}, tiled_rows,
+                         columns - tiled_columns);
+    }
+    dst.data += tiled_rows * dst.row_stride;
+    src.data += tiled_rows * kBytes;
+    rows -= tiled_rows;
+  }
+  transpose_plain<T>(dst, src, rows, columns);
+}
+
 template <typename T>
 void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, bool streaming) {
   constexpr int kBytes = sizeof(T);
@@ -191,12 +217,12 @@ void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t column
     transpose_squares<kBytes, false>(dst, src, tiled_rows / kSide, tiled_columns / kSide);
   }
   if (tiled_columns < columns) {
-    transpose_plain<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
+    transpose_tiles<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
                        {src.data + tiled_columns * src.row_stride, src.row_stride}, tiled_rows,
                        columns - tiled_columns);
   }
   if (tiled_rows < rows) {
-    transpose_plain<T>({dst.data + tiled_rows * dst.row_stride, dst.row_stride},
+    transpose_tiles<T>({dst.data + tiled_rows * dst.row_stride, dst.row_stride},
                        {src.data + tiled_rows * kBytes, src.row_stride}, rows - tiled_rows, columns);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 
@@ -72,6 +73,48 @@ TEST(strided_copy, transposes_of_all_element_sizes_match_the_definition) {
     expect_permuted_copy_matches({5, 33, 17}, {2, 1, 0}, elem);
     expect_permuted_copy_matches({6, 9, 40, 2}, {2, 0, 1, 3}, elem);
     expect_permuted_copy_matches({6, 9, 40, 2}, {0, 2, 1, 3}, elem);
+  }
+}
+
+TEST(strided_copy, few_rows_and_few_columns_match_the_definition) {
+  for (const int64_t elem : {1, 2, 4, 8, 16, 3}) {
+    for (int64_t few = 2; few <= 17; ++few) {
+      expect_permuted_copy_matches({few, 333}, {1, 0}, elem);
+      expect_permuted_copy_matches({333, few}, {1, 0}, elem);
+      expect_permuted_copy_matches({3, few, 77}, {0, 2, 1}, elem);
+      expect_permuted_copy_matches({3, 77, few}, {2, 1, 0}, elem);
+    }
+  }
+  expect_permuted_copy_matches({3, 200'000}, {1, 0}, 4);  // several work items
+  expect_permuted_copy_matches({200'000, 3}, {1, 0}, 4);
+  expect_permuted_copy_matches({100'000, 9}, {1, 0}, 4);
+}
+
+TEST(strided_copy, groups_of_few_elements_match_the_definition) {
+  for (const int64_t elem : {1, 2, 4, 8, 16}) {
+    for (int64_t size = 2; size <= 9; ++size) {
+      // Of rows of ten elements: the first, every other one backwards, all backwards into every other one of dst.
+      for (const auto& [from, stride, to_row, to_stride] :
+           {std::array<int64_t, 4>{0, 1, size, 1}, {9, -1, size, 1}, {9, -1, size + 3, 1}, {0, 1, 2 * size, 2}}) {
+        const Dims extent = {150, size};
+        const Dims src_strides = {10, stride};
+        const Dims dst_strides = {to_row, to_stride};
+        const std::vector<std::byte> src = numbered_bytes(1500 * elem);
+        std::vector<std::byte> expected(static_cast<size_t>(150 * to_row * elem));
+        std::vector<std::byte> got = expected;
+        copy_by_definition(expected.data(), src.data() + from * elem, extent, dst_strides, src_strides, elem);
+        StridedCopy(extent, dst_strides, src_strides, elem).run(got.data(), src.data() + from * elem);
+        ASSERT_EQ(expected, got) << "size " << size << " stride " << stride << " elem " << elem;
+      }
+      // Dense groups of which each is reversed.
+      const std::vector<std::byte> src = numbered_bytes(150 * size * elem);
+      std::vector<std::byte> expected(src.size());
+      std::vector<std::byte> got(src.size());
+      const std::byte* const last = src.data() + (size - 1) * elem;
+      copy_by_definition(expected.data(), last, {150, size}, {size, 1}, {size, -1}, elem);
+      StridedCopy({{150, size}}, {{size, 1}}, {{size, -1}}, elem).run(got.data(), last);
+      ASSERT_EQ(expected, got) << "reversed, size " << size << " elem " << elem;
+    }
   }
 }
 

@@ -1,0 +1,114 @@
+#include "service/kernels/movement/groups.h"
+
+#include "service/core/error.h"
+#include "service/kernels/cpu.h"
+#include "service/kernels/element_width.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// What is known of the strides when the loop is compiled.
+enum class Form : uint8_t {
+  kInterleave,  ///< rows become dense groups
+  kSeparate,    ///< dense groups become rows
+  kReverse,     ///< dense groups, the last element of each first
+  kAny,
+};
+
+template <class T>
+using Loose [[gnu::aligned(1)]] = T;
+
+template <Form kForm, int kSize, class T>
+[[gnu::always_inline]] inline void copy(std::byte* __restrict dst, const std::byte* __restrict src,
+                                        const Groups& groups) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  constexpr bool kDenseDst = kForm == Form::kInterleave || kForm == Form::kReverse;
+  constexpr bool kDenseSrc = kForm == Form::kSeparate || kForm == Form::kReverse;
+  const int64_t dst_step = kDenseDst ? kSize * kBytes : kForm == Form::kSeparate ? kBytes : groups.dst.step;
+  const int64_t dst_stride = kDenseDst ? kBytes : groups.dst.stride;
+  const int64_t src_step = kDenseSrc ? kSize * kBytes : kForm == Form::kInterleave ? kBytes : groups.src.step;
+  const int64_t src_stride = kForm == Form::kReverse ? -kBytes : kDenseSrc ? kBytes : groups.src.stride;
+  if constexpr (kForm == Form::kReverse) src -= (kSize - 1) * kBytes;
+  const int64_t count = groups.count;
+  for (int64_t i = 0; i < count; ++i) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kSize; ++k) {
+      const int64_t from = kForm == Form::kReverse ? (kSize - 1 - k) * kBytes : k * src_stride;
+      *reinterpret_cast<Loose<T>*>(dst + i * dst_step + k * dst_stride) =
+          *reinterpret_cast<const Loose<T>*>(src + i * src_step + from);
+    }
+  }
+}
+
+template <Form kForm, int kSize, class T>
+void copy_base(std::byte* dst, const std::byte* src, const Groups& groups) {
+  copy<kForm, kSize, T>(dst, src, groups);
+}
+#if defined(__x86_64__)
+template <Form kForm, int kSize, class T>
+[[gnu::target("arch=x86-64-v3")]] void copy_v3(std::byte* dst, const std::byte* src, const Groups& groups) {
+  copy<kForm, kSize, T>(dst, src, groups);
+}
+template <Form kForm, int kSize, class T>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void copy_v4(std::byte* dst, const std::byte* src,
+                                                                       const Groups& groups) {
+  copy<kForm, kSize, T>(dst, src, groups);
+}
+#endif
+
+template <Form kForm, int kSize, class T>
+void copy_by_level(std::byte* dst, const std::byte* src, const Groups& groups) {
+#if defined(__x86_64__)
+  if (kForm != Form::kAny) {
+    if (cpu_level() == CpuLevel::kV4) return copy_v4<kForm, kSize, T>(dst, src, groups);
+    if (cpu_level() == CpuLevel::kV3) return copy_v3<kForm, kSize, T>(dst, src, groups);
+  }
+#endif
+  copy_base<kForm, kSize, T>(dst, src, groups);
+}
+
+template <int kSize, class T>
+void copy_of_size(std::byte* dst, const std::byte* src, const Groups& groups) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  const auto is_dense = [](const GroupSide& side) { return side.step == kSize * kBytes && side.stride == kBytes; };
+  // The compiler has shuffles for the others at best for groups of these sizes.
+  if constexpr (kSize <= 4) {
+    if (is_dense(groups.dst) && groups.src.step == kBytes)
+      return copy_by_level<Form::kInterleave, kSize, T>(dst, src, groups);
+    if (is_dense(groups.src) && groups.dst.step == kBytes)
+      return copy_by_level<Form::kSeparate, kSize, T>(dst, src, groups);
+    if (is_dense(groups.dst) && groups.src.step == kSize * kBytes && groups.src.stride == -kBytes)
+      return copy_by_level<Form::kReverse, kSize, T>(dst, src, groups);
+  }
+  copy_by_level<Form::kAny, kSize, T>(dst, src, groups);
+}
+
+template <class T>
+void copy_of_type(std::byte* dst, const std::byte* src, const Groups& groups) {
+  switch (groups.size) {
+    case 2:
+      return copy_of_size<2, T>(dst, src, groups);
+    case 3:
+      return copy_of_size<3, T>(dst, src, groups);
+    case 4:
+      return copy_of_size<4, T>(dst, src, groups);
+    case 5:
+      return copy_of_size<5, T>(dst, src, groups);
+    case 6:
+      return copy_of_size<6, T>(dst, src, groups);
+    case 7:
+      return copy_of_size<7, T>(dst, src, groups);
+    case 8:
+      return copy_of_size<8, T>(dst, src, groups);
+    default:
+      throw core::Error("internal", "groups have two to eight elements");
+  }
+}
+
+}  // namespace
+
+void copy_groups(std::byte* dst, const std::byte* src, const Groups& groups) {
+  with_element(groups.element_bytes, [&]<class T>(T) { copy_of_type<T>(dst, src, groups); });
+}
+
+}  // namespace meshd::kernels
