@@ -18,10 +18,12 @@
 // Example: mesh x=2, limit = 3 on device 0 and 5 on device 1. A loop carries s = 0 and i = 0, both replicated:
 //   while (i < limit) { s += 10; i += 1 }
 // In: s and i vary over {}, one shard each. Out: both vary over {x}, two shards each; s ends as 30 and as 50.
+#include "service/compile/plan/divergence.h"
+
 #include <vector>
 
-#include "service/compile/plan/plan_builder.h"
 #include "service/core/error.h"
+#include "service/partition/local_walk.h"
 
 namespace meshd::compile {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service/kernels/window/window.h"
+#include "service/kernels/window/window_dim.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::ops {
