@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::kernels {
+struct FusedLoop;
 enum class ScalarOp : uint8_t;
 struct TileProgram;
 }  // namespace meshd::kernels
@@ -192,6 +194,13 @@ struct ProductDims {
   std::vector<int64_t> rhs_contract;
 };
 
+/// A pointwise loop whose output k is operand `operands[k]` of an op, and nothing else.
+struct ComputedOperands {
+  std::shared_ptr<const kernels::FusedLoop> loop;
+  int read_count = 0;  ///< operands of the loop
+  std::vector<size_t> operands;
+};
+
 /// What makes an op without a ScalarMath body fusible. At most one is set, but for products; all take local types.
 struct Fuse {
   /// Operand 0 with its dimensions in the order of the attribute `permutation`.
@@ -214,9 +223,11 @@ struct Fuse {
   /// keep the parts: operands are those of the first part, then of the second, and so on. Same bits as op after op and
   /// the additions behind them. Nothing where there is no such kernel.
   std::optional<PreparedKernel> (*summed)(const OpView& op, int64_t parts) = nullptr;
-  /// The op on operands of which some are elements of other values, `views`, as one kernel that reads those: operands
-  /// are the others and those values. Only copies elements.
-  PreparedKernel (*of_views)(const OpView& op, const std::vector<std::optional<StridedView>>& views) = nullptr;
+  /// A concatenation of operands of which some are elements of other values, `views`, and some what loops compute, as
+  /// one kernel: its operands are those of the op that are not computed, with views those values, and then those of
+  /// each loop.
+  PreparedKernel (*concatenation)(const OpView& op, const std::vector<std::optional<StridedView>>& views,
+                                  const std::vector<ComputedOperands>& computed) = nullptr;
   /// The op on what operand 0 was before a conversion, whose type `op` has, as one kernel. Nothing where there is no
   /// such kernel.
   std::optional<PreparedKernel> (*of_converted)(const OpView& op) = nullptr;

@@ -328,6 +328,8 @@ struct PlanSettings {
   bool fuse = true;
   /// False: fused loops over the same rows stay steps of their own.
   bool fuse_rows = true;
+  /// False: operands of concatenations are made before they are put together.
+  bool fuse_concatenations = true;
   /// False: matrix products that are summed over shards are made for each shard, and then added.
   bool fuse_sums = true;
   /// False: loops of a few iterations stay loops.
@@ -365,9 +367,10 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 14> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
+inline constexpr std::array<PlanPass, 15> kPlanPasses = {{{"simplify", &PlanSettings::simplify},
                                                           {"fusion", &PlanSettings::fuse},
                                                           {"row_fusion", &PlanSettings::fuse_rows},
+                                                          {"concatenation_fusion", &PlanSettings::fuse_concatenations},
                                                           {"sum_fusion", &PlanSettings::fuse_sums},
                                                           {"unroll_whiles", &PlanSettings::unroll_whiles},
                                                           {"split_carries", &PlanSettings::split_carries},

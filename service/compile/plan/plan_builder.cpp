@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "service/compile/plan/collectives.h"
+#include "service/compile/plan/divergence.h"
 #include "service/core/error.h"
 #include "service/kernels/movement/movement.h"
 #include "service/kernels/tile/code_pays.h"
@@ -30,6 +31,7 @@ class BlockBuilder {
     std::vector<BuilderStep> steps = fuse_block(builder_, ops, live, options_.fuse);
     if (options_.fuse) fuse_producers(builder_, live, options_.fuse_sums && options_.shares_memory, steps);
     if (options_.fuse && options_.fuse_rows) fuse_rows(builder_, live, steps);
+    if (options_.fuse && options_.fuse_concatenations) fuse_concatenations(builder_, live, steps);
     for (BuilderStep& step : steps) {
       if (step.op != nullptr && step.op->kind == LocalKind::kWhile) {
         loop(std::move(step), out);
@@ -223,6 +225,11 @@ std::pair<LocalId, MapId> PlanBuilder::root(LocalId id) {
 }
 
 std::string without_dialect(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+bool is_single_op(const BuilderStep& step) {
+  return step.op != nullptr && step.op->def != nullptr && step.name == step.op->name &&
+         step.operands == step.op->operands;
+}
 
 void add_lines(BuilderStep& step, const std::vector<int32_t>& lines) {
   step.lines.insert(step.lines.end(), lines.begin(), lines.end());

@@ -5,7 +5,8 @@
 // 2. plan_builder       makes blocks with carried variables and copies of control flow
 // 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each;
 //    producer_fusion    and gathers and products with the reduction that alone reads them;
-//    row_fusion         fuses such loops over the same rows into steps that pass over the rows once
+//    row_fusion         fuses such loops over the same rows into steps that pass over the rows once;
+//    concatenation_fusion  and concatenations with what they alone read
 // 4. liveness           computes when each value is live
 // 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
 // 6. plan               writes slot references, kernels and costs of each step
@@ -97,6 +98,9 @@ void add_lines(BuilderStep& step, const std::vector<int32_t>& lines);
 /// The step computes what a producer of this name, at these lines, did before, and says so in its own name and lines.
 void note_producer(BuilderStep& step, const std::string& producer, const std::vector<int32_t>& lines);
 
+/// The step is one op, as it is in the program.
+bool is_single_op(const BuilderStep& step);
+
 /// Something of the values of a block, where all others have `none`: what a pass over a block keeps does not grow with
 /// the program around it.
 template <typename T>
@@ -152,10 +156,6 @@ struct PlanBuilder {
   [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
 };
 
-/// Pass 1. The sub-axes that each value varies over after divergence analysis: where a condition or index varies, so
-/// does what its blocks assign.
-std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
-
 /// Passes 2 and 3, over a program without dead ops (partition/dead_ops.h).
 PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOptions& options);
 
@@ -169,6 +169,9 @@ std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<cons
 /// shards. `live_out` as fuse_block() takes it.
 void fuse_producers(const PlanBuilder& builder, const std::vector<LocalId>& live_out, bool fuses_sums,
                     std::vector<BuilderStep>& steps);
+/// Part of pass 3, behind the others: concatenations read what slices copied for them, and compute what loops computed.
+void fuse_concatenations(const PlanBuilder& builder, const std::vector<LocalId>& live_out,
+                         std::vector<BuilderStep>& steps);
 /// Part of pass 3: loops over the same rows become one step that runs them block of rows by block of rows
 /// (kernels/fused/row_loop.h), so that what passes between them stays in the cache. `steps` are in an order in which
 /// they can run, before and after.

@@ -36,12 +36,24 @@ struct FusedReduce {
   std::vector<int> init_operands;  ///< operand index of each scalar init value
 };
 
+/// Where an output goes in a result that has more: lane i to element offset + (i / row) * row_stride + i % row.
+struct FusedPlace {
+  int64_t offset = 0;
+  int64_t row = 1;
+  int64_t row_stride = 1;
+};
+
 /// Immutable once built.
 struct FusedLoop {
   tensor::Dims dims;  ///< iteration space, local sizes
   std::vector<FusedInput> inputs;
   TileProgram program;
   std::optional<FusedReduce> reduce;
+  /// Of each output of a loop without reduction, in result 0, which its operands do not overlap. Empty: outputs are
+  /// results of their own.
+  std::vector<FusedPlace> places;
+  std::optional<int64_t> work_item_elements =
+      std::nullopt;  ///< of a loop without reduction; chosen where it is missing
   /// How many pieces of this size one step works on: together they pass through the caches.
   int64_t copies = 1;
   /// After so many lanes machine code is made of the program (tile_code.h), without a number never. It changes no bit.
@@ -50,7 +62,8 @@ struct FusedLoop {
 
 struct FusedCall {
   const std::byte* const* operands = nullptr;
-  std::byte* const* results = nullptr;  ///< one for each output; dense row-major over dims (or the dims left by reduce)
+  std::byte* const* results = nullptr;  ///< one for each output; dense row-major over dims (or the dims left by
+                                        ///< reduce); where outputs have places, one
   int64_t begin = 0;                    ///< range of work items
   int64_t end = 0;
   const int64_t* dim_offsets =

@@ -260,14 +260,22 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     plan.region.collapse(alike);
     plan.tile = fit_tile(plan.tile, plan.region);
     set_rows(loop, plan);
-    plan.work_item_elements = kFusedItemElements;
-    if (plan.row_lanes > 0) plan.work_item_elements -= kFusedItemElements % plan.row_lanes;
+    plan.work_item_elements = loop.work_item_elements.value_or(kFusedItemElements);
+    if (plan.row_lanes > 0 && plan.work_item_elements % plan.row_lanes != 0) {
+      if (loop.work_item_elements) {
+        // Rows cannot begin with each work item.
+        plan.row_lanes = 0;
+        plan.elements.clear();
+      } else {
+        plan.work_item_elements -= plan.work_item_elements % plan.row_lanes;
+      }
+    }
     plan.work_count = core::ceil_div(plan.region.size, plan.work_item_elements);
     int64_t output_bytes = 0;
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
     }
-    plan.streams = output_bytes * loop.copies >= streaming_bytes();
+    plan.streams = loop.places.empty() && output_bytes * loop.copies >= streaming_bytes();
     plan.prefetches = plan.streams || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
     return plan;
   }

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
+#include "service/kernels/movement/groups.h"
+#include "service/kernels/movement/movement_loops.h"
 #include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {
@@ -30,6 +32,7 @@ PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const F
 
 void PointwiseRun::set_ways() {
   const std::vector<uint16_t>& outputs = loop_.program.outputs;
+  if (!loop_.places.empty()) return std::fill(ways_.begin(), ways_.end(), OutputWay::kPlace);
   // A result that takes over an operand's memory may only be written when nothing reads the tile any more.
   for (const FusedInput& input : loop_.inputs) {
     if (input.kind == FusedInput::Kind::kIota) continue;
@@ -89,6 +92,10 @@ void PointwiseRun::bind_outputs(int64_t at) {
 void PointwiseRun::copy_outputs(int64_t at, int64_t count) {
   for (size_t k = 0; k < ways_.size(); ++k) {
     if (ways_[k] == OutputWay::kDirect) continue;
+    if (ways_[k] == OutputWay::kPlace) {
+      place_output(k, at, count);
+      continue;
+    }
     const std::byte* const from = scratch_.reg(loop_.program.outputs[k]);
     std::byte* const to = call_.results[k] + at * element_bytes(k);
     if (ways_[k] == OutputWay::kStream)
@@ -96,6 +103,35 @@ void PointwiseRun::copy_outputs(int64_t at, int64_t count) {
     else
       std::memmove(to, from, static_cast<size_t>(count * element_bytes(k)));
   }
+}
+
+void PointwiseRun::place_output(size_t output, int64_t at, int64_t count) {
+  const FusedPlace& place = loop_.places[output];
+  const int64_t bytes = element_bytes(output);
+  const std::byte* from = scratch_.reg(loop_.program.outputs[output]);
+  const auto copy = [&](int64_t rows, int64_t lanes) {
+    std::byte* to = call_.results[0] + (place.offset + at / place.row * place.row_stride + at % place.row) * bytes;
+    if (lanes == 1) {
+      copy_strided(to, place.row_stride * bytes, from, bytes, rows, bytes);
+    } else if (lanes <= kMaxGroup && rows > 1) {
+      copy_groups(to, from,
+                  {.count = rows,
+                   .size = lanes,
+                   .element_bytes = bytes,
+                   .dst = {place.row_stride * bytes, bytes},
+                   .src = {lanes * bytes, bytes}});
+    } else {
+      for (int64_t row = 0; row < rows; ++row)
+        std::memcpy(to + row * place.row_stride * bytes, from + row * lanes * bytes,
+                    static_cast<size_t>(lanes * bytes));
+    }
+    from += rows * lanes * bytes;
+    at += rows * lanes;
+    count -= rows * lanes;
+  };
+  if (at % place.row != 0) copy(1, std::min(count, place.row - at % place.row));
+  if (count >= place.row) copy(count / place.row, place.row);
+  if (count > 0) copy(1, count);
 }
 
 void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) {

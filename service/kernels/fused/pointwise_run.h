@@ -33,9 +33,11 @@ class PointwiseRun {
     kDirect,  ///< the register is the result's memory
     kCopy,    ///< copied after each tile
     kStream,  ///< copied past the caches
+    kPlace,   ///< copied after each tile to where it goes in the result
   };
   void bind_outputs(int64_t at);
   void copy_outputs(int64_t at, int64_t count);
+  void place_output(size_t output, int64_t at, int64_t count);
   [[nodiscard]] bool is_direct() const;
   [[nodiscard]] bool can_stream_by_code(int64_t at, int64_t count) const;
   [[nodiscard]] bool reads_in_place(std::span<const uint16_t> elements) const;

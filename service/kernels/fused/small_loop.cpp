@@ -42,7 +42,7 @@ std::optional<SmallReduce> small_reduce_of(const FusedLoop& loop, const FusedPla
 }  // namespace
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
-  if (plan.region.size > kBlockLanes) return std::nullopt;
+  if (plan.region.size > kBlockLanes || !loop.places.empty()) return std::nullopt;
   const std::optional<SmallReduce> reduce = small_reduce_of(loop, plan);
   if (loop.reduce && !reduce) return std::nullopt;
   return make_over(loop, plan.region, plan.region.size, reduce);

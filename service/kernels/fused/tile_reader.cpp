@@ -8,6 +8,7 @@
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/lanes/strided_lanes.h"
+#include "service/kernels/movement/groups.h"
 
 namespace meshd::kernels {
 namespace {
@@ -17,6 +18,9 @@ constexpr int64_t kOneElement = -1;
 
 /// Shorter rows are not worth a call.
 constexpr int64_t kShortRow = 16;
+
+/// Fewer rows are not worth a loop of their own.
+constexpr int64_t kFewGroups = 4;
 
 /// What is moved at once where rows are short.
 constexpr int64_t kRowPieceBytes = 16;
@@ -86,7 +90,8 @@ void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t
 
 /// Calls run(place, stride, lane, count) for each piece of [start, start + count) within one row of the innermost dim.
 template <class Run>
-void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start, int64_t count, const Run& run) {
+void for_each_row(std::span<const int64_t> dims, std::span<const int64_t> strides, int64_t start, int64_t count,
+                  const Run& run) {
   if (dims.empty()) return run(int64_t{0}, int64_t{0}, int64_t{0}, count);
   const size_t inner = dims.size() - 1;
   tensor::Dims index(dims.size(), 0);
@@ -112,6 +117,22 @@ void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t
       index[d] = 0;
     }
   }
+}
+
+/// The same for whole rows of few elements, all those of one stride at once.
+void gather_groups(const std::byte* memory, std::span<const int64_t> dims, std::span<const int64_t> strides,
+                   int64_t element_bytes, int64_t start, int64_t count, std::byte* to) {
+  const int64_t size = dims.back();
+  const size_t outer = dims.size() - 1;
+  for_each_row(dims.first(outer), strides.first(outer), start / size, count / size,
+               [&](int64_t place, int64_t stride, int64_t row, int64_t rows) {
+                 copy_groups(to + row * size * element_bytes, memory + place * element_bytes,
+                             {.count = rows,
+                              .size = size,
+                              .element_bytes = element_bytes,
+                              .dst = {size * element_bytes, element_bytes},
+                              .src = {stride * element_bytes, strides.back() * element_bytes}});
+               });
 }
 
 /// Where lane `start` is, in elements. Of one dim, which most inputs walk through, without a division.
@@ -355,12 +376,26 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
     distinct = std::min(distinct, dims[rank - 1]);
   }
   distinct = std::min(distinct, input.period);
-  with_element(element_bytes, [&](auto sample) {
-    for_each_row(dims, strides, start, distinct, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
-      read_row<decltype(sample)>(state.memory + place * element_bytes, stride, state.home + lane * element_bytes,
-                                 piece);
+  const auto by_rows = [&](int64_t from, int64_t lanes) {
+    std::byte* const to = state.home + (from - start) * element_bytes;
+    with_element(element_bytes, [&](auto sample) {
+      for_each_row(dims, strides, from, lanes, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+        read_row<decltype(sample)>(state.memory + place * element_bytes, stride, to + lane * element_bytes, piece);
+      });
     });
-  });
+  };
+  const int64_t size = rank > 1 ? dims[rank - 1] : 0;
+  if (size < 2 || size > kMaxGroup || distinct < kFewGroups * size) {
+    by_rows(start, distinct);
+  } else {
+    // Parts of rows at both ends, whole rows between them.
+    const int64_t first = core::round_up(start, size);
+    const int64_t last = (start + distinct) / size * size;
+    if (start < first) by_rows(start, first - start);
+    gather_groups(state.memory, dims, strides, element_bytes, first, last - first,
+                  state.home + (first - start) * element_bytes);
+    if (last < start + distinct) by_rows(last, start + distinct - last);
+  }
   repeat_lanes(state.home, element_bytes, distinct, count);
 }
 

@@ -117,12 +117,10 @@ std::optional<GroupLoops> group_loops(const Nest& nest) {
   const int last = nest.rank - 1;
   if (last < 1 || !visit_element(nest.elem, [](auto) {})) return std::nullopt;
   if (nest.extent[last] <= kMaxGroup && nest.dst[last] == nest.elem && nest.src[last] != 0) {
+    // The loop whose groups follow each other in dst, if it is long; else the longest.
     int longest = last - 1;
-    for (int i = last - 1; i >= 0; --i) {
+    for (int i = last - 2; i >= 0 && nest.extent[last - 1] < kManyGroups; --i) {
       if (nest.extent[i] > nest.extent[longest]) longest = i;
-      if (nest.dst[i] != nest.extent[last] * nest.elem) continue;
-      longest = i;
-      break;
     }
     const bool is_transpose = nest.src[longest] == nest.elem && nest.extent[last] >= kTransposeMinExtent;
     if (nest.extent[longest] < kManyGroups || is_transpose) return std::nullopt;
@@ -282,6 +280,31 @@ void StridedCopy::run(std::byte* dst, const std::byte* src, int64_t begin, int64
     }
   }
   if (streaming_) stream_fence();
+}
+
+RowCopies::RowCopies(tensor::Dims extent, tensor::Dims dst_strides, tensor::Dims src_strides, int64_t elem_size,
+                     int64_t block_rows)
+    : extent_(std::move(extent)),
+      dst_strides_(std::move(dst_strides)),
+      src_strides_(std::move(src_strides)),
+      elem_size_(elem_size),
+      row_bytes_(tensor::element_count(extent_, 1, extent_.size()) * elem_size),
+      block_rows_(std::min(block_rows, extent_[0])),
+      block_(of_rows(block_rows_)) {}
+
+StridedCopy RowCopies::of_rows(int64_t rows) const {
+  tensor::Dims extent = extent_;
+  extent[0] = rows;
+  return {extent, dst_strides_, src_strides_, elem_size_};
+}
+
+void RowCopies::run(std::byte* dst, const std::byte* src, int64_t begin, int64_t end) const {
+  dst += begin * dst_strides_[0] * elem_size_;
+  src += begin * src_strides_[0] * elem_size_;
+  if (end - begin == block_rows_)
+    block_.run(dst, src);
+  else if (begin < end)
+    of_rows(end - begin).run(dst, src);
 }
 
 void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<const int64_t> dst_start,

@@ -69,6 +69,27 @@ class StridedCopy {
   int64_t byte_count_ = 0;
 };
 
+/// A StridedCopy of some rows of its first dim, which has at least one, prepared for `block_rows` of them. Any thread.
+class RowCopies {
+ public:
+  RowCopies(tensor::Dims extent, tensor::Dims dst_strides, tensor::Dims src_strides, int64_t elem_size,
+            int64_t block_rows);
+  [[nodiscard]] int64_t byte_count() const { return row_bytes_ * extent_[0]; }
+  /// Copies rows begin..end-1. `dst` and `src` point to index zero.
+  void run(std::byte* dst, const std::byte* src, int64_t begin, int64_t end) const;
+
+ private:
+  [[nodiscard]] StridedCopy of_rows(int64_t rows) const;
+
+  tensor::Dims extent_;
+  tensor::Dims dst_strides_;
+  tensor::Dims src_strides_;
+  int64_t elem_size_;
+  int64_t row_bytes_;
+  int64_t block_rows_;
+  StridedCopy block_;
+};
+
 /// The elements of an array all set to one element. `dst` has `count` elements.
 void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int64_t elem_size);
 

@@ -161,7 +161,7 @@ std::vector<OpDef> movement_rows() {
        .body = LocalKernel{prepare_concatenate},
        .derivative = {vjp_concatenate},
        .batch = batch_concatenate,
-       .fuse = {.of_views = prepare_concatenate_of_views},
+       .fuse = {.concatenation = prepare_concatenate_of},
        .halo = concatenate_halo},
       {.name = "stablehlo.pad",
        .summary = "elements added before, after and between; negative edge padding takes elements away",

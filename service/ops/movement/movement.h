@@ -36,8 +36,9 @@ PreparedKernel prepare_slice(const OpView& local);
 PreparedKernel prepare_dynamic_slice(const OpView& local);
 PreparedKernel prepare_dynamic_update_slice(const OpView& local);
 PreparedKernel prepare_concatenate(const OpView& local);
-/// Fuse::of_views of concatenate.
-PreparedKernel prepare_concatenate_of_views(const OpView& local, const std::vector<std::optional<StridedView>>& views);
+/// Fuse::concatenation of concatenate.
+PreparedKernel prepare_concatenate_of(const OpView& local, const std::vector<std::optional<StridedView>>& views,
+                                      const std::vector<ComputedOperands>& computed);
 PreparedKernel prepare_pad(const OpView& local);
 PreparedKernel prepare_reverse(const OpView& local);
 PreparedKernel prepare_iota(const OpView& local);

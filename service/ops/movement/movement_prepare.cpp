@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "service/kernels/fused/concatenation.h"
 #include "service/kernels/movement/index_value.h"
 #include "service/kernels/movement/movement.h"
 #include "service/ops/checks.h"
@@ -15,6 +16,7 @@
 namespace meshd::ops {
 namespace {
 
+using kernels::RowCopies;
 using kernels::StridedCopy;
 using tensor::Dims;
 
@@ -72,6 +74,13 @@ struct RowWorkItems {
     work_count = core::ceil_div(rows, rows_per_work_item);
   }
 };
+
+/// Of one row of one element where there are no dims.
+std::shared_ptr<const RowCopies> make_row_copies(const Dims& extent, const Dims& dst_strides, const Dims& src_strides,
+                                                 int64_t elem, int64_t block_rows) {
+  if (extent.empty()) return std::make_shared<const RowCopies>(Dims{1}, Dims{1}, Dims{1}, elem, block_rows);
+  return std::make_shared<const RowCopies>(extent, dst_strides, src_strides, elem, block_rows);
+}
 
 Dims without_first(const Dims& dims) { return {dims.begin() + (dims.empty() ? 0 : 1), dims.end()}; }
 int64_t first_or_one(const Dims& dims) { return dims.empty() ? 1 : dims[0]; }
@@ -215,44 +224,52 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
 }
 
 PreparedKernel prepare_concatenate(const OpView& local) {
-  return prepare_concatenate_of_views(local, std::vector<std::optional<StridedView>>(local.operands.size()));
+  return prepare_concatenate_of(local, std::vector<std::optional<StridedView>>(local.operands.size()), {});
 }
 
-PreparedKernel prepare_concatenate_of_views(const OpView& local, const std::vector<std::optional<StridedView>>& views) {
+PreparedKernel prepare_concatenate_of(const OpView& local, const std::vector<std::optional<StridedView>>& views,
+                                      const std::vector<ComputedOperands>& computed) {
   const ir::Type& to = local.results[0];
   const auto dim = static_cast<size_t>(ir::int_or(attributes_of(local), "dimension", 0));
   const int64_t elem = elem_bytes(to);
-  const Dims strides = tensor::row_major_strides(to.dims());
-  struct Part {
-    StridedCopy copy;
-    int64_t from;  // bytes in the operand
-    int64_t to;    // and in the result
-    int64_t first_work_item;
-  };
-  auto parts = std::make_shared<std::vector<Part>>();
-  std::vector<StridedView> operands;
-  PreparedKernel kernel;
-  kernel.work_count = 0;
+  std::vector<bool> is_computed(local.operands.size(), false);
+  for (const ComputedOperands& loop : computed) {
+    for (const size_t operand : loop.operands) is_computed[operand] = true;
+  }
+  std::vector<StridedView> operands;  // of the small form, which computes nothing
+  std::vector<kernels::CopiedPart> copied;
+  std::vector<int64_t> starts;
   int64_t start = 0;
   for (size_t i = 0; i < local.operands.size(); ++i) {
     const Dims& from = local.operands[i].dims();
     operands.push_back(views[i] ? *views[i] : StridedView{tensor::row_major_strides(from)});
-    StridedCopy copy(from, strides, operands[i].strides, elem);
-    const int64_t work_items = copy.work_count();
-    kernel.bytes += 2.0 * static_cast<double>(copy.byte_count());
-    parts->push_back({std::move(copy), operands[i].offset * elem, start * strides[dim] * elem, kernel.work_count});
-    kernel.work_count += work_items;
+    if (!is_computed[i]) {
+      copied.push_back({.operand = static_cast<int>(copied.size()),
+                        .offset = operands[i].offset,
+                        .strides = operands[i].strides,
+                        .size = from[dim],
+                        .start = start});
+    }
+    starts.push_back(start);
     start += from[dim];
   }
-  kernel.run = [parts](const KernelCall& call) {
-    for (size_t i = 0; i < parts->size(); ++i) {
-      const Part& part = (*parts)[i];
-      const int64_t begin = std::max<int64_t>(0, call.begin - part.first_work_item);
-      const int64_t end = std::min(part.copy.work_count(), call.end - part.first_work_item);
-      if (begin < end) part.copy.run(call.results[0] + part.to, call.operands[i] + part.from, begin, end);
-    }
+  std::vector<kernels::ComputedParts> loops;
+  auto first_operand = static_cast<int>(copied.size());
+  for (const ComputedOperands& loop : computed) {
+    kernels::ComputedParts& parts = loops.emplace_back(kernels::ComputedParts{loop.loop, first_operand, {}});
+    for (const size_t operand : loop.operands)
+      parts.outputs.push_back({.size = local.operands[operand].dims()[dim], .start = starts[operand]});
+    first_operand += loop.read_count;
+  }
+  auto concatenation = std::make_shared<const kernels::Concatenation>(to.dims(), dim, elem, copied, loops);
+  PreparedKernel kernel;
+  kernel.work_count = concatenation->work_count();
+  kernel.bytes = concatenation->copied_bytes();
+  kernel.code_bytes = concatenation->code_bytes();
+  kernel.run = [concatenation](const KernelCall& call) {
+    concatenation->run(call.operands, call.results[0], call.begin, call.end, call.checkpoint);
   };
-  kernel.small = small_concatenate(local, operands, dim);
+  if (computed.empty()) kernel.small = small_concatenate(local, operands, dim);
   return kernel;
 }
 
@@ -297,33 +314,33 @@ PreparedKernel prepare_pad(const OpView& local) {
   const int64_t copied_rows = std::count(count.begin(), count.end(), 0) != 0 ? 0 : first_or_one(count);
   const int64_t first_row = rank == 0 ? 0 : place[0];
   const int64_t row_step = rank == 0 ? 1 : step[0];
-  const int64_t src_row_bytes = rank == 0 ? elem : src_strides[0] * elem;
   const RowWorkItems work_items(rows, row_bytes);
-  auto row_copy = std::make_shared<const StridedCopy>(without_first(count), without_first(copy_strides),
-                                                      without_first(src_strides), elem);
-  auto whole_copy = std::make_shared<const StridedCopy>(count, copy_strides, src_strides, elem);
+  // Short rows are filled and copied some at a time.
+  constexpr int64_t kBlockBytes = 32 << 10;
+  const int64_t block_rows =
+      std::clamp<int64_t>(kBlockBytes / std::max<int64_t>(1, row_bytes), 1, std::max<int64_t>(1, rows));
+  std::shared_ptr<const RowCopies> copies;
+  if (copied_rows > 0) copies = make_row_copies(count, copy_strides, src_strides, elem, block_rows);
   PreparedKernel kernel;
   kernel.work_count = work_items.work_count;
   kernel.bytes =
       static_cast<double>(row_bytes) * static_cast<double>(rows) + static_cast<double>(element_count(from) * elem);
-  constexpr int64_t kTinyRow = 256;  // bytes; one copy over all rows is then faster than a copy a row
   kernel.run = [=](const KernelCall& call) {
-    const int64_t begin = call.begin * work_items.rows_per_work_item;
     const int64_t end = std::min(rows, call.end * work_items.rows_per_work_item);
-    if (begin >= end) return;
-    std::byte* result = call.results[0];
-    const std::byte* source = call.operands[0] + src_offset * elem;
-    if (row_bytes < kTinyRow && begin == 0 && end == rows) {
-      kernels::fill_elements(result, call.operands[1], rows * row_elements, elem);
-      if (copied_rows > 0) whole_copy->run(result + first_row * row_bytes + row_offset * elem, source);
-      return;
-    }
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t index = row < first_row ? -1 : (row - first_row) / row_step;
-      const bool is_copied = index >= 0 && index < copied_rows && first_row + index * row_step == row;
-      if (!is_copied || !rows_are_whole)
-        kernels::fill_elements(result + row * row_bytes, call.operands[1], row_elements, elem);
-      if (is_copied) row_copy->run(result + row * row_bytes + row_offset * elem, source + index * src_row_bytes);
+    std::byte* const result = call.results[0];
+    for (int64_t row = call.begin * work_items.rows_per_work_item; row < end; row += block_rows) {
+      const int64_t stop = std::min(end, row + block_rows);
+      // Rows of the operand that land in [row, stop).
+      const auto first_from = [&](int64_t at) {
+        return at <= first_row ? 0 : std::min(copied_rows, core::ceil_div(at - first_row, row_step));
+      };
+      const int64_t copied = first_from(row);
+      const int64_t copied_end = first_from(stop);
+      if (!rows_are_whole || copied_end - copied < stop - row)
+        kernels::fill_elements(result + row * row_bytes, call.operands[1], (stop - row) * row_elements, elem);
+      if (copied < copied_end)
+        copies->run(result + first_row * row_bytes + row_offset * elem, call.operands[0] + src_offset * elem, copied,
+                    copied_end);
     }
   };
   kernel.small = small_pad(local);

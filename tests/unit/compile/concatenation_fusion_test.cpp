@@ -1,4 +1,5 @@
-// Concatenations that read elements of other values where they are: the bits of those that read copies.
+// Concatenations that read elements of other values where they are, or compute their operands: the bits of those that
+// read copies.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -153,6 +154,113 @@ func.func @main(%x0: tensor<200xf32>) -> tensor<200xf32> {
   }
   return %w#1 : tensor<200xf32>
 })");
+}
+
+/// Halves of rows turned by angles: a rotary embedding.
+std::string rotary(int64_t rows, int64_t half, const std::string& dtype, size_t dim, const std::string& sharding = "") {
+  const auto type = [&](int64_t parts) {
+    return dim == 1 ? fmt::format("tensor<{}x{}x{}>", rows, half * parts, dtype)
+                    : fmt::format("tensor<{}x{}x{}>", rows * parts, half, dtype);
+  };
+  const auto slice = [&](int64_t part) {
+    return dim == 1 ? fmt::format("[0:{}, {}:{}]", rows, part * half, (part + 1) * half)
+                    : fmt::format("[{}:{}, 0:{}]", part * rows, (part + 1) * rows, half);
+  };
+  return fmt::format(R"(
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: {0}{6}, %r: tensor<{7}x{8}>) -> {0} {{
+  %c = stablehlo.broadcast_in_dim %r, dims = [1] : (tensor<{7}x{8}>) -> {1}
+  %a = stablehlo.slice %x {2} : ({0}) -> {1}
+  %b = stablehlo.slice %x {3} : ({0}) -> {1}
+  %ac = stablehlo.multiply %a, %c : {1}
+  %s = stablehlo.negate %b : {1}
+  %p = stablehlo.add %ac, %s : {1}
+  %bc = stablehlo.multiply %b, %c : {1}
+  %q = stablehlo.add %bc, %a : {1}
+  %y = stablehlo.concatenate %p, %q, dim = {5} : ({1}, {1}) -> {0}
+  return %y : {0}
+}}
+)",
+                     type(2), type(1), slice(0), slice(1), "", dim, sharding, half, dtype);
+}
+
+TEST(ConcatenatedLoops, are_computed_where_they_belong) {
+  for (const auto* const dtype : {"f32", "bf16", "i8", "complex<f32>", "f64"}) {
+    for (const auto& [rows, half] :
+         std::vector<std::pair<int64_t, int64_t>>{{40'000, 1}, {20'000, 3}, {2'000, 64}, {3, 50'000}}) {
+      for (const size_t dim : {0, 1}) {
+        const auto names = expect_same_bits(rotary(rows, half, dtype, dim));
+        EXPECT_EQ(names, std::vector<std::string>{"fused add concatenate (3 ops)"}) << dtype << rows << "x" << half;
+      }
+    }
+  }
+}
+
+TEST(ConcatenatedLoops, of_shards) {
+  for (const int64_t rows : {2'000, 2'001}) {
+    const auto names =
+        expect_same_bits(rotary(rows, 64, "f32", 1, R"( {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})"));
+    EXPECT_NE(std::find(names.begin(), names.end(), "fused add concatenate (3 ops)"), names.end());
+    expect_same_bits(rotary(rows, 64, "f32", 1, R"( {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})"));
+    expect_same_bits(rotary(rows, 64, "f32", 0, R"( {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})"));
+  }
+}
+
+TEST(ConcatenatedLoops, of_small_results_stay) {
+  const auto names = expect_same_bits(rotary(10, 8, "f32", 1));
+  EXPECT_EQ(names.back(), "stablehlo.concatenate");
+}
+
+/// Two loops, of which the second has two results, and what reads them besides.
+std::string with_readers(const std::string& results, const std::string& types) {
+  return fmt::format(R"(
+func.func @main(%x: tensor<30000xf32>, %y: tensor<30000xf32>) -> (tensor<30000x3xf32>{1}) {{
+  %a = stablehlo.sine %x : tensor<30000xf32>
+  %b = stablehlo.add %x, %y : tensor<30000xf32>
+  %c = stablehlo.tanh %b : tensor<30000xf32>
+  %a1 = stablehlo.reshape %a : (tensor<30000xf32>) -> tensor<30000x1xf32>
+  %b1 = stablehlo.reshape %b : (tensor<30000xf32>) -> tensor<30000x1xf32>
+  %c1 = stablehlo.reshape %c : (tensor<30000xf32>) -> tensor<30000x1xf32>
+  %z = stablehlo.concatenate %c1, %a1, %b1, dim = 1 : (tensor<30000x1xf32>, tensor<30000x1xf32>, tensor<30000x1xf32>) -> tensor<30000x3xf32>
+  return %z{0} : tensor<30000x3xf32>{1}
+}})",
+                     results, types);
+}
+
+TEST(ConcatenatedLoops, of_several_results_and_names_of_the_same_bytes) {
+  EXPECT_EQ(expect_same_bits(with_readers("", "")).size(), 1U);
+  // A result that is read elsewhere has memory, and its loop stays.
+  const auto names = expect_same_bits(with_readers(", %b", ", tensor<30000xf32>"));
+  EXPECT_EQ(names.size(), 2U);
+  EXPECT_EQ(expect_same_bits(with_readers(", %b, %a", ", tensor<30000xf32>, tensor<30000xf32>")).size(), 3U);
+}
+
+TEST(ConcatenatedLoops, that_count_along_a_dim_stay) {
+  const auto names = expect_same_bits(R"(
+func.func @main(%x: tensor<200x100xf32>) -> tensor<200x200xf32> {
+  %i = stablehlo.iota dim = 1 : tensor<200x100xf32>
+  %a = stablehlo.add %x, %i : tensor<200x100xf32>
+  %b = stablehlo.sine %x : tensor<200x100xf32>
+  %z = stablehlo.concatenate %a, %b, dim = 1 : (tensor<200x100xf32>, tensor<200x100xf32>) -> tensor<200x200xf32>
+  return %z : tensor<200x200xf32>
+})");
+  EXPECT_EQ(names.back(), "fused sine concatenate (2 ops)");
+  EXPECT_EQ(names.size(), 2U);
+}
+
+// Loops behind a reduction of the same rows pass over these once, with it.
+TEST(ConcatenatedLoops, that_belong_to_rows_stay) {
+  const auto names = expect_same_bits(R"(
+func.func @main(%x: tensor<200x100xf32>) -> tensor<200x200xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<200x100xf32>, tensor<f32>) -> tensor<200xf32>
+  %t = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<200xf32>) -> tensor<200x100xf32>
+  %a = stablehlo.divide %x, %t : tensor<200x100xf32>
+  %z = stablehlo.concatenate %x, %a, dim = 1 : (tensor<200x100xf32>, tensor<200x100xf32>) -> tensor<200x200xf32>
+  return %z : tensor<200x200xf32>
+})");
+  EXPECT_EQ(names.back(), "stablehlo.concatenate");
+  EXPECT_EQ(names.front(), "fused rows reduce .. divide (2 loops)");
 }
 
 }  // namespace

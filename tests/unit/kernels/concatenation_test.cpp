@@ -1,0 +1,155 @@
+#include "service/kernels/fused/concatenation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+
+#include "service/kernels/fused/joined_loops.h"
+#include "tests/unit/kernels/fused_support.h"
+#include "tests/unit/kernels/loop_maker.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::Dims;
+using tensor::DType;
+
+/// A loop over `dims` that reads operands 0 and 1 of as many elements, dense or (operand 1) backwards, and has the
+/// outputs x * 2 + y and, `both`, x - y.
+FusedLoop loop_over(const Dims& dims, bool both) {
+  FusedLoop loop;
+  loop.dims = dims;
+  TileProgram& program = loop.program;
+  for (int i = 0; i < 2; ++i) {
+    program.add_register(DType::kFloat32);
+    ++program.input_count;
+    FusedInput input;
+    input.operand = i;
+    input.strides = tensor::row_major_strides(dims);
+    if (i == 1) {
+      input.offset = std::max<int64_t>(0, tensor::element_count(dims) - 1);
+      for (int64_t& stride : input.strides) stride = -stride;
+    }
+    loop.inputs.push_back(input);
+  }
+  const float two = 2;
+  const uint16_t constant = program.constant(DType::kFloat32, reinterpret_cast<const std::byte*>(&two));
+  const uint16_t twice = program.emit(ScalarOp::kMultiply, {0, constant}, DType::kFloat32);
+  program.outputs = {program.emit(ScalarOp::kAdd, {twice, 1}, DType::kFloat32)};
+  if (both) program.outputs.push_back(program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32));
+  return loop;
+}
+
+/// Parts of random sizes, some computed, some read from a longer or a reversed array, some repeated; against the same
+/// parts made first and then copied element by element.
+void expect_parts_where_they_belong(uint32_t seed) {
+  LoopMaker maker(seed);
+  constexpr int64_t kBytes = sizeof(float);
+  const auto rank = static_cast<size_t>(maker.number(1, 4));
+  const auto dim = static_cast<size_t>(maker.number(0, static_cast<int64_t>(rank) - 1));
+  Dims dims(rank);
+  for (size_t d = 0; d < rank; ++d) dims[d] = maker.number(1, d == 0 ? 3000 : 6);
+  dims[dim] = 0;
+  std::vector<Bytes> operands;
+  std::vector<CopiedPart> copied;
+  std::vector<ComputedParts> computed;
+  std::vector<std::pair<int64_t, Bytes>> parts;  // size and dense contents, in order
+  const auto part_dims = [&](int64_t size) {
+    Dims out = dims;
+    out[dim] = size;
+    return out;
+  };
+  for (int64_t count = maker.number(1, 4); count > 0; --count) {
+    const int64_t size = maker.number(1, dim == 0 ? 2000 : 9);
+    const Dims part = part_dims(size);
+    const int64_t elements = tensor::element_count(part);
+    if (maker.number(0, 1) == 0) {
+      const FusedLoop loop = loop_over(part, maker.number(0, 1) == 0);
+      const std::vector<Bytes> reads = {maker.values(DType::kFloat32, elements),
+                                        maker.values(DType::kFloat32, elements)};
+      ComputedParts made{std::make_shared<const FusedLoop>(loop), static_cast<int>(operands.size()), {}};
+      for (const Bytes& made_first : run_kernel(FusedKernel(loop), reads, {}, Dims(rank, 0))) {
+        made.outputs.push_back({.size = size, .start = dims[dim]});
+        parts.emplace_back(size, made_first);
+        dims[dim] += size;
+      }
+      operands.insert(operands.end(), reads.begin(), reads.end());
+      computed.push_back(made);
+      continue;
+    }
+    CopiedPart made{.operand = static_cast<int>(operands.size()), .strides = {}, .size = size, .start = dims[dim]};
+    const int64_t style = maker.number(0, 3);  // dense, part of longer rows, backwards, repeated along the first dim
+    Dims from = part;
+    if (style == 1) from.back() += 3;
+    made.strides = tensor::row_major_strides(from);
+    if (style == 1) made.offset = 2;
+    if (style == 2) {
+      for (int64_t& stride : made.strides) stride = -stride;
+      made.offset = elements - 1;
+    }
+    if (style == 3) made.strides[0] = 0;
+    operands.push_back(maker.values(DType::kFloat32, tensor::element_count(from)));
+    Bytes contents(static_cast<size_t>(elements * kBytes));
+    StridedCopy(part, tensor::row_major_strides(part), made.strides, kBytes)
+        .run(contents.data(), operands.back().data() + made.offset * kBytes);
+    copied.push_back(made);
+    parts.emplace_back(size, std::move(contents));
+    dims[dim] += size;
+  }
+
+  Bytes expected(static_cast<size_t>(tensor::element_count(dims) * kBytes));
+  const int64_t inner = tensor::element_count(dims, dim + 1, rank) * kBytes;
+  int64_t start = 0;
+  for (const auto& [size, contents] : parts) {
+    for (int64_t row = 0; row < tensor::element_count(dims, 0, dim); ++row)
+      std::memcpy(expected.data() + (row * dims[dim] + start) * inner, contents.data() + row * size * inner,
+                  static_cast<size_t>(size * inner));
+    start += size;
+  }
+
+  const Concatenation concatenation(dims, dim, kBytes, copied, computed);
+  Bytes got(expected.size(), std::byte{0xAB});
+  std::vector<const std::byte*> pointers;
+  for (const Bytes& operand : operands) pointers.push_back(operand.data());
+  // Work items one by one and backwards: each must stand alone.
+  for (int64_t item = concatenation.work_count(); item-- > 0;)
+    concatenation.run(pointers.data(), got.data(), item, item + 1, nullptr);
+  ASSERT_EQ(got, expected) << "seed " << seed << " dims " << tensor::to_string(dims) << " along " << dim;
+}
+
+TEST(concatenation, copied_and_computed_parts_are_where_they_belong) {
+  for (uint32_t seed = 0; seed < 400; ++seed) expect_parts_where_they_belong(seed);
+}
+
+TEST(concatenation, joined_loops_have_the_outputs_of_both) {
+  int joined = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    LoopMaker maker(seed);
+    const FusedLoop first = maker.loop(2000);
+    FusedLoop second = maker.chain_over(first);
+    const std::vector<Bytes> operands = maker.operands();
+    const std::optional<FusedLoop> both = join_loops(first, second);
+    ASSERT_TRUE(both) << "seed " << seed;
+    EXPECT_LE(both->inputs.size(), first.inputs.size());
+    const Dims offsets(first.dims.size(), 0);
+    std::vector<Bytes> expected = run_kernel(FusedKernel(first), operands, {}, offsets);
+    for (Bytes& output : run_kernel(FusedKernel(second), operands, {}, offsets)) expected.push_back(std::move(output));
+    ASSERT_EQ(run_kernel(FusedKernel(*both), operands, {}, offsets), expected) << "seed " << seed;
+    joined +=
+        both->program.instructions.size() < first.program.instructions.size() + second.program.instructions.size();
+    second.dims.push_back(2);
+    EXPECT_FALSE(join_loops(first, second));
+  }
+  EXPECT_GT(joined, 0);  // what both compute is computed once
+}
+
+TEST(concatenation, loops_that_read_nothing_in_common_are_not_joined) {
+  const FusedLoop first = loop_over({10}, false);
+  FusedLoop second = first;
+  for (FusedInput& input : second.inputs) input.operand += 2;
+  EXPECT_FALSE(join_loops(first, second));
+}
+
+}  // namespace
+}  // namespace meshd::kernels
