@@ -43,6 +43,9 @@ struct OpView {
   /// ways. Callers of a rule fill them; null and empty where only types are known.
   const ir::Op* op = nullptr;
   std::span<const ir::Op* const> definitions = {};
+  /// Of a kernel that is prepared: how many shards one step executes it on. Threads have one each where there are
+  /// several.
+  int64_t copies = 1;
 };
 
 /// An op of a function with the types that its view refers to. `view.op` and `view.definitions` are not set.

@@ -10,7 +10,8 @@ using partition::LocalKind;
 
 ops::PreparedKernel prepare_kernel(const PlanBuilder& builder, const LocalOp& op) {
   if (op.def == nullptr) throw core::Error("internal", "an op without a row");
-  const LocalView local(*builder.program, op);
+  LocalView local(*builder.program, op);
+  if (!op.results.empty()) local.view.copies = builder.tables[builder.value(op.results[0]).table].count();
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::LocalKernel>(&body);
   if (kernel == nullptr || kernel->prepare == nullptr) {

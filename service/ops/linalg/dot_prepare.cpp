@@ -1,10 +1,13 @@
 // The kernel of dot_general: operands become batches of matrices. A matrix whose strides a product can read is used in
-// place, transposed or not; another one, or one of a type that no product takes, is first packed into scratch. Work is
-// split into work items of batches, and large products into blocks of rows and columns, by shapes alone: so the bits of
-// a result do not depend on which thread computes which work item. Sums of several products, each of operands of its
-// own, are made block by block: a block is added to the result while it is in the cache.
+// place, transposed or not; rows of the left one, or columns of the right one, that are several groups of such are a
+// product for each group. Another operand, or one of a type that no product takes, is first packed into scratch. Work
+// is split into work items of batches, and large products into blocks of rows and columns, or of terms where there are
+// few rows and columns, by shapes alone: so the bits of a result do not depend on which thread computes which work
+// item. Sums of several products, each of operands of its own, are made block by block: a block is added to the result
+// while it is in the cache.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "service/core/error.h"
@@ -41,6 +44,10 @@ constexpr int64_t kFewBlockColumns = 128;
 constexpr double kFastPerNs = 500;  // against faster products copies weigh more: twice as many columns
 constexpr int64_t kFewBlocks = 4;
 constexpr int64_t kManyBlocks = 16;
+constexpr int64_t kLeastGroup = 16;   // rows or columns: smaller groups are packed together
+constexpr int64_t kLeastTerms = 512;  // of a part of the terms, so that writing and adding sums costs little
+constexpr int64_t kMostTermParts = 8;
+constexpr int64_t kAddedAtOnce = 16 * 1024;  // elements of a work item that adds parts
 constexpr int64_t kEvenRowBlocks = 8;  // fewer are an even number: of 3 blocks, one of two threads would compute 2
 
 struct Loops {
@@ -96,9 +103,26 @@ ScalarKernel conversion(const OpView& view, DType from, DType to) {
 
 constexpr int64_t kConvertedAtOnce = int64_t{1} << 20;  // elements, between two checkpoints
 
+// The innermost loops that one stride steps through, and those outside of them.
+struct GroupedLoops {
+  Loops groups;
+  Loops inner;
+};
+GroupedLoops grouped(const Loops& loops) {
+  GroupedLoops out{{}, loops};
+  while (!single_stride(out.inner)) {
+    out.groups.extent.push_back(out.inner.extent.front());
+    out.groups.stride.push_back(out.inner.stride.front());
+    out.inner.extent.erase(out.inner.extent.begin());
+    out.inner.stride.erase(out.inner.stride.begin());
+  }
+  return out;
+}
+
 // One operand: rows x columns matrices, one for each batch index, and how they reach the product.
 struct Side {
   Loops batch;
+  Loops groups;         // of free loops, where the product reads them as they are
   MatrixLayout layout;  // as the product reads it
   int64_t elem = 1;     // bytes, in memory
   bool is_packed = false;
@@ -110,6 +134,7 @@ struct Side {
   int64_t converted_elem = 1;
 
   [[nodiscard]] int64_t scratch_bytes() const { return gathered_bytes + converted_bytes; }
+  [[nodiscard]] int64_t group_bytes(int64_t group) const { return offset_of(groups, group) * elem; }
 
   // Where the product finds matrix `index`; packs it into scratch where it must.
   const std::byte* matrix(const std::byte* operand, int64_t index, std::byte* scratch,
@@ -147,6 +172,19 @@ Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loo
   };
   const std::optional<int64_t> row_stride = single_stride(rows);
   const std::optional<int64_t> column_stride = single_stride(columns);
+  const GroupedLoops free = grouped(operand == 0 ? rows : columns);
+  const std::optional<int64_t>& sum_stride = operand == 0 ? column_stride : row_stride;
+  if (!free.groups.extent.empty() && sum_stride && free.inner.count() >= kLeastGroup && type.dtype() == in) {
+    const int64_t stride = *single_stride(free.inner);
+    const MatrixLayout layout = operand == 0 ? MatrixLayout{stride, *sum_stride} : MatrixLayout{*sum_stride, stride};
+    const bool takes_groups = operand == 0 ? kernels::gemm_takes_a(in, free.inner.count(), columns.count(), layout)
+                                           : kernels::gemm_takes_b(in, rows.count(), free.inner.count(), layout);
+    if (takes_groups) {
+      side.groups = free.groups;
+      side.layout = layout;
+      return side;
+    }
+  }
   const bool fits = row_stride && column_stride && takes({*row_stride, *column_stride});
   if (fits) side.layout = {*row_stride, *column_stride};
   if (fits && type.dtype() == in) return side;
@@ -231,6 +269,8 @@ struct Product {
   int64_t batch_count = 1;
   int64_t m = 0;
   int64_t n = 0;
+  int64_t group_rows = 0;     // of a group of lhs, all of them where there are none
+  int64_t group_columns = 0;  // and of rhs
   int64_t block_rows = 0;
   int64_t block_columns = 0;
   int64_t column_blocks = 1;           // of one product
@@ -243,7 +283,14 @@ struct Product {
   int64_t result_elem = 4;
   ScalarKernel convert_result = nullptr;
   std::optional<kernels::ProductBatch> batch;  // in the place of blocks: small products
-  int64_t a_step_bytes = 0;                    // of a batch: from one product's operand to the next one's
+  // Terms are cut into parts, each a product whose result is left in the workspace; they are added behind a barrier.
+  int64_t term_parts = 1;
+  std::array<std::optional<Gemm>, 2> of_terms;  // the last part may have fewer
+  int64_t a_part_bytes = 0;                     // from a part's terms to the next one's
+  int64_t b_part_bytes = 0;
+  int64_t term_bytes = 0;    // of a part's result
+  int64_t add_items = 1;     // work items that add the parts of one product
+  int64_t a_step_bytes = 0;  // of a batch: from one product's operand to the next one's
   int64_t b_step_bytes = 0;
   // Scratch for a block in the product's type, where it is not made in place, and for a part in the result's.
   int64_t made_bytes = 0;
@@ -253,6 +300,10 @@ struct Product {
   void run(const KernelCall& call) const {
     if (batch) {
       run_batch(call);
+      return;
+    }
+    if (term_parts > 1) {
+      run_terms(call);
       return;
     }
     std::byte* lhs_scratch = call.scratch;
@@ -269,11 +320,15 @@ struct Product {
       const int64_t index = block / block_count;
       // Blocks that read the same columns of rhs follow each other.
       const int64_t row_blocks = block_count / column_blocks;
-      const int64_t row = block % row_blocks * block_rows;
-      const int64_t column = block % block_count / row_blocks * block_columns;
-      const int64_t rows = std::min(block_rows, m - row);
-      const int64_t columns = std::min(block_columns, n - column);
-      std::byte* const c = call.results[0] + ((index * m + row) * n + column) * result_elem;
+      const Place row = place(block % row_blocks, group_rows, block_rows);
+      const Place column = place(block % block_count / row_blocks, group_columns, block_columns);
+      const int64_t rows = std::min(block_rows, group_rows - row.at);
+      const int64_t columns = std::min(block_columns, group_columns - column.at);
+      std::byte* const c =
+          call.results[0] +
+          ((index * m + row.group * group_rows + row.at) * n + column.group * group_columns + column.at) * result_elem;
+      const int64_t a_bytes = lhs.group_bytes(row.group) + row.at * a_row_bytes;
+      const int64_t b_bytes = rhs.group_bytes(column.group) + column.at * b_column_bytes;
       for (int64_t part = 0; part < parts; ++part) {
         if (index * parts + part != current) {
           a = lhs.matrix(call.operands[2 * part], index, lhs_scratch, call.checkpoint);
@@ -283,8 +338,7 @@ struct Product {
         const bool is_in_place = convert_result == nullptr && (part == 0 || adds_in_place);
         const Blocks& of_part = part > 0 && convert_result == nullptr ? later : blocks;
         const Gemm& gemm = *of_part[rows < block_rows ? 1 : 0][columns < block_columns ? 1 : 0];
-        gemm.run(a + row * a_row_bytes, b + column * b_column_bytes, is_in_place ? c : out_scratch, gemm_scratch,
-                 call.checkpoint, call.kept);
+        gemm.run(a + a_bytes, b + b_bytes, is_in_place ? c : out_scratch, gemm_scratch, call.checkpoint, call.kept);
         core::pass(call.checkpoint);
         if (!is_in_place) store(out_scratch, rows, columns, c, part > 0 ? part_scratch : nullptr);
       }
@@ -292,6 +346,46 @@ struct Product {
   }
 
  private:
+  struct Place {
+    int64_t group;
+    int64_t at;  // in the group
+  };
+  static Place place(int64_t block, int64_t group_size, int64_t block_size) {
+    const int64_t in_group = core::ceil_div(group_size, block_size);
+    return {block / in_group, block % in_group * block_size};
+  }
+
+  void run_terms(const KernelCall& call) const {
+    const int64_t barrier = batch_count * term_parts;
+    for (int64_t item = call.begin; item < std::min(call.end, barrier); ++item) {
+      const int64_t part = item % term_parts;
+      const std::byte* const a = lhs.matrix(call.operands[0], item / term_parts, nullptr, nullptr);
+      const std::byte* const b = rhs.matrix(call.operands[1], item / term_parts, nullptr, nullptr);
+      const Gemm& gemm = *of_terms[part == term_parts - 1 ? 1 : 0];
+      gemm.run(a + part * a_part_bytes, b + part * b_part_bytes, call.workspace + item * term_bytes, call.scratch,
+               call.checkpoint);
+      core::pass(call.checkpoint);
+    }
+    for (int64_t item = std::max(call.begin, barrier); item < call.end; ++item)
+      add_terms(call, (item - barrier) / add_items, (item - barrier) % add_items * kAddedAtOnce);
+  }
+
+  // Elements of the result of product `index`, from `first` on.
+  void add_terms(const KernelCall& call, int64_t index, int64_t first) const {
+    const int64_t count = std::min(kAddedAtOnce, m * n - first);
+    std::byte* const sum = call.workspace + index * term_parts * term_bytes + first * out_elem;
+    for (int64_t part = 1; part < term_parts; ++part) {
+      const std::byte* const pair[] = {sum, sum + part * term_bytes};
+      add(pair, sum, count);
+    }
+    std::byte* const to = call.results[0] + (index * m * n + first) * result_elem;
+    const std::byte* const made = sum;
+    if (convert_result != nullptr)
+      convert_result(&made, to, count);
+    else
+      std::memcpy(to, made, static_cast<size_t>(count * out_elem));
+  }
+
   // Work items are as small as the distance between two checkpoints may be.
   void run_batch(const KernelCall& call) const {
     for (int64_t item = call.begin; item < call.end; ++item) {
@@ -331,21 +425,49 @@ void set_blocks(Product& product, const GemmSpec& spec, double flops) {
   const auto parts = [](int64_t size, int64_t least, int64_t most) {
     return std::clamp<int64_t>(size / least, 1, std::max<int64_t>(1, most));
   };
-  const bool has_many = may_cut_columns && (product.m / (2 * kBlockRows)) * (product.n / kBlockColumns) >= kManyBlocks;
-  const int64_t least_rows = product.m < 2 * kBlockRows ? kFewBlockRows : kBlockRows * (has_many ? 2 : 1);
-  int64_t row_blocks = parts(product.m, least_rows, most_blocks);
+  const int64_t m = product.group_rows;
+  const int64_t n = product.group_columns;
+  const int64_t row_groups = product.m / m;
+  const int64_t column_groups = product.n / n;
+  const bool has_many = may_cut_columns && (m / (2 * kBlockRows)) * (n / kBlockColumns) >= kManyBlocks;
+  const int64_t least_rows = m < 2 * kBlockRows ? kFewBlockRows : kBlockRows * (has_many ? 2 : 1);
+  int64_t row_blocks = parts(m, least_rows, most_blocks);
   const bool is_odd = row_blocks > 1 && row_blocks < kEvenRowBlocks && row_blocks % 2 == 1;
-  if (is_odd && row_blocks < most_blocks && product.m / (row_blocks + 1) >= kFewBlockRows) ++row_blocks;
+  if (is_odd && row_blocks < most_blocks && m / (row_blocks + 1) >= kFewBlockRows) ++row_blocks;
   int64_t column_blocks = 1;
   if (may_cut_columns) {
-    column_blocks = parts(product.n, least_columns, most_blocks / row_blocks);
-    if (row_blocks * column_blocks < kFewBlocks)
-      column_blocks = parts(product.n, kFewBlockColumns, std::min(most_blocks, kFewBlocks) / row_blocks);
+    column_blocks = parts(n, least_columns, most_blocks / row_blocks);
+    if (row_blocks * column_blocks * row_groups * column_groups < kFewBlocks)
+      column_blocks = parts(n, kFewBlockColumns, std::min(most_blocks, kFewBlocks) / row_blocks);
   }
-  product.block_rows = core::round_up(core::ceil_div(product.m, row_blocks), row_blocks > 1 ? 16 : 1);
-  product.block_columns = core::round_up(core::ceil_div(product.n, column_blocks), column_blocks > 1 ? 32 : 1);
-  product.column_blocks = core::ceil_div(product.n, product.block_columns);
-  product.block_count = core::ceil_div(product.m, product.block_rows) * product.column_blocks;
+  product.block_rows = core::round_up(core::ceil_div(m, row_blocks), row_blocks > 1 ? 16 : 1);
+  product.block_columns = core::round_up(core::ceil_div(n, column_blocks), column_blocks > 1 ? 32 : 1);
+  product.column_blocks = column_groups * core::ceil_div(n, product.block_columns);
+  product.block_count = row_groups * core::ceil_div(m, product.block_rows) * product.column_blocks;
+}
+
+// Cuts the terms of a product of few rows and columns, of which both operands are read as they are, into parts. False
+// where it has too few terms or operations.
+bool set_term_parts(Product& product, const OpView& view, GemmSpec spec, double flops) {
+  if (view.copies > 1 || product.parts > 1 || product.batch_count * product.block_count >= kFewBlocks) return false;
+  if (product.block_count > 1 || product.lhs.is_packed || product.rhs.is_packed) return false;
+  const double least_flops = std::max(kBlockFlops, kernels::gemm_flops_per_ns(spec) * kBlockNs);
+  const auto most = std::min<int64_t>(kMostTermParts, static_cast<int64_t>(flops / least_flops));
+  const int64_t wanted = std::min(most, spec.k / kLeastTerms);
+  product.add = kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, spec.out, spec.out);
+  if (wanted < 2 || product.add == nullptr) return false;
+  const int64_t terms = core::round_up(core::ceil_div(spec.k, wanted), 16);
+  product.term_parts = core::ceil_div(spec.k, terms);
+  product.a_part_bytes = terms * spec.a.column_stride * product.lhs.elem;
+  product.b_part_bytes = terms * spec.b.row_stride * product.rhs.elem;
+  product.term_bytes = core::round_up(spec.m * spec.n * product.out_elem, 64);
+  product.add_items = core::ceil_div(spec.m * spec.n, kAddedAtOnce);
+  const int64_t all = spec.k;
+  spec.k = terms;
+  product.of_terms[0].emplace(spec);
+  spec.k = all - (product.term_parts - 1) * terms;
+  product.of_terms[1].emplace(spec);
+  return true;
 }
 
 // The products of blocks; returns the scratch that one of them needs.
@@ -354,8 +476,8 @@ int64_t set_products(Product& product, GemmSpec spec) {
   const auto for_each_block = [&](const auto& f) {
     for (const size_t last_row : {0, 1}) {
       for (const size_t last_column : {0, 1}) {
-        spec.m = last_row == 1 ? product.m % product.block_rows : product.block_rows;
-        spec.n = last_column == 1 ? product.n % product.block_columns : product.block_columns;
+        spec.m = last_row == 1 ? product.group_rows % product.block_rows : product.block_rows;
+        spec.n = last_column == 1 ? product.group_columns % product.block_columns : product.block_columns;
         if (spec.m != 0 && spec.n != 0) f(last_row, last_column);
       }
     }
@@ -413,6 +535,8 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
   product->batch_count = lhs_batch.count();
   product->m = rows.count();
   product->n = columns.count();
+  product->group_rows = product->m / std::max<int64_t>(1, product->lhs.groups.count());
+  product->group_columns = product->n / std::max<int64_t>(1, product->rhs.groups.count());
   const int64_t k = lhs_sum.count();
   product->out_elem = tensor::size_bytes(types.out);
   product->result_elem = tensor::size_bytes(result.dtype());
@@ -423,7 +547,8 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
   if (parts > 1) product->add = kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, result.dtype(), result.dtype());
 
   PreparedKernel kernel;
-  const GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
+  const GemmSpec spec{product->group_rows, product->group_columns, k, types.in, types.out,
+                      product->lhs.layout, product->rhs.layout};
   const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
   kernel.parts = parts;
   const auto all_parts = static_cast<double>(parts);
@@ -437,7 +562,19 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
 
   // An operand is packed for an entire product, so such products are not split.
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
-  set_blocks(*product, spec, may_cut ? flops_of_one : 0);
+  const auto groups = static_cast<double>((product->m / product->group_rows) * (product->n / product->group_columns));
+  set_blocks(*product, spec, may_cut ? flops_of_one / groups : 0);
+  if (set_term_parts(*product, view, spec, flops_of_one)) {
+    const int64_t barrier = product->batch_count * product->term_parts;
+    kernel.work_count = barrier + product->batch_count * product->add_items;
+    kernel.barriers = {barrier};
+    kernel.workspace_bytes = barrier * product->term_bytes;
+    for (const std::optional<Gemm>& gemm : product->of_terms)
+      kernel.scratch_bytes = std::max(kernel.scratch_bytes, core::round_up(gemm->scratch_bytes(), 64));
+    kernel.passes_checkpoints = true;
+    kernel.run = [product](const KernelCall& call) { product->run(call); };
+    return kernel;
+  }
   if (may_cut && parts == 1 && product->convert_result == nullptr && product->block_count == 1)
     set_batch(*product, spec);
   if (product->batch) {

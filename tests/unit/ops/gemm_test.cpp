@@ -250,6 +250,68 @@ TEST(dot_general, a_batch_dimension_behind_the_rows_is_gathered_before_it_is_wid
   }
 }
 
+// Rows of the left operand and columns of the right one in groups that one stride does not step through.
+TEST(dot_general, groups_of_rows_and_of_columns_match_the_definition) {
+  std::mt19937 random(23);
+  for (const auto& [in, out] : std::vector<std::pair<DType, DType>>{{DType::kFloat32, DType::kFloat32},
+                                                                    {DType::kFloat64, DType::kFloat64},
+                                                                    {DType::kBfloat16, DType::kBfloat16},
+                                                                    {DType::kInt8, DType::kInt32},
+                                                                    {DType::kInt64, DType::kInt64},
+                                                                    {DType::kInt8, DType::kInt64}}) {
+    for (const int64_t rows : {15, 16, 40, 300}) {
+      for (const int64_t columns : {17, 64, 130}) {
+        const Numbers both{{}, {}, {1}, {1}};
+        expect_dot(both, small_integers({3, 9, rows}, in, random), small_integers({2, 9, columns}, in, random), out);
+        const Numbers inside_batch{{0}, {1}, {2}, {2}};
+        expect_dot(inside_batch, small_integers({2, 3, 9, rows}, in, random),
+                   small_integers({2, 2, 9, columns}, in, random), out);
+      }
+    }
+    const Numbers of_two_dims{{}, {}, {2}, {0}};
+    expect_dot(of_two_dims, small_integers({2, 3, 7, 2, 20}, in, random), small_integers({7, 33}, in, random), out);
+  }
+}
+
+TEST(dot_general, terms_in_parts_match_the_definition) {
+  std::mt19937 random(29);
+  const auto numbers = [&](const Dims& dims, DType dtype) { return small_integers(dims, dtype, random); };
+  for (const auto& [in, out] : std::vector<std::pair<DType, DType>>{{DType::kFloat32, DType::kFloat32},
+                                                                    {DType::kFloat64, DType::kFloat64},
+                                                                    {DType::kBfloat16, DType::kBfloat16},
+                                                                    {DType::kFloat16, DType::kFloat32},
+                                                                    {DType::kInt8, DType::kInt32},
+                                                                    {DType::kInt16, DType::kInt16},
+                                                                    {DType::kInt64, DType::kInt64}}) {
+    const int64_t k = 20'011;
+    expect_dot({{}, {}, {0}, {0}}, numbers({k, 16}, in), numbers({k, 17}, in), out);
+    expect_dot({{}, {}, {1}, {0}}, numbers({17, k}, in), numbers({k, 16}, in), out);
+    expect_dot({{}, {}, {0}, {0}}, numbers({50 * k}, in), numbers({50 * k}, in), out);
+    expect_dot({{}, {}, {1}, {0}}, numbers({90, k}, in), numbers({k}, in), out);
+    expect_dot({{}, {}, {0}, {1}}, numbers({k}, in), numbers({90, k}, in), out);
+    expect_dot({{1}, {0}, {0}, {1}}, numbers({k, 2, 12}, in), numbers({2, k, 12}, in), out);
+  }
+}
+
+TEST(dot_general, terms_of_a_few_rows_and_columns_are_work_items) {
+  const auto work_items = [](int64_t m, int64_t k, int64_t n, int64_t copies) {
+    const Instance dot = dot_general({{}, {}, {1}, {0}});
+    const std::vector<ir::Type> types = {ir::Type::of({DType::kFloat32, {m, k}}),
+                                         ir::Type::of({DType::kFloat32, {k, n}})};
+    const std::vector<ir::Type> results = dot.infer(types);
+    ops::OpView view = dot.view(types, results);
+    view.copies = copies;
+    return std::get<ops::LocalKernel>(dot.def->body).prepare(view);
+  };
+  const ops::PreparedKernel kernel = work_items(64, 50'000, 64, 1);
+  ASSERT_EQ(kernel.barriers.size(), 1U);
+  EXPECT_GT(kernel.barriers[0], 1);
+  EXPECT_GT(kernel.workspace_bytes, 0);
+  EXPECT_TRUE(work_items(64, 50'000, 64, 8).barriers.empty()) << "devices have one product each";
+  EXPECT_TRUE(work_items(64, 500, 64, 1).barriers.empty());
+  EXPECT_TRUE(work_items(2'000, 50'000, 64, 1).barriers.empty()) << "rows are work items";
+}
+
 TEST(dot_general, integer_sums_wrap_around) {
   const Instance dot = dot_general({{}, {}, {0}, {0}});
   const Array lhs = i32({3}, {INT32_MAX, INT32_MAX, 7});
