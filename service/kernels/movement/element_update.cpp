@@ -1,5 +1,7 @@
 #include "service/kernels/movement/element_update.h"
 
+#include <algorithm>
+
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/functors/bfloat16_functors.h"
@@ -17,28 +19,54 @@ struct Replace {
   static Word apply(const Word& /*element*/, const Word& update) { return update; }
 };
 
-template <typename Op, typename T>
+/// Runs far from each other: so many ahead, the first cache lines of their updates are fetched.
+constexpr int64_t kPrefetchRuns = 8;
+constexpr int64_t kPrefetchBytes = 256;
+/// Elements of a run that a loop without end conditions takes.
+constexpr int64_t kRunBlock = 16;
+
+template <typename Op, typename T, bool kIsLong>
+[[gnu::always_inline]] inline void update_run(T* __restrict elements, const T* __restrict updates, int64_t run) {
+  int64_t j = 0;
+  for (; kIsLong && j + kRunBlock <= run; j += kRunBlock) {
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kRunBlock; ++k) elements[j + k] = Op::apply(elements[j + k], updates[j + k]);
+  }
+#pragma GCC ivdep
+  for (; j < run; ++j) elements[j] = Op::apply(elements[j], updates[j]);
+}
+
+template <typename Op, typename T, bool kIsLong>
 [[gnu::always_inline]] inline void update_runs(const ElementUpdates& line) {
-  const std::byte* from = line.updates;
   const int64_t run = line.run;
+  T* const array = reinterpret_cast<T*>(line.array);
+  if (line.runs != nullptr) {
+    const T* const updates = reinterpret_cast<const T*>(line.updates);
+    const int64_t ahead_bytes = std::min<int64_t>(kPrefetchBytes, run * static_cast<int64_t>(sizeof(T)));
+    for (int64_t i = 0; i < line.count; ++i) {
+      const auto* const ahead = reinterpret_cast<const std::byte*>(
+          updates + line.runs[std::min(i + kPrefetchRuns, line.count - 1)].update_at);
+      for (int64_t at = 0; at < ahead_bytes; at += kLineBytes) __builtin_prefetch(ahead + at);
+      update_run<Op, T, kIsLong>(array + line.runs[i].array_at, updates + line.runs[i].update_at, run);
+    }
+    return;
+  }
+  const std::byte* from = line.updates;
   for (int64_t i = 0; i < line.count; ++i, from += line.update_stride) {
     if (line.offsets[i] == kOutside) continue;
-    T* const elements = reinterpret_cast<T*>(line.array) + line.offsets[i];
-    const T* const updates = reinterpret_cast<const T*>(from);
-#pragma GCC ivdep
-    for (int64_t j = 0; j < run; ++j) elements[j] = Op::apply(elements[j], updates[j]);
+    update_run<Op, T, kIsLong>(array + line.offsets[i], reinterpret_cast<const T*>(from), run);
   }
 }
 
-template <typename Op, typename T>
+template <typename Op, typename T, bool kIsLong>
 void update_runs_base(const ElementUpdates& line) {
-  update_runs<Op, T>(line);
+  update_runs<Op, T, kIsLong>(line);
 }
 
 #if defined(__x86_64__)
-template <typename Op, typename T>
+template <typename Op, typename T, bool kIsLong>
 [[gnu::target("arch=x86-64-v3")]] void update_runs_v3(const ElementUpdates& line) {
-  update_runs<Op, T>(line);
+  update_runs<Op, T, kIsLong>(line);
 }
 #endif
 
@@ -60,9 +88,9 @@ template <typename Op, typename T>
 ElementUpdate loop_of(int64_t run) {
   if (run == 1) return update_elements<Op, T>;
 #if defined(__x86_64__)
-  if (cpu_level() >= CpuLevel::kV3) return update_runs_v3<Op, T>;
+  if (cpu_level() >= CpuLevel::kV3) return run < kRunBlock ? update_runs_v3<Op, T, false> : update_runs_v3<Op, T, true>;
 #endif
-  return update_runs_base<Op, T>;
+  return run < kRunBlock ? update_runs_base<Op, T, false> : update_runs_base<Op, T, true>;
 }
 
 ElementUpdate of_bfloat16(ScalarOp op, int64_t run) {

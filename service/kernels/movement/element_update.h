@@ -10,12 +10,20 @@
 
 namespace meshd::kernels {
 
-/// Updates of a line in order: the run of elements at offsets[i] of the array with run i. kOutside is skipped.
+/// Where a run goes, and where it is in the updates; in elements.
+struct ElementRun {
+  uint32_t array_at = 0;
+  uint32_t update_at = 0;
+};
+
+/// Updates in order. Of a line: the run of elements at offsets[i] of the array with run i, `update_stride` bytes behind
+/// the one before; kOutside is skipped. Else the runs `runs`, all inside.
 struct ElementUpdates {
   std::byte* array = nullptr;
   const std::byte* updates = nullptr;
-  int64_t update_stride = 0;  ///< bytes
+  int64_t update_stride = 0;
   const uint32_t* offsets = nullptr;
+  const ElementRun* runs = nullptr;
   int64_t count = 0;
   int64_t run = 1;
 };

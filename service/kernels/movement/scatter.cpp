@@ -29,6 +29,7 @@ constexpr int64_t kMinPartsUpdates = 1 << 16;
 constexpr int64_t kPartUpdates = 4;
 constexpr int64_t kParts = 8;                 // for up to so many threads, and as even for two and four
 constexpr int64_t kCombinedAtOnce = 1 << 12;  // elements of many short rows between two checkpoints
+constexpr int64_t kUpdatedAtOnce = 1 << 16;   // likewise, in one loop
 constexpr int64_t kAddedAtOnce = 1 << 12;     // elements of one kernel call, and of a work item at least
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
@@ -113,8 +114,7 @@ Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims upda
   const ElementUpdate update = apply_ == Apply::kReplace ? replacing_update(elem_sizes_[0], run_length_)
                                                          : combining_update(op, body_.registers[0], run_length_);
   if (chunk_count_ > 0) {
-    // Other runs are whole blocks for the kernel. Offsets have 32 bits, as those of the entries do (plan_work_items).
-    if (run_length_ % kBlockLanes != 0) update_ = update;
+    if (outer_.empty()) update_ = update;
     return;
   }
   lines_ = ScatterLines::make(table_, {outer_, outer_update_, outer_array_}, run_length_, elem_sizes_[0], update);
@@ -177,15 +177,6 @@ struct Scatter::Rows {
   void apply(std::byte* const* arrays, int64_t array_at, const std::byte* const* updates, int64_t update_at) {
     const std::vector<int64_t>& sizes = scatter.elem_sizes_;
     const int64_t length = scatter.run_length_;
-    if (scatter.update_ != nullptr) {
-      const auto offset = static_cast<uint32_t>(array_at);
-      return scatter.update_({.array = arrays[0],
-                              .updates = updates[0] + update_at * sizes[0],
-                              .update_stride = 0,
-                              .offsets = &offset,
-                              .count = 1,
-                              .run = length});
-    }
     if (scatter.apply_ == Apply::kReplace) {
       for (size_t k = 0; k < sizes.size(); ++k) {
         std::memcpy(arrays[k] + array_at * sizes[k], updates[k] + update_at * sizes[k],
@@ -308,13 +299,31 @@ void Scatter::sort_chunk(const ScatterCall& call, int64_t chunk) const {
 void Scatter::run_bucket(const ScatterCall& call, int64_t bucket) const {
   const int64_t begin = bucket * bucket_elements_;
   copy_range(call, begin, std::min(array_elements_, begin + bucket_elements_));
-  Rows rows(*this);
+  std::optional<Rows> rows;
+  if (update_ == nullptr) rows.emplace(*this);
   for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) {
     core::pass(call.checkpoint);
     const auto* const ends = reinterpret_cast<const uint32_t*>(call.workspace + chunk * chunk_bytes());
     const auto* const entries = reinterpret_cast<const Entry*>(ends + bucket_count_);
     const uint32_t from = bucket == 0 ? 0 : ends[bucket - 1];
-    combine(EntryWindows<Entry>{{entries + from, entries + ends[bucket]}}, rows, call);
+    const std::span<const Entry> windows{entries + from, entries + ends[bucket]};
+    if (update_ != nullptr)
+      update_windows(windows, call);
+    else
+      combine(EntryWindows<Entry>{windows}, *rows, call);
+  }
+}
+
+void Scatter::update_windows(std::span<const Entry> windows, const ScatterCall& call) const {
+  const auto at_once = static_cast<size_t>(std::max<int64_t>(1, kUpdatedAtOnce / run_length_));
+  for (size_t first = 0; first < windows.size(); first += at_once) {
+    const std::span<const Entry> some = windows.subspan(first, std::min(at_once, windows.size() - first));
+    update_({.array = call.results[0],
+             .updates = call.updates[0],
+             .runs = some.data(),
+             .count = static_cast<int64_t>(some.size()),
+             .run = run_length_});
+    core::pass(call.checkpoint);
   }
 }
 

@@ -21,9 +21,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "service/core/checkpoint.h"
+#include "service/kernels/movement/element_update.h"
 #include "service/kernels/movement/index_table.h"
 #include "service/kernels/movement/scatter_lines.h"
 #include "service/kernels/tile/tile_program.h"
@@ -62,10 +64,7 @@ class Scatter {
   enum class Apply : uint8_t { kReplace, kBinary, kProgram };
   struct Rows;
   /// A window that is in bounds: where it begins in the arrays and in the updates.
-  struct Entry {
-    uint32_t array_at = 0;
-    uint32_t update_at = 0;
-  };
+  using Entry = ElementRun;
 
   void plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides);
   void plan_parts(ScalarOp op, int64_t updates);
@@ -79,6 +78,7 @@ class Scatter {
   /// Tuples of one chunk into its part of the workspace, by bucket.
   void sort_chunk(const ScatterCall& call, int64_t chunk) const;
   void run_bucket(const ScatterCall& call, int64_t bucket) const;
+  void update_windows(std::span<const Entry> windows, const ScatterCall& call) const;
   [[nodiscard]] int64_t chunk_bytes() const;
   /// `windows`: pairs of offsets, as IndexRun's or Entry's.
   template <typename Windows>
@@ -97,7 +97,7 @@ class Scatter {
   int64_t lanes_ = 64;
   bool is_empty_ = false;
   std::optional<ScatterLines> lines_;  // where they take the place of windows
-  ElementUpdate update_ = nullptr;     // of runs that are no whole blocks, where windows are dealt to buckets
+  ElementUpdate update_ = nullptr;     // of all windows of a bucket, where each is one run
   // Zero chunks and parts: one bucket is the whole array, and the tuples are read as it is combined.
   int64_t chunk_tuples_ = 0;
   int64_t chunk_count_ = 0;

@@ -34,8 +34,12 @@ std::optional<ScatterLines> ScatterLines::make(const IndexTable& table, const Li
 void ScatterLines::run(const Call& call, int64_t first, int64_t last) const {
   lines_.visit_checked(call.indices, call.shifts, first, last, [&](const TupleLine& line) {
     core::pass(call.checkpoint);
-    update_({call.array + line.array_at, call.updates + line.slice_at, lines_.slice_stride_bytes(), line.offsets,
-             line.count, run_});
+    update_({.array = call.array + line.array_at,
+             .updates = call.updates + line.slice_at,
+             .update_stride = lines_.slice_stride_bytes(),
+             .offsets = line.offsets,
+             .count = line.count,
+             .run = run_});
   });
 }
 
