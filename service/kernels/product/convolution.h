@@ -47,6 +47,8 @@ struct ConvolutionSpec {
   tensor::DType lhs_dtype = tensor::DType::kFloat32;
   tensor::DType rhs_dtype = tensor::DType::kFloat32;
   tensor::DType out_dtype = tensor::DType::kFloat32;
+  /// How many pieces of this size one step works on: where there are several, threads have one each.
+  int64_t copies = 1;
 };
 
 /// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of work items. Floats

@@ -23,10 +23,13 @@ using dnnl::memory;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kWorkItemFlops = 1e8;  // at most, where there are several images
-// Where one work item is not enough there are a multiple of so many, which 2, 4 and 8 threads share evenly; by weights
-// so many at most.
+constexpr double kWorkItemFlops = 8e6;   // of one convolution,
+constexpr double kWeightsFlops = 3e7;    // of one by weights, whose parts are added,
+constexpr double kOfSeveralFlops = 1e8;  // and of each of several, which threads have one each of
+// Where more than four work items are wanted there are a multiple of so many, which 2, 4 and 8 threads share evenly; by
+// weights so many at most.
 constexpr int64_t kEvenWorkItems = 8;
+constexpr int64_t kLeastRows = 3;  // of a piece of the result
 // A call that long is none that others wait for; one that would be longer than some seconds is left to columns, which
 // pass checkpoints.
 constexpr double kUncheckedCallFlops = 1e9;
@@ -68,6 +71,14 @@ struct Step {
   StridedSide result_side;  ///< by weights not used
 };
 
+/// Rows of the result that a work item makes, and what its primitive reads for them.
+struct Piece {
+  ConvolutionDim dim;   ///< of the rows: the sizes and the padding of this piece
+  int64_t lhs_row = 0;  ///< the first row that is read
+  int64_t out_row = 0;  ///< and that is made
+  size_t step = 0;      ///< which of the primitives of so many images
+};
+
 struct OneDnnPlan : Convolution::Plan {
   enum class Way { kForward, kData, kWeights };
 
@@ -77,8 +88,12 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t outer_groups = 1;
   int64_t images_per_work_item = 1;
   int64_t work_items_per_group = 1;
+  std::vector<Piece> pieces;  ///< of each image, by images and data
   double call_flops = 0;
-  std::unordered_map<int64_t, Step> steps;  ///< by number of images
+  std::unordered_map<int64_t, std::vector<Step>> steps;  ///< by number of images, one for each size of pieces
+  /// Not zero: one work item for each group brings the kernel into the primitives' order, in the workspace, behind
+  /// which there is a barrier.
+  int64_t brought_bytes = 0;
   // By weights, a sum over images: work items of a group are its parts, added in order behind a barrier.
   int64_t part_bytes = 0;  ///< of one part, in the workspace; 0: there is one, which needs none
   ScalarKernel add = nullptr;
@@ -103,29 +118,54 @@ struct OneDnnPlan : Convolution::Plan {
     try {
       for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
         core::pass(call.checkpoint);
-        if (work_item >= outer_groups * work_items_per_group) {
-          add_parts(call, work_item - outer_groups * work_items_per_group);
-          continue;
-        }
-        const int64_t group = work_item / work_items_per_group;
-        const int64_t image = work_item % work_items_per_group * images_per_work_item;
-        const std::byte* const from = call.lhs + group * spec.lhs.group * lhs_elem;
-        const std::byte* const kernel = call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
-        std::byte* const to = call.out + group * spec.out.group * out_elem;
-        core::UncheckedCall unchecked(call_flops > kUncheckedCallFlops ? call.checkpoint : nullptr);
-        if (kind != Way::kWeights) {
-          run_images(from, kernel, to, image, call.scratch);
-        } else if (part_bytes > 0) {
-          run_weights(from, kernel, image, call.workspace + work_item * part_bytes, call.scratch);
-        } else {
-          run_weights(from, kernel, image, call.scratch + made_at, call.scratch);
-          write_weights(call.scratch + made_at, to, call.scratch);
-        }
-        unchecked.end();
+        kind == Way::kWeights ? run_weights_item(call, work_item) : run_images_item(call, work_item);
       }
     } catch (const dnnl::error& error) {
       throw core::Error("internal", "a convolution failed").with_internal(error.what());
     }
+  }
+
+  void run_images_item(const Convolution::Call& call, int64_t item) const {
+    const auto kernel_of = [&](int64_t group) {
+      return call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
+    };
+    if (brought_bytes > 0) {
+      if (item < outer_groups) {
+        bring_kernel(kernel_of(item), call.workspace + item * brought_bytes, call.scratch);
+        return;
+      }
+      item -= outer_groups;
+    }
+    const int64_t group = item / work_items_per_group;
+    const int64_t in_group = item % work_items_per_group;
+    const auto piece_count = static_cast<int64_t>(pieces.size());
+    const Piece& piece = pieces[static_cast<size_t>(in_group % piece_count)];
+    const int64_t image = in_group / piece_count * images_per_work_item;
+    core::UncheckedCall unchecked(call_flops > kUncheckedCallFlops ? call.checkpoint : nullptr);
+    run_images(call.lhs + (group * spec.lhs.group + piece.lhs_row * spec.lhs.spatial[0]) * lhs_elem,
+               brought_bytes > 0 ? call.workspace + group * brought_bytes : kernel_of(group),
+               call.out + (group * spec.out.group + piece.out_row * spec.out.spatial[0]) * out_elem, image, piece,
+               call.scratch);
+    unchecked.end();
+  }
+
+  void run_weights_item(const Convolution::Call& call, int64_t item) const {
+    if (item >= outer_groups * work_items_per_group) {
+      add_parts(call, item - outer_groups * work_items_per_group);
+      return;
+    }
+    const int64_t group = item / work_items_per_group;
+    const int64_t image = item % work_items_per_group * images_per_work_item;
+    const std::byte* const from = call.lhs + group * spec.lhs.group * lhs_elem;
+    const std::byte* const others = call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
+    core::UncheckedCall unchecked(call_flops > kUncheckedCallFlops ? call.checkpoint : nullptr);
+    if (part_bytes > 0) {
+      run_weights(from, others, image, call.workspace + item * part_bytes, call.scratch);
+    } else {
+      run_weights(from, others, image, call.scratch + made_at, call.scratch);
+      write_weights(call.scratch + made_at, call.out + group * spec.out.group * out_elem, call.scratch);
+    }
+    unchecked.end();
   }
 
   static memory at(const memory::desc& desc, const std::byte* data) {
@@ -140,12 +180,29 @@ struct OneDnnPlan : Convolution::Plan {
     return to;
   }
 
-  void run_images(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t image, std::byte* scratch) const {
-    const int64_t images = std::min(images_per_work_item, spec.batch - image);
-    const Step& step = steps.at(images);
+  [[nodiscard]] const Step& any_step() const { return steps.begin()->second.front(); }
+
+  void bring_kernel(const std::byte* rhs, std::byte* to, std::byte* scratch) const {
     dnnl::stream stream(cpu_engine());
-    const std::byte* const kernel = second_is_packed ? step.second_side.read(rhs, scratch + second_at) : rhs;
-    const memory weights = brought(stream, at(second_given, kernel), step.second, scratch + reordered_at);
+    const std::byte* const kernel = second_is_packed ? any_step().second_side.read(rhs, scratch + second_at) : rhs;
+    memory given = at(second_given, kernel);
+    memory made = at(any_step().second, to);
+    dnnl::reorder(given, made).execute(stream, given, made);
+  }
+
+  /// `rhs` is the kernel as it is, or as it was brought.
+  void run_images(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t image, const Piece& piece,
+                  std::byte* scratch) const {
+    const int64_t images = std::min(images_per_work_item, spec.batch - image);
+    const Step& step = steps.at(images)[piece.step];
+    dnnl::stream stream(cpu_engine());
+    memory weights;
+    if (brought_bytes > 0) {
+      weights = at(step.second, rhs);
+    } else {
+      const std::byte* const kernel = second_is_packed ? step.second_side.read(rhs, scratch + second_at) : rhs;
+      weights = brought(stream, at(second_given, kernel), step.second, scratch + reordered_at);
+    }
     const std::byte* const from = step.first_side.read(lhs + image * spec.lhs.major * lhs_elem, scratch);
     std::byte* const home = out + image * spec.out.major * out_elem;
     std::byte* const to = step.result_side.place(home, scratch + result_at);
@@ -160,7 +217,7 @@ struct OneDnnPlan : Convolution::Plan {
   /// The gradient by images from `image` on, in the primitive's layout.
   void run_weights(const std::byte* lhs, const std::byte* rhs, int64_t image, std::byte* made,
                    std::byte* scratch) const {
-    const Step& step = steps.at(std::min(images_per_work_item, spec.in_features - image));
+    const Step& step = steps.at(std::min(images_per_work_item, spec.in_features - image)).front();
     dnnl::stream stream(cpu_engine());
     const std::byte* const images = step.first_side.read(lhs + image * spec.lhs.minor * lhs_elem, scratch);
     const std::byte* const others = step.second_side.read(rhs + image * spec.rhs.minor * rhs_elem, scratch + second_at);
@@ -172,7 +229,7 @@ struct OneDnnPlan : Convolution::Plan {
 
   void write_weights(const std::byte* made, std::byte* out, std::byte* scratch) const {
     dnnl::stream stream(cpu_engine());
-    memory from = at(steps.begin()->second.result, made);
+    memory from = at(any_step().result, made);
     const bool is_f32 = spec.out_dtype == DType::kFloat32;
     memory home = at(result_given, is_f32 ? out : result_home.place(out, scratch + result_at));
     dnnl::reorder(from, home).execute(stream, from, home);
@@ -181,7 +238,7 @@ struct OneDnnPlan : Convolution::Plan {
 
   void add_parts(const Convolution::Call& call, int64_t group) const {
     std::byte* const sum = call.workspace + group * work_items_per_group * part_bytes;
-    const auto elements = static_cast<int64_t>(steps.begin()->second.result.get_size() / sizeof(float));
+    const auto elements = static_cast<int64_t>(any_step().result.get_size() / sizeof(float));
     for (int64_t part = 1; part < work_items_per_group; ++part) {
       const std::byte* const pair[] = {sum, sum + part * part_bytes};
       add(pair, sum, elements);
@@ -275,25 +332,84 @@ class Builder {
     const double flops_of_one = 2.0 * static_cast<double>(groups * spec_.out_features * spec_.in_features) *
                                 static_cast<double>(tensor::element_count(kernel_)) *
                                 static_cast<double>(tensor::element_count(forward ? out_ : in_));
-    const int64_t work_items = work_items_of(flops_of_one * static_cast<double>(spec_.batch));
+    const double item_flops = spec_.copies > 1 ? kOfSeveralFlops : kWorkItemFlops;
+    const int64_t work_items = work_items_of(flops_of_one * static_cast<double>(spec_.batch), item_flops);
     plan.images_per_work_item = std::max<int64_t>(1, core::ceil_div(spec_.batch, work_items));
-    plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_work_item);
+    set_pieces(forward && spec_.copies == 1 ? core::ceil_div(work_items, spec_.batch) : 1);
+    const auto piece_count = static_cast<int64_t>(plan.pieces.size());
+    plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_work_item) / static_cast<double>(piece_count);
     if (plan.call_flops > kMostCallFlops) return false;
-    plan.work_items_per_group = core::ceil_div(spec_.batch, plan.images_per_work_item);
+    plan.work_items_per_group = core::ceil_div(spec_.batch, plan.images_per_work_item) * piece_count;
     plan.work_count = plan.outer_groups * plan.work_items_per_group;
     for (const int64_t count : {plan.images_per_work_item, spec_.batch % plan.images_per_work_item}) {
       if (count == 0 || plan.steps.contains(count)) continue;
-      Step step;
-      const bool fits = forward ? forward_step(count, step) : data_step(count, step);
-      if (!fits) return false;
-      step.second_side = kernel_side;
-      step.first_side = image_side(count, in_, groups * spec_.in_features, spec_.lhs.major, spec_.lhs.spatial,
-                                   spec_.lhs.minor, spec_.lhs_dtype);
-      step.result_side = image_side(count, out_, groups * spec_.out_features, spec_.out.major, spec_.out.spatial,
-                                    spec_.out.minor, spec_.out_dtype);
-      plan.steps.emplace(count, std::move(step));
+      std::vector<Step> made;
+      for (const Piece& piece : plan.pieces) {
+        if (piece.step < made.size()) continue;
+        Step& step = made.emplace_back();
+        const bool fits = forward ? forward_step(count, piece.dim, step) : data_step(count, step);
+        if (!fits) return false;
+        step.second_side = kernel_side;
+        const auto rows = [&](memory::dims sizes, int64_t of_piece) {
+          sizes[0] = of_piece;
+          return sizes;
+        };
+        step.first_side = image_side(count, rows(in_, piece.dim.in), groups * spec_.in_features, spec_.lhs.major,
+                                     spec_.lhs.spatial, spec_.lhs.minor, spec_.lhs_dtype);
+        step.result_side = image_side(count, rows(out_, piece.dim.out), groups * spec_.out_features, spec_.out.major,
+                                      spec_.out.spatial, spec_.out.minor, spec_.out_dtype);
+      }
+      plan.steps.emplace(count, std::move(made));
     }
+    bring_kernel_once();
     return true;
+  }
+
+  /// Cuts the rows of the result into pieces, of which the middle ones have one size. No row is in two windows' pieces
+  /// more often than it is read by one.
+  void set_pieces(int64_t wanted) {
+    const ConvolutionDim& dim = spec_.dims[0];
+    plan_->pieces = {{.dim = dim}};
+    if (wanted <= 1) return;
+    const int64_t reach = (dim.kernel - 1) * dim.rhs_dilation + 1;
+    const int64_t least = std::max(core::ceil_div(reach, dim.stride), kLeastRows);
+    const int64_t rows = core::ceil_div(dim.out, std::clamp<int64_t>(dim.out / least, 1, wanted));
+    std::vector<Piece> pieces;
+    std::vector<ConvolutionDim> sizes;
+    for (int64_t row = 0; row < dim.out; row += rows) {
+      Piece piece{.dim = dim, .out_row = row};
+      piece.dim.out = std::min(rows, dim.out - row);
+      const int64_t first = row * dim.stride - dim.pad_low;
+      const int64_t last = first + (piece.dim.out - 1) * dim.stride + reach;
+      piece.lhs_row = std::clamp<int64_t>(first, 0, dim.in - 1);
+      piece.dim.in = std::clamp<int64_t>(last, piece.lhs_row + 1, dim.in) - piece.lhs_row;
+      piece.dim.pad_low = piece.lhs_row - first;
+      if (piece.dim.pad_low < 0 || padding_high(piece.dim) < 0) return;  // a window of padding alone
+      const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const ConvolutionDim& size) {
+        return size.in == piece.dim.in && size.out == piece.dim.out && size.pad_low == piece.dim.pad_low;
+      });
+      piece.step = static_cast<size_t>(same - sizes.begin());
+      if (same == sizes.end()) sizes.push_back(piece.dim);
+      pieces.push_back(piece);
+    }
+    plan_->pieces = std::move(pieces);
+  }
+
+  /// Where several work items would bring the kernel into the same other order.
+  void bring_kernel_once() {
+    OneDnnPlan& plan = *plan_;
+    const memory::desc& wanted = plan.any_step().second;
+    if (spec_.copies > 1 || plan.work_items_per_group == 1) return;
+    if (!plan.second_is_packed && wanted == plan.second_given) return;
+    for (const auto& [count, steps] : plan.steps) {
+      for (const Step& step : steps) {
+        if (step.second != wanted) return;
+      }
+    }
+    plan.brought_bytes = core::round_up(static_cast<int64_t>(wanted.get_size()), 64);
+    plan.barriers = {plan.outer_groups};
+    plan.workspace_bytes = plan.outer_groups * plan.brought_bytes;
+    plan.work_count += plan.outer_groups;
   }
 
   template <typename Descriptor>
@@ -310,15 +426,20 @@ class Builder {
             attributes_, cpu_engine()};
   }
 
-  bool forward_step(int64_t count, Step& step) const {
+  /// `rows`: the first spatial dimension, of a piece.
+  bool forward_step(int64_t count, const ConvolutionDim& rows, Step& step) const {
     const int64_t groups = plan_->prim_groups;
-    step.first = images(count, groups * spec_.in_features, in_);
-    step.result = images(count, groups * spec_.out_features, out_);
+    ConvolutionSpec spec = spec_;
+    spec.dims[0] = rows;
+    step.first =
+        images(count, groups * spec.in_features, numbers(spec, [](const ConvolutionDim& dim) { return dim.in; }));
+    step.result =
+        images(count, groups * spec.out_features, numbers(spec, [](const ConvolutionDim& dim) { return dim.out; }));
     const auto desc = forward_desc(
-        dnnl::prop_kind::forward_inference, step.first, any_kernel(spec_.out_features, spec_.in_features, kernel_),
-        step.result, numbers(spec_, [](const ConvolutionDim& dim) { return dim.stride; }),
-        numbers(spec_, [](const ConvolutionDim& dim) { return dim.rhs_dilation - 1; }),
-        numbers(spec_, [](const ConvolutionDim& dim) { return dim.pad_low; }), numbers(spec_, padding_high));
+        dnnl::prop_kind::forward_inference, step.first, any_kernel(spec.out_features, spec.in_features, kernel_),
+        step.result, numbers(spec, [](const ConvolutionDim& dim) { return dim.stride; }),
+        numbers(spec, [](const ConvolutionDim& dim) { return dim.rhs_dilation - 1; }),
+        numbers(spec, [](const ConvolutionDim& dim) { return dim.pad_low; }), numbers(spec, padding_high));
     if (!has_fast_loops(desc)) return false;
     step.second = desc.weights_desc();
     step.scratchpad = desc.scratchpad_desc();
@@ -377,7 +498,9 @@ class Builder {
                                   static_cast<double>(spec_.batch * tensor::element_count(in_) +
                                                       spec_.out_features * tensor::element_count(kernel_));
     const auto most_parts = static_cast<int64_t>(std::min(image_elements / kernel_elements, 1e6));
-    const int64_t parts = std::clamp<int64_t>(std::min(work_items_of(flops), most_parts), 1, kEvenWorkItems);
+    const double item_flops = spec_.copies > 1 ? kOfSeveralFlops : kWeightsFlops;
+    const int64_t parts =
+        std::clamp<int64_t>(std::min(work_items_of(flops, item_flops), most_parts), 1, kEvenWorkItems);
     plan.images_per_work_item = core::ceil_div(spec_.in_features, parts);
     plan.work_items_per_group = core::ceil_div(spec_.in_features, plan.images_per_work_item);
     plan.call_flops = flops / static_cast<double>(plan.work_items_per_group);
@@ -388,7 +511,7 @@ class Builder {
       Step step;
       if (!weights_step(count, made, step)) return false;
       made = step.result;  // in one layout, to be added
-      plan.steps.emplace(count, std::move(step));
+      plan.steps[count].push_back(std::move(step));
     }
     const Dims extent = joined({groups, spec_.out_features, spec_.batch}, out_);
     const Dims strides_home = joined({spec_.out.group, spec_.out.minor, spec_.out.major}, spec_.out.spatial);
@@ -414,10 +537,11 @@ class Builder {
     return true;
   }
 
-  /// Calls of about kWorkItemFlops.
-  static int64_t work_items_of(double flops) {
-    const auto least = static_cast<int64_t>(std::ceil(flops / kWorkItemFlops));
-    return least <= 1 ? 1 : core::round_up(least, kEvenWorkItems);
+  /// Of about so many operations each.
+  static int64_t work_items_of(double flops, double item_flops) {
+    const auto least = static_cast<int64_t>(std::ceil(flops / item_flops));
+    if (least <= 1) return 1;
+    return least <= kEvenWorkItems / 2 ? core::round_up(least, 2) : core::round_up(least, kEvenWorkItems);
   }
 
   bool weights_step(int64_t count, const memory::desc& made, Step& step) const {
@@ -454,7 +578,9 @@ class Builder {
     OneDnnPlan& plan = *plan_;
     const auto largest = [&](int64_t (*of)(const Step&)) {
       int64_t bytes = 0;
-      for (const auto& [count, step] : plan.steps) bytes = std::max(bytes, of(step));
+      for (const auto& [count, steps] : plan.steps) {
+        for (const Step& step : steps) bytes = std::max(bytes, of(step));
+      }
       return core::round_up(bytes, 64);
     };
     plan.second_at = largest([](const Step& step) { return step.first_side.scratch_bytes(); });

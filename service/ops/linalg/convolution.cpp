@@ -273,6 +273,7 @@ PreparedKernel prepare_convolution(const OpView& local) {
   const ir::Type& rhs = local.operands[1];
   const ir::Type& out = local.results[0];
   kernels::ConvolutionSpec spec;
+  spec.copies = local.copies;
   spec.groups = std::max(dims.feature_groups, dims.batch_groups);
   spec.batch = size_of(out, dims.out.major);
   spec.in_features = size_of(rhs, dims.rhs.minor);

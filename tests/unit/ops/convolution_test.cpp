@@ -308,10 +308,11 @@ void expect_columns_as_onednn(const kernels::ConvolutionSpec& spec, std::mt19937
   const auto value = [&](const kernels::Convolution::Plan& plan, int64_t work_items) {
     std::vector<float> result(elements(spec.batch * spec.out_features, [](const auto& dim) { return dim.out; }));
     const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, plan.scratch_bytes));
+    const tensor::BufferRef workspace = pool->allocate(std::max<int64_t>(64, plan.workspace_bytes));
     for (int64_t at = 0; at < plan.work_count; at += work_items) {
       plan.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
                 reinterpret_cast<std::byte*>(result.data()), at, std::min(plan.work_count, at + work_items),
-                scratch->data()});
+                scratch->data(), workspace->data()});
     }
     return result;
   };
@@ -345,6 +346,31 @@ TEST(Convolution, windows_side_by_side_are_products_of_patches) {
     for (Dim& dim : spec.dims) dim.is_reversed = true;
     expect_columns_as_onednn(spec, random);
   }
+}
+
+// So that several threads make one image; all of them read the kernel in the order that one has brought it in.
+TEST(Convolution, rows_of_an_image_are_work_items) {
+  std::mt19937 random(10);
+  const kernels::ConvolutionDim wide{.in = 56, .kernel = 3, .out = 56, .pad_low = 1};
+  for (const int64_t batch : {1, 2, 3}) {
+    for (const kernels::ConvolutionDim& high : std::vector<kernels::ConvolutionDim>{
+             {.in = 56, .kernel = 3, .out = 56, .pad_low = 1},
+             {.in = 57, .kernel = 5, .out = 29, .stride = 2, .pad_low = 2},
+             {.in = 56, .kernel = 3, .out = 54, .pad_low = 1, .rhs_dilation = 2},
+             {.in = 40, .kernel = 1, .out = 40},
+             {.in = 40, .kernel = 7, .out = 58, .pad_low = 12},   // windows of padding alone
+             {.in = 56, .kernel = 40, .out = 56, .pad_low = 20},  // windows that reach over pieces
+             {.in = 60, .kernel = 3, .out = 19, .stride = 3}}) {
+      const kernels::ConvolutionSpec spec = images(batch, 16, 32, high, wide);
+      expect_columns_as_onednn(spec, random);
+      kernels::ConvolutionSpec of_several = spec;
+      of_several.copies = 8;
+      EXPECT_TRUE(kernels::Convolution(of_several).barriers().empty());
+    }
+  }
+  const kernels::Convolution made(images(1, 16, 32, wide, wide));
+  EXPECT_EQ(made.barriers().size(), 1U);
+  EXPECT_GT(made.work_count(), 2);
 }
 
 TEST(Convolution, kernel_without_taps_gives_zeros) {
