@@ -88,7 +88,8 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
   const ConvolutionSpec plain = normalised(spec, lhs_offset);
   // oneDNN splits the sums of a gradient by weights between the threads that it sees when the primitive is made.
   prepare_thread();
-  if (!is_product_of_patches(plain)) plan_ = plan_convolution_onednn(plain);
+  plan_ = plan_convolution_taps(plain);
+  if (plan_ == nullptr && !is_product_of_patches(plain)) plan_ = plan_convolution_onednn(plain);
   if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
   lhs_offset_bytes_ = lhs_offset * tensor::size_bytes(spec.lhs_dtype);
 }

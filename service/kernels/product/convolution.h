@@ -1,6 +1,7 @@
-// Convolutions of any rank, layout and element type. What oneDNN has (f32 forward, by data and by weights, up to three
-// spatial dimensions) runs there, one thread a call; the rest, and one image of large patches, is im2col and a matrix
-// product. Layouts are strides: an operand is transposed only where the chosen implementation cannot read it.
+// Convolutions of any rank, layout and element type. Those of one input feature have loops of their own; what oneDNN
+// has (f32 forward, by data and by weights, up to three spatial dimensions) runs there, one thread a call; the rest,
+// and one image of large patches, is im2col and a matrix product. Layouts are strides: an operand is transposed only
+// where the chosen implementation cannot read it.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +69,8 @@ class Convolution {
   /// Bytes, aligned to 64, that all calls of one execution share.
   [[nodiscard]] int64_t workspace_bytes() const { return plan_ == nullptr ? 0 : plan_->workspace_bytes; }
   [[nodiscard]] double flops() const { return flops_; }
-  /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "columns". For tests and benchmarks.
+  /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "taps", "columns". For tests and
+  /// benchmarks.
   [[nodiscard]] const char* way() const;
   struct Call {
     const std::byte* lhs = nullptr;
@@ -106,6 +108,8 @@ tensor::DType convolution_type(tensor::DType lhs, tensor::DType rhs, tensor::DTy
 /// transformers).
 bool has_disjoint_windows(const ConvolutionSpec& spec);
 
+/// Null where the convolution has several input features, or results or elements that do not lie side by side.
+std::shared_ptr<const Convolution::Plan> plan_convolution_taps(const ConvolutionSpec& spec);
 /// Null where oneDNN has nothing for this, or is slower than columns.
 std::shared_ptr<const Convolution::Plan> plan_convolution_onednn(const ConvolutionSpec& spec);
 /// Takes everything.

@@ -348,6 +348,83 @@ TEST(Convolution, windows_side_by_side_are_products_of_patches) {
   }
 }
 
+/// A convolution of one input feature, channels first, of random sizes; on whole numbers, whose sums are exact.
+template <class T>
+void expect_taps_as_columns(tensor::DType dtype, std::mt19937& random) {
+  const auto number = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  kernels::ConvolutionSpec spec;
+  spec.lhs_dtype = spec.rhs_dtype = spec.out_dtype = dtype;
+  spec.groups = number(1, 3);
+  spec.batch = number(1, 3);
+  spec.out_features = number(1, 3);
+  const auto rank = static_cast<size_t>(number(1, 3));
+  for (size_t d = 0; d < rank; ++d) {
+    const bool is_last = d + 1 == rank;
+    kernels::ConvolutionDim dim;
+    dim.kernel = number(1, is_last ? 70 : 4);
+    dim.rhs_dilation = number(0, 3) == 0 ? 2 : 1;
+    dim.stride = is_last ? 1 : number(1, 2);
+    dim.is_reversed = number(0, 1) == 0;
+    const int64_t reach = (dim.kernel - 1) * dim.rhs_dilation + 1;
+    dim.pad_low = number(0, reach);
+    const int64_t pad_high = number(0, reach);
+    dim.in = number(1, is_last ? (number(0, 5) == 0 ? 9000 : 300) : 12) + reach;
+    dim.out = (dim.in + dim.pad_low + pad_high - reach) / dim.stride + 1;
+    spec.dims.push_back(dim);
+  }
+  const auto set_strides = [&](kernels::ConvolutionStrides& strides, int64_t kernels::ConvolutionDim::*size,
+                               int64_t minor, int64_t major) {
+    strides.spatial.resize(rank);
+    int64_t stride = 1;
+    for (size_t d = rank; d-- > 0; stride *= spec.dims[d].*size) strides.spatial[d] = stride;
+    strides.minor = stride;
+    strides.major = stride * minor;
+    strides.group = stride * minor * major;
+    return static_cast<size_t>(strides.group * spec.groups);
+  };
+  std::vector<T> lhs(set_strides(spec.lhs, &kernels::ConvolutionDim::in, 1, spec.batch));
+  std::vector<T> rhs(set_strides(spec.rhs, &kernels::ConvolutionDim::kernel, 1, spec.out_features));
+  const size_t results = set_strides(spec.out, &kernels::ConvolutionDim::out, spec.out_features, spec.batch);
+  for (T& value : lhs) value = static_cast<T>(number(-8, 8));
+  for (T& value : rhs) value = static_cast<T>(number(-8, 8));
+  const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
+  const auto value = [&](const kernels::Convolution::Plan& plan, int64_t work_items) {
+    std::vector<T> out(results, T{77});
+    const tensor::BufferRef scratch = pool->allocate(std::max<int64_t>(64, plan.scratch_bytes));
+    for (int64_t at = 0; at < plan.work_count; at += work_items) {
+      plan.run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+                reinterpret_cast<std::byte*>(out.data()), at, std::min(plan.work_count, at + work_items),
+                scratch->data()});
+    }
+    return out;
+  };
+  const auto taps = kernels::plan_convolution_taps(spec);
+  if (taps == nullptr) return;  // short rows, or more taps than results
+  const auto columns = kernels::plan_convolution_columns(spec);
+  const std::vector<T> expected = value(*columns, columns->work_count);
+  ASSERT_EQ(value(*taps, taps->work_count), expected);
+  ASSERT_EQ(value(*taps, 1), expected);
+}
+
+TEST(Convolution, one_input_feature_has_loops_of_its_own) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    expect_taps_as_columns<float>(DType::kFloat32, random);
+    expect_taps_as_columns<double>(DType::kFloat64, random);
+    expect_taps_as_columns<int32_t>(DType::kInt32, random);
+    expect_taps_as_columns<uint32_t>(DType::kUint32, random);
+    expect_taps_as_columns<int64_t>(DType::kInt64, random);
+  }
+  const auto way = [](const kernels::ConvolutionSpec& spec) { return std::string(kernels::Convolution(spec).way()); };
+  kernels::ConvolutionSpec series =
+      images(1, 1, 1, {.in = 1, .out = 1}, {.in = 1000, .kernel = 50, .out = 1049, .pad_low = 49});
+  EXPECT_EQ(way(series), "taps");
+  series.dims.back() = {.in = 1000, .kernel = 990, .out = 11};
+  EXPECT_EQ(way(series), "oneDNN by weights");
+}
+
 // So that several threads make one image; all of them read the kernel in the order that one has brought it in.
 TEST(Convolution, rows_of_an_image_are_work_items) {
   std::mt19937 random(10);

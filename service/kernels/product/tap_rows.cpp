@@ -1,0 +1,84 @@
+#include "service/kernels/product/tap_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/kernels/cpu.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// Results that are kept in registers: some vectors, so that one sum need not wait for the other.
+template <class T>
+struct Lanes {
+  static constexpr int kVectorBytes = 64;
+  using Vector [[gnu::vector_size(kVectorBytes)]] = T;
+  static constexpr int64_t kCount = kVectorBytes / static_cast<int64_t>(sizeof(T));
+};
+
+template <class T, int kVectors>
+[[gnu::always_inline]] inline void sum_block(const TapRows& rows, int64_t first, std::byte* result) {
+  using Vector = typename Lanes<T>::Vector;
+  constexpr int64_t kCount = Lanes<T>::kCount;
+  Vector sums[kVectors] = {};
+  for (int64_t r = 0; r < rows.row_count; ++r) {
+    const T* const elements = reinterpret_cast<const T*>(rows.rows[r].elements) + first;
+    const T* const taps = reinterpret_cast<const T*>(rows.rows[r].taps);
+    for (int64_t k = 0; k < rows.taps; ++k) {
+      const T tap = taps[k];
+      const T* const from = elements + k * rows.step;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        Vector lanes;
+        std::memcpy(&lanes, from + v * kCount, sizeof(lanes));
+        sums[v] += lanes * tap;
+      }
+    }
+  }
+  std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), sums, sizeof(sums));
+}
+
+/// The last block begins earlier where it would pass over the end: its results are made twice.
+template <class T>
+[[gnu::always_inline]] inline void sum_rows(const TapRows& rows, std::byte* result, int64_t count) {
+  constexpr int kVectors = 4;
+  constexpr int64_t kBlock = kVectors * Lanes<T>::kCount;
+  int64_t at = 0;
+  for (; at + kBlock <= count; at += kBlock) sum_block<T, kVectors>(rows, at, result);
+  if (at < count && count >= kBlock) return sum_block<T, kVectors>(rows, count - kBlock, result);
+  for (; at < count; at += Lanes<T>::kCount) sum_block<T, 1>(rows, std::min(at, count - Lanes<T>::kCount), result);
+}
+
+template <class T>
+void sum_rows_base(const TapRows& rows, std::byte* result, int64_t count) {
+  sum_rows<T>(rows, result, count);
+}
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("arch=x86-64-v3")]] void sum_rows_v3(const TapRows& rows, std::byte* result, int64_t count) {
+  sum_rows<T>(rows, result, count);
+}
+template <class T>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void sum_rows_v4(const TapRows& rows, std::byte* result,
+                                                                           int64_t count) {
+  sum_rows<T>(rows, result, count);
+}
+#endif
+
+template <class T>
+SumTapRows by_level() {
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV4) return sum_rows_v4<T>;
+  if (cpu_level() == CpuLevel::kV3) return sum_rows_v3<T>;
+#endif
+  return sum_rows_base<T>;
+}
+
+}  // namespace
+
+SumTapRows sum_tap_rows_f32() { return by_level<float>(); }
+SumTapRows sum_tap_rows_f64() { return by_level<double>(); }
+SumTapRows sum_tap_rows_i32() { return by_level<uint32_t>(); }
+SumTapRows sum_tap_rows_i64() { return by_level<uint64_t>(); }
+
+}  // namespace meshd::kernels
