@@ -10,6 +10,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "service/kernels/elementwise/functors/double_functions.h"
+#include "service/kernels/elementwise/functors/float_polynomials.h"
+
 namespace meshd::kernels {
 
 /// Two parts in memory, the layout of StableHLO's complex<T>.
@@ -174,6 +177,78 @@ struct ComplexSqrt<float> {
     const double other = std::fabs(im) / (t + t);
     const bool is_right = re >= 0;
     return {static_cast<float>(is_right ? t : other), static_cast<float>(std::copysign(is_right ? other : t, im))};
+  }
+};
+
+/// Functions of some steps are a loop for each step over a block of lanes, whose parts are apart: a loop of all of them
+/// over pairs would stay scalar.
+template <int64_t kLanes>
+struct DoubleLanes {
+  alignas(64) double lanes[kLanes];
+};
+template <int64_t kLanes>
+[[gnu::always_inline]] inline void apart(const ComplexPair<float>* z, DoubleLanes<kLanes>& re,
+                                         DoubleLanes<kLanes>& im) {
+  for (int64_t j = 0; j < kLanes; ++j) {
+    re.lanes[j] = z[j].re;
+    im.lanes[j] = z[j].im;
+  }
+}
+template <int64_t kLanes>
+[[gnu::always_inline]] inline void together(const DoubleLanes<kLanes>& re, const DoubleLanes<kLanes>& im,
+                                            ComplexPair<float>* out) {
+  for (int64_t j = 0; j < kLanes; ++j) out[j] = {static_cast<float>(re.lanes[j]), static_cast<float>(im.lanes[j])};
+}
+
+template <class T>
+struct ComplexExp {
+  static ComplexPair<T> apply(ComplexPair<T> z) { return from_double<T>(std::exp(to_double(z))); }
+};
+template <>
+struct ComplexExp<float> {
+  using Pair = ComplexPair<float>;
+  static Pair apply(Pair z) { return apply_library(z); }
+  [[gnu::noinline]] static Pair apply_library(Pair z) { return from_double<float>(std::exp(to_double(z))); }
+  template <int64_t kLanes>
+  [[gnu::always_inline]] static inline void block_fma(const Pair* z, Pair* out) {
+    DoubleLanes<kLanes> size;
+    DoubleLanes<kLanes> angle;
+    DoubleLanes<kLanes> cosine;
+    apart(z, size, angle);
+    for (double& lane : size.lanes) lane = exp_of<true>(lane);
+    for (int64_t j = 0; j < kLanes; ++j) cosine.lanes[j] = size.lanes[j] * cos_of_double(angle.lanes[j]);
+    for (int64_t j = 0; j < kLanes; ++j) angle.lanes[j] = size.lanes[j] * sin_of_double(angle.lanes[j]);
+    together(cosine, angle, out);
+  }
+};
+
+template <class T>
+struct ComplexLog {
+  static ComplexPair<T> apply(ComplexPair<T> z) { return from_double<T>(std::log(to_double(z))); }
+};
+/// Near the unit circle the logarithm of |z|^2 would have lost its digits.
+template <>
+struct ComplexLog<float> {
+  using Pair = ComplexPair<float>;
+  static Pair apply(Pair z) { return apply_library(z); }
+  [[gnu::noinline]] static Pair apply_library(Pair z) { return from_double<float>(std::log(to_double(z))); }
+  template <int64_t kLanes>
+  [[gnu::always_inline]] static inline void block_fma(const Pair* z, Pair* out) {
+    constexpr double kNear = 0x1p-20;
+    DoubleLanes<kLanes> re;
+    DoubleLanes<kLanes> im;
+    DoubleLanes<kLanes> log;
+    apart(z, re, im);
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const double square = re.lanes[j] * re.lanes[j] + im.lanes[j] * im.lanes[j];
+      log.lanes[j] = chosen(std::fabs(square - 1) < kNear, kUnknown, 0.5 * log_of_double(square));
+    }
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const double of_real = std::copysign(re.lanes[j] < 0 ? 0x1.921fb54442d18p+1 : 0.0, im.lanes[j]);
+      const double angle = atan2_of_double(im.lanes[j], re.lanes[j]);
+      re.lanes[j] = chosen((im.lanes[j] == 0) & (re.lanes[j] != 0), of_real, angle);
+    }
+    together(log, re, out);
   }
 };
 

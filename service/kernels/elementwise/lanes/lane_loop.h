@@ -40,10 +40,15 @@ template <class Op, bool kFma, class R, class... A>
     // The result may be an operand's memory, which the lanes that are left need.
     alignas(64) R lanes[kBlockLanes];
     uint64_t left = 0;
-    for (int64_t j = 0; j < kBlockLanes; ++j) {
-      const R value = Op::apply_fma(operands[j]...);
-      lanes[j] = value;
-      left |= value != value ? ~uint64_t{0} : uint64_t{0};
+    if constexpr (requires { Op::template block_fma<kBlockLanes>(operands..., lanes); }) {
+      Op::template block_fma<kBlockLanes>(operands..., lanes);
+      for (int64_t j = 0; j < kBlockLanes; ++j) left |= lanes[j] != lanes[j] ? ~uint64_t{0} : uint64_t{0};
+    } else {
+      for (int64_t j = 0; j < kBlockLanes; ++j) {
+        const R value = Op::apply_fma(operands[j]...);
+        lanes[j] = value;
+        left |= value != value ? ~uint64_t{0} : uint64_t{0};
+      }
     }
     if (left != 0) {
       for (int64_t j = 0; j < kBlockLanes; ++j) {

@@ -116,7 +116,7 @@ inline constexpr std::tuple kScalarTable{
         {.op = ScalarOp::kAbs, .name = "abs", .result = ScalarResult::kPart, .bfloat16_loop = true}},
     Row<Loop<Negate>, Loop<IntNegate>, None, Loop<ComplexNegate>>{
         {.op = ScalarOp::kNegate, .name = "negate", .bfloat16_loop = true}},
-    Row<Loop<Exp>, None, None, Calls<ThroughComplex<std::exp<double>>::Of>>{
+    Row<Loop<Exp>, None, None, ShortLoop<ComplexExp>>{
         {.op = ScalarOp::kExp, .name = "exponential", .cost = 10, .vector_function = true}},
     Row<Loop<Floor>>{{.op = ScalarOp::kFloor, .name = "floor"}},
     Row<None, None, None, Loop<ComplexReal>>{{.op = ScalarOp::kReal, .name = "real", .result = ScalarResult::kPart}},
@@ -190,7 +190,7 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<Sign>, Loop<IntSign>, None, Calls<ComplexSign>>{{.name = "sign"}},
     Row<Loop<Expm1>, None, None, Calls<ThroughWider<complex_expm1<double>, complex_expm1<long double>>::Of>>{
         function("exponential_minus_one", 10)},
-    Row<Loop<Log>, None, None, Calls<ThroughComplex<std::log<double>>::Of>>{function("log", 10)},
+    Row<Loop<Log>, None, None, ShortLoop<ComplexLog>>{function("log", 10)},
     Row<Loop<Log1p>, None, None, Calls<ThroughComplex<complex_log1p>::Of>>{function("log_plus_one", 10)},
     Row<Loop<Sqrt>, None, None, ShortLoop<ComplexSqrt>>{{.name = "sqrt", .cost = 4, .bfloat16_loop = true}},
     Row<Loop<Rsqrt>, None, None, Calls<ThroughComplex<complex_rsqrt>::Of>>{function("rsqrt", 4)},
