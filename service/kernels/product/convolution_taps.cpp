@@ -17,8 +17,14 @@ namespace {
 using tensor::DType;
 
 constexpr double kTapsItemFlops = 4e6;
-constexpr double kLeastRowFlops = 3000;  // of a row of f32: oneDNN is faster at shorter ones
-constexpr int64_t kTapsChunk = 4096;     // results of a row that are made at once
+// Of f32, where oneDNN has fast loops: of a row, and results side by side in images of one channel and of some.
+constexpr double kLeastRowFlops = 3000;
+constexpr int64_t kLeastWidth = 64;
+constexpr int64_t kLeastWidthOfSome = 256;
+constexpr int64_t kSomeChannels = 4;
+/// Of copies with zeros, for each thread.
+constexpr int64_t kMostPadded = 4 << 20;
+constexpr int64_t kTapsChunk = 4096;  // results of a row that are made at once
 /// Features that share their rows; libraries are better at more.
 constexpr int64_t kMostFeatures = 8;
 
@@ -48,8 +54,7 @@ struct TapsPlan : Convolution::Plan {
   int64_t outer_taps = 1;  // of the others
   int64_t outer_rows = 1;  // of the result, in one image
   int64_t row_count = 1;   // in all images, of all features
-  int64_t chunk = 1;
-  int64_t chunks = 1;  // of a row
+  int64_t chunks = 1;      // of a row, evenly
   int64_t pieces_per_item = 1;
   int64_t reach = 1;  // elements that one result is behind the first one that it reads
   // Places in scratch.
@@ -76,7 +81,7 @@ struct TapsPlan : Convolution::Plan {
       std::byte* const to =
           call.out +
           (group * spec.out.group + batch * spec.out.major + feature * spec.out.minor + result_offset(outer)) * elem;
-      run_piece(from, outer, piece % chunks * chunk, to, call.scratch);
+      run_piece(from, outer, piece % chunks, to, call.scratch);
     }
   }
 
@@ -120,10 +125,11 @@ struct TapsPlan : Convolution::Plan {
     return offset;
   }
 
-  /// Results [first, first + chunk) of a row.
-  void run_piece(const std::byte* image, int64_t outer, int64_t first, std::byte* to, std::byte* scratch) const {
+  /// A chunk of the results of a row.
+  void run_piece(const std::byte* image, int64_t outer, int64_t chunk, std::byte* to, std::byte* scratch) const {
     const ConvolutionDim& dim = spec.dims.back();
-    const int64_t count = std::min(chunk, dim.out - first);
+    const int64_t first = dim.out * chunk / chunks;
+    const int64_t count = dim.out * (chunk + 1) / chunks - first;
     const int64_t begin = first - dim.pad_low;  // of what is read
     const int64_t size = count + reach;
     const bool is_inside = begin >= 0 && begin + size <= dim.in;
@@ -158,6 +164,16 @@ bool has_rows(const ConvolutionSpec& spec) {
                      [](const ConvolutionDim& dim) { return dim.lhs_dilation == 1 && dim.kernel > 0 && dim.in > 0; });
 }
 
+/// Of f32: `row_flops` of a chunk.
+bool is_faster_than_onednn(const ConvolutionSpec& spec, double row_flops) {
+  if (spec.dims.size() > 3) return true;
+  if (row_flops < kLeastRowFlops) return false;
+  const int64_t width = spec.dims.back().out;
+  const int64_t channels = spec.groups * spec.out_features;
+  return spec.dims.size() == 1 || (channels == 1 && width >= kLeastWidth) ||
+         (channels <= kSomeChannels && width >= kLeastWidthOfSome);
+}
+
 }  // namespace
 
 std::shared_ptr<const Convolution::Plan> plan_convolution_taps(const ConvolutionSpec& spec) {
@@ -170,26 +186,29 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_taps(const Convolution
   plan->elem = tensor::size_bytes(spec.out_dtype);
   const ConvolutionDim& last = spec.dims.back();
   plan->taps = last.kernel;
-  plan->reach = (last.kernel - 1) * last.rhs_dilation;
   for (size_t d = 0; d + 1 < spec.dims.size(); ++d) {
     plan->outer_taps = core::checked_mul(plan->outer_taps, spec.dims[d].kernel);
     plan->outer_rows = core::checked_mul(plan->outer_rows, spec.dims[d].out);
   }
   // A gradient by weights, few results of many taps, is a product.
-  if (plan->outer_taps * plan->taps > plan->outer_rows * last.out) return nullptr;
-  plan->row_count = spec.groups * spec.out_features * spec.batch * plan->outer_rows;
-  const double flops_of_one = 2.0 * static_cast<double>(plan->outer_taps * plan->taps);
+  const int64_t all_taps = core::checked_mul(plan->outer_taps, plan->taps);
+  if (all_taps > core::checked_mul(plan->outer_rows, last.out)) return nullptr;
+  const double flops_of_one = 2.0 * static_cast<double>(all_taps);
   const auto most = std::clamp(static_cast<int64_t>(kTapsItemFlops / flops_of_one), kLeastTapResults, kTapsChunk);
   plan->chunks = std::max<int64_t>(1, last.out / most);
-  plan->chunk = core::ceil_div(last.out, plan->chunks);
-  plan->chunks = core::ceil_div(last.out, plan->chunk);
-  const double flops = flops_of_one * static_cast<double>(plan->chunk);
-  if (spec.out_dtype == DType::kFloat32 && flops < kLeastRowFlops && spec.dims.size() <= 3) return nullptr;
+  const int64_t chunk = core::ceil_div(last.out, plan->chunks);
+  const double flops = flops_of_one * static_cast<double>(chunk);
+  if (spec.out_dtype == DType::kFloat32 && !is_faster_than_onednn(spec, flops)) return nullptr;
+  // Copies of rows reach over all taps, however far they are apart.
+  const int64_t most_padded = kMostPadded / plan->elem / plan->outer_taps;
+  if (last.kernel > 1 && last.rhs_dilation > (most_padded - chunk) / (last.kernel - 1)) return nullptr;
+  plan->reach = (last.kernel - 1) * last.rhs_dilation;
+  plan->row_count = spec.groups * spec.out_features * spec.batch * plan->outer_rows;
   plan->pieces_per_item = std::max<int64_t>(1, static_cast<int64_t>(kTapsItemFlops / flops));
   plan->work_count = core::ceil_div(plan->row_count * plan->chunks, plan->pieces_per_item);
-  plan->rows_at = core::round_up(plan->outer_taps * plan->taps * plan->elem, 64);
+  plan->rows_at = core::round_up(all_taps * plan->elem, 64);
   plan->padded_at = plan->rows_at + core::round_up(plan->outer_taps * static_cast<int64_t>(sizeof(TapRow)), 64);
-  plan->padded_bytes = core::round_up((plan->chunk + plan->reach) * plan->elem, 64);
+  plan->padded_bytes = core::round_up((chunk + plan->reach) * plan->elem, 64);
   plan->scratch_bytes = plan->padded_at + plan->outer_taps * plan->padded_bytes;
   return plan;
 }

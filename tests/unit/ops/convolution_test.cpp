@@ -408,6 +408,34 @@ void expect_taps_as_columns(tensor::DType dtype, std::mt19937& random) {
   ASSERT_EQ(value(*taps, 1), expected);
 }
 
+// Taps are ones, so that results are differences of sums from the beginning.
+TEST(Convolution, rows_in_chunks_of_a_few_results) {
+  constexpr int64_t kSize = 40'001;
+  constexpr int64_t kTaps = 10'001;
+  kernels::ConvolutionSpec spec =
+      images(1, 1, 1, {.in = 1, .out = 1}, {.in = kSize, .kernel = kTaps, .out = kSize, .pad_low = kTaps / 2});
+  const auto plan = kernels::plan_convolution_taps(spec);
+  ASSERT_NE(plan, nullptr);
+  std::mt19937 random(12);
+  std::vector<float> lhs(kSize);
+  for (float& value : lhs) value = static_cast<float>(random() % 17) - 8;
+  std::vector<double> sums = {0};
+  for (const float value : lhs) sums.push_back(sums.back() + value);
+  const std::vector<float> rhs(kTaps, 1);
+  std::vector<float> out(kSize, 77);
+  const auto pool = tensor::BufferPool::create(int64_t{1} << 30);
+  const tensor::BufferRef scratch = pool->allocate(plan->scratch_bytes);
+  for (int64_t item = plan->work_count; item-- > 0;) {
+    plan->run({reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+               reinterpret_cast<std::byte*>(out.data()), item, item + 1, scratch->data()});
+  }
+  for (int64_t i = 0; i < kSize; ++i) {
+    const auto first = static_cast<size_t>(std::max<int64_t>(0, i - kTaps / 2));
+    const auto last = static_cast<size_t>(std::min(kSize, i - kTaps / 2 + kTaps));
+    ASSERT_EQ(out[static_cast<size_t>(i)], static_cast<float>(sums[last] - sums[first])) << i;
+  }
+}
+
 TEST(Convolution, one_input_feature_has_loops_of_its_own) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
@@ -418,6 +446,15 @@ TEST(Convolution, one_input_feature_has_loops_of_its_own) {
     expect_taps_as_columns<int64_t>(DType::kInt64, random);
   }
   const auto way = [](const kernels::ConvolutionSpec& spec) { return std::string(kernels::Convolution(spec).way()); };
+  // Copies with zeros that reach far would take more memory than patches.
+  kernels::ConvolutionSpec apart = images(1, 1, 1, {.in = 1, .out = 1}, {.in = 32, .kernel = 2, .out = 32});
+  apart.lhs_dtype = apart.rhs_dtype = apart.out_dtype = DType::kFloat64;
+  for (const int64_t step : {int64_t{1} << 20, int64_t{100'000'000}, int64_t{1} << 59}) {
+    apart.dims.back().rhs_dilation = apart.dims.back().pad_low = step;
+    EXPECT_EQ(way(apart), "columns");
+  }
+  apart.dims.back().rhs_dilation = apart.dims.back().pad_low = 1000;
+  EXPECT_EQ(way(apart), "taps");
   kernels::ConvolutionSpec series =
       images(1, 1, 1, {.in = 1, .out = 1}, {.in = 1000, .kernel = 50, .out = 1049, .pad_low = 49});
   EXPECT_EQ(way(series), "taps");
