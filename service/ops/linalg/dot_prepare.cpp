@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "service/core/error.h"
@@ -44,8 +45,12 @@ constexpr int64_t kFewBlockColumns = 128;
 constexpr double kFastPerNs = 500;  // against faster products copies weigh more: twice as many columns
 constexpr int64_t kFewBlocks = 4;
 constexpr int64_t kManyBlocks = 16;
-constexpr int64_t kLeastGroup = 16;   // rows or columns: smaller groups are packed together
-constexpr int64_t kLeastTerms = 512;  // of a part of the terms, so that writing and adding sums costs little
+// Rows or columns: smaller groups are packed together. Loops of f32 keep the other operand packed, libraries copy both
+// operands in each call.
+constexpr int64_t kLeastGroup = 128;
+constexpr int64_t kLeastGroupOfF32 = 16;
+constexpr double kLeastGroupFlops = 2e5;  // where both operands have groups
+constexpr int64_t kLeastTerms = 512;      // of a part of the terms, so that writing and adding sums costs little
 constexpr int64_t kMostTermParts = 8;
 constexpr int64_t kAddedAtOnce = 16 * 1024;  // elements of a work item that adds parts
 constexpr int64_t kEvenRowBlocks = 8;  // fewer are an even number: of 3 blocks, one of two threads would compute 2
@@ -159,8 +164,11 @@ struct Side {
   }
 };
 
+int64_t least_group(DType in) { return in == DType::kFloat32 ? kLeastGroupOfF32 : kLeastGroup; }
+
+/// `least`: groups of fewer rows or columns are packed.
 Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loops& rows, const Loops& columns,
-               DType in) {
+               DType in, int64_t least) {
   const ir::Type& type = view.operands[operand];
   Side side;
   side.batch = batch;
@@ -174,7 +182,7 @@ Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loo
   const std::optional<int64_t> column_stride = single_stride(columns);
   const GroupedLoops free = grouped(operand == 0 ? rows : columns);
   const std::optional<int64_t>& sum_stride = operand == 0 ? column_stride : row_stride;
-  if (!free.groups.extent.empty() && sum_stride && free.inner.count() >= kLeastGroup && type.dtype() == in) {
+  if (!free.groups.extent.empty() && sum_stride && free.inner.count() >= least && type.dtype() == in) {
     const int64_t stride = *single_stride(free.inner);
     const MatrixLayout layout = operand == 0 ? MatrixLayout{stride, *sum_stride} : MatrixLayout{*sum_stride, stride};
     const bool takes_groups = operand == 0 ? kernels::gemm_takes_a(in, free.inner.count(), columns.count(), layout)
@@ -454,8 +462,18 @@ bool set_term_parts(Product& product, const OpView& view, GemmSpec spec, double 
   const double least_flops = std::max(kBlockFlops, kernels::gemm_flops_per_ns(spec) * kBlockNs);
   const auto most = std::min<int64_t>(kMostTermParts, static_cast<int64_t>(flops / least_flops));
   const int64_t wanted = std::min(most, spec.k / kLeastTerms);
+  if (wanted < 2) return false;
+  const DType result = spec.out;
+  const bool is_narrow = tensor::is_float(result) && tensor::size_bytes(result) < 4;
+  // Sums are rounded once.
+  if (is_narrow && !kernels::gemm_takes(spec.in, DType::kFloat32)) return false;
+  if (is_narrow) spec.out = DType::kFloat32;
   product.add = kernels::find_scalar_kernel(kernels::ScalarOp::kAdd, spec.out, spec.out);
-  if (wanted < 2 || product.add == nullptr) return false;
+  if (product.add == nullptr) return false;
+  if (is_narrow) {
+    product.convert_result = conversion(view, DType::kFloat32, result);
+    product.out_elem = tensor::size_bytes(DType::kFloat32);
+  }
   const int64_t terms = core::round_up(core::ceil_div(spec.k, wanted), 16);
   product.term_parts = core::ceil_div(spec.k, terms);
   product.a_part_bytes = terms * spec.a.column_stride * product.lhs.elem;
@@ -512,7 +530,8 @@ Side side_of(const OpView& view, size_t operand, const DotDims& dims, DType in) 
   const std::vector<int64_t>& contract = operand == 0 ? dims.lhs_contract : dims.rhs_contract;
   const Loops free = loops_of(type, free_dims(type.rank(), batch, contract));
   const Loops sum = loops_of(type, contract);
-  return make_side(view, operand, loops_of(type, batch), operand == 0 ? free : sum, operand == 0 ? sum : free, in);
+  return make_side(view, operand, loops_of(type, batch), operand == 0 ? free : sum, operand == 0 ? sum : free, in,
+                   least_group(in));
 }
 
 PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t parts = 1) {
@@ -530,8 +549,13 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims, int64_t 
       static_cast<double>(rows.count()) * static_cast<double>(columns.count()) * static_cast<double>(lhs_sum.count());
   const Types types = product_types(view, rows.count(), columns.count(), lhs_sum.count());
   auto product = std::make_shared<Product>();
-  product->lhs = make_side(view, 0, lhs_batch, rows, lhs_sum, types.in);
-  product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in);
+  product->lhs = make_side(view, 0, lhs_batch, rows, lhs_sum, types.in, least_group(types.in));
+  product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in, least_group(types.in));
+  const double groups_of_both =
+      static_cast<double>(product->lhs.groups.count()) * static_cast<double>(product->rhs.groups.count());
+  const bool has_both = !product->lhs.groups.extent.empty() && !product->rhs.groups.extent.empty();
+  if (has_both && 2 * multiplications < kLeastGroupFlops * groups_of_both)
+    product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in, std::numeric_limits<int64_t>::max());
   product->batch_count = lhs_batch.count();
   product->m = rows.count();
   product->n = columns.count();
