@@ -7,7 +7,7 @@
 //    b. operands that a fused loop computes, where all results of the loop are operands: they are written where they
 //       lie in the result. Of large results: small ones are best as they are.
 //    Only where what such a step reads is there at that time anyway: it is read later, too, or nothing is executed
-//    between the two.
+//    between the two; and not where more of it lives until then than results of loops vanish.
 //
 // Example: a rotary embedding, concatenate (x1 * c - x2 * s, x2 * c + x1 * s). In: two fused loops, and a
 // concatenation that reads and writes all that they wrote. Out: one step, whose loops write halves of rows.
@@ -120,7 +120,7 @@ class ConcatenationFuser {
     const auto is_operand = [&](LocalId result) {
       return builder_.value(result).bytes > 0 && only_read_of(result) &&
              std::any_of(consumer.operands.begin(), consumer.operands.end(),
-                         [&](LocalId id) { return builder_.memory_of(id) == result; });
+                         [&](LocalId id) { return builder_.memory_of(id) == result && is_result_itself(id); });
     };
     const auto is_reduced = [&](LocalId id) {
       const auto maker = makers_.find(builder_.memory_of(id));
@@ -164,7 +164,45 @@ class ConcatenationFuser {
         computed.push_back(computed_by(steps_[*producer], consumer));
       }
     }
+    if (!computed.empty() && takes_more_memory(number, computed, taken)) {
+      // Views alone.
+      operands.clear();
+      std::erase_if(taken, [&](size_t step) { return steps_[step].kernel.fused != nullptr; });
+      for (size_t i = 0; i < consumer.operands.size(); ++i)
+        operands.push_back(views[i] ? steps_[makers_.at(consumer.operands[i])].operands[0] : consumer.operands[i]);
+      computed.clear();
+    }
     if (!taken.empty()) take_over(consumer, std::move(operands), views, joined(std::move(computed)), taken);
+  }
+
+  /// Whether what loops read, and what dies with them, takes more at the concatenation than was there before: at the
+  /// last of the loops, which what it reads and all their results are there for, or at the concatenation.
+  [[nodiscard]] bool takes_more_memory(size_t consumer, const std::vector<Computed>& computed,
+                                       const std::vector<size_t>& taken) const {
+    size_t last_loop = 0;
+    int64_t vanishing = 0;
+    for (const size_t step : taken) {
+      if (steps_[step].kernel.fused == nullptr) continue;
+      last_loop = std::max(last_loop, step);
+      for (const LocalId id : steps_[step].results) vanishing += builder_.value(id).bytes;
+    }
+    std::set<LocalId> dying;
+    for (const Computed& loop : computed) {
+      for (const LocalId id : loop.reads) {
+        const LocalId memory = builder_.memory_of(id);
+        const BuilderValue& value = builder_.value(memory);
+        if (value.constant == nullptr && value.argument < 0 && last_reads_.at(memory) < consumer) dying.insert(memory);
+      }
+    }
+    int64_t at_consumer = 0;
+    int64_t at_last_loop = vanishing;
+    for (const LocalId id : dying) {
+      at_consumer += builder_.value(id).bytes;
+      if (last_reads_.at(id) >= last_loop) at_last_loop += builder_.value(id).bytes;
+    }
+    const int64_t result = builder_.value(steps_[consumer].results[0]).bytes;
+    const int64_t others = std::max<int64_t>(0, result - vanishing);
+    return at_consumer + others + result > std::max(at_last_loop, vanishing + others + result);
   }
 
   [[nodiscard]] Computed computed_by(const BuilderStep& step, const BuilderStep& consumer) const {

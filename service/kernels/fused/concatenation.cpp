@@ -11,7 +11,9 @@
 namespace meshd::kernels {
 namespace {
 
-/// Rows of the result that are longer than this have lines of one part alone for long enough.
+/// Rows of the result that are longer than this have lines of one part alone for long enough: parts that are copied go
+/// around the caches then, those that are computed are in them.
+constexpr int64_t kShortCopiedRowBytes = 1 << 10;
 constexpr int64_t kShortRowBytes = 16 << 10;
 constexpr int64_t kItemBytes = 64 << 10;
 
@@ -43,9 +45,13 @@ Concatenation::Concatenation(const tensor::Dims& dims, size_t dim, int64_t elem_
   const bool walks_rows = std::all_of(copied.begin(), copied.end(), [&](const CopiedPart& part) {
     return with_rows(dims, part.strides, dim).has_value();
   });
-  const bool by_rows = rows_ > 1 && row > 0 && row * elem_size <= kShortRowBytes && walks_rows;
-  // Whole blocks of lanes of each part.
-  if (by_rows) item_rows_ = core::round_up(core::ceil_div(kItemBytes, row * elem_size), kBlockLanes);
+  const int64_t short_row = computed.empty() ? kShortCopiedRowBytes : kShortRowBytes;
+  const bool by_rows = rows_ > 1 && row > 0 && row * elem_size <= short_row && walks_rows;
+  if (by_rows) {
+    item_rows_ = core::ceil_div(kItemBytes, row * elem_size);
+    // Whole blocks of lanes of each part, where that is no larger.
+    if (item_rows_ >= kBlockLanes) item_rows_ = core::round_up(item_rows_, kBlockLanes);
+  }
   const auto add = [&](Part part, int64_t work_count) {
     part.first = work_count_;
     part.work_count = work_count;
@@ -113,6 +119,7 @@ void Concatenation::run(const std::byte* const* operands, std::byte* result, int
   };
   if (item_rows_ > 0) {
     for (int64_t item = begin; item < end; ++item) {
+      core::pass(checkpoint);
       for (const Part& part : parts_) run_part(part, item, item + 1);
     }
     return;
@@ -120,7 +127,12 @@ void Concatenation::run(const std::byte* const* operands, std::byte* result, int
   for (const Part& part : parts_) {
     const int64_t first = std::max<int64_t>(0, begin - part.first);
     const int64_t last = std::min(part.work_count, end - part.first);
-    if (first < last) run_part(part, first, last);
+    const bool is_loop = std::holds_alternative<std::shared_ptr<const FusedKernel>>(part.kernel);
+    if (is_loop && first < last) run_part(part, first, last);
+    for (int64_t item = first; !is_loop && item < last; ++item) {
+      core::pass(checkpoint);
+      run_part(part, item, item + 1);
+    }
   }
 }
 

@@ -20,7 +20,7 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
   PointwiseRun run(loop, plan, call, end - at, memory.resource());
   run.move_to({});
   run.run(at, end);
-  if (plan.streams) stream_fence();
+  if (plan.streams || plan.places_stream) stream_fence();
 }
 
 void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {

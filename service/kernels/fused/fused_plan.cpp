@@ -275,8 +275,10 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
     }
-    plan.streams = loop.places.empty() && output_bytes * loop.copies >= streaming_bytes();
-    plan.prefetches = plan.streams || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
+    const bool is_large = output_bytes * loop.copies >= streaming_bytes();
+    plan.streams = is_large && loop.places.empty();
+    plan.places_stream = is_large && !loop.places.empty();
+    plan.prefetches = is_large || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
     return plan;
   }
   std::vector<bool> reduced(loop.dims.size(), false);

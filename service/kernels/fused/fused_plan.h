@@ -53,6 +53,7 @@ struct FusedPlan {
   int64_t workspace_bytes = 0;     ///< what parts leave for them
   int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
   bool streams = false;            ///< outputs leave past the caches
+  bool places_stream = false;      ///< outputs that have places do, where their rows are long
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
   std::vector<uint16_t>

@@ -122,8 +122,7 @@ void PointwiseRun::place_output(size_t output, int64_t at, int64_t count) {
                    .src = {lanes * bytes, bytes}});
     } else {
       for (int64_t row = 0; row < rows; ++row)
-        std::memcpy(to + row * place.row_stride * bytes, from + row * lanes * bytes,
-                    static_cast<size_t>(lanes * bytes));
+        copy_run(to + row * place.row_stride * bytes, from + row * lanes * bytes, lanes * bytes, plan_.places_stream);
     }
     from += rows * lanes * bytes;
     at += rows * lanes;

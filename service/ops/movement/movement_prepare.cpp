@@ -265,6 +265,7 @@ PreparedKernel prepare_concatenate_of(const OpView& local, const std::vector<std
   PreparedKernel kernel;
   kernel.work_count = concatenation->work_count();
   kernel.bytes = concatenation->copied_bytes();
+  kernel.passes_checkpoints = true;
   kernel.code_bytes = concatenation->code_bytes();
   kernel.run = [concatenation](const KernelCall& call) {
     concatenation->run(call.operands, call.results[0], call.begin, call.end, call.checkpoint);

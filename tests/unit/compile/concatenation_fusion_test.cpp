@@ -263,5 +263,33 @@ func.func @main(%x: tensor<200x100xf32>) -> tensor<200x200xf32> {
   EXPECT_EQ(names.front(), "fused rows reduce .. divide (2 loops)");
 }
 
+// A sum of two values that die with it is less than these: they would live until the concatenation, beside another
+// part.
+TEST(ConcatenatedLoops, that_read_much_that_dies_stay) {
+  std::string text = "func.func @main(%x: tensor<40000xf32>) -> tensor<80000xf32> {\n";
+  const std::string type = "tensor<40000xf32>";
+  for (int i = 0; i < 5; ++i)
+    text += fmt::format(R"(  %s{0} = "stablehlo.sort"(%x) <{{dimension = 0 : i64}}> ({{
+    ^bb0(%a{0}: tensor<f32>, %b{0}: tensor<f32>):
+      %m{0} = stablehlo.constant dense<{0}.5> : tensor<f32>
+      %d{0} = stablehlo.multiply %a{0}, %m{0} : tensor<f32>
+      %e{0} = stablehlo.subtract %d{0}, %b{0} : tensor<f32>
+      %p{0} = stablehlo.compare LT, %d{0}, %e{0} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %p{0} : tensor<i1>
+  }}) : ({1}) -> {1}
+)",
+                        i, type);
+  text += fmt::format(R"(  %t1 = stablehlo.add %s0, %s1 : {0}
+  %t2 = stablehlo.add %t1, %s2 : {0}
+  %t3 = stablehlo.add %t2, %s3 : {0}
+  %t4 = stablehlo.add %t3, %s4 : {0}
+  %c = stablehlo.concatenate %t4, %x, dim = 0 : ({0}, {0}) -> tensor<80000xf32>
+  return %c : tensor<80000xf32>
+}})",
+                      type);
+  const auto names = expect_same_bits(text);
+  EXPECT_EQ(names.back(), "stablehlo.concatenate");
+}
+
 }  // namespace
 }  // namespace meshd::test
