@@ -57,6 +57,17 @@ def layer_norm(x):
     return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
 
 
+def quaternions(p, q):
+    a, b, c, d = p.T
+    e, f, g, h = q.T
+    return jnp.stack([a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g, a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e], -1)
+
+
+def rotary(x, cos, sin):
+    first, second = jnp.split(x, 2, -1)
+    return jnp.concatenate([first * cos - second * sin, second * cos + first * sin], -1)
+
+
 def loss(w, v, x, y):
     return -(nn.log_softmax(jnp.tanh(x @ w) @ v) * y).sum(1).mean()
 
@@ -170,4 +181,18 @@ ROWS = {  # name: function, arguments
     "quotients of complex": (lambda x, y: x / y, (normal(10**5) + 1j * normal(10**5)).astype(np.complex64), (normal(10**5) + 1j * normal(10**5)).astype(np.complex64)),
     "roots of complex": (jnp.sqrt, (normal(10**5) + 1j * normal(10**5)).astype(np.complex64)),
     "cross products": (jnp.cross, normal(100000, 3), normal(100000, 3)),
+    "three channels last": (lambda x: jnp.transpose(x, (0, 2, 3, 1)), normal(8, 3, 224, 224)),
+    "channels backwards": (lambda x: x[..., ::-1], normal(1000, 1000, 3)),
+    "first three of four": (lambda x: x[:, :3], normal(10**6, 4)),
+    "a column of zeros": (lambda x: jnp.pad(x, ((0, 0), (0, 1))), normal(10**6, 3)),
+    "zeros around a million": (lambda x: jnp.pad(x, (100, 200)), normal(10**6)),
+    "products of quaternions": (quaternions, normal(300000, 4), normal(300000, 4)),
+    "rotary embedding": (rotary, normal(4, 8, 256, 64), normal(256, 32), normal(256, 32)),
+    "weights of 20000": (lambda x, y: x.T @ y, normal(20000, 32), normal(20000, 128)),
+    "dot product of 10 million": (jnp.vdot, normal(10**7), normal(10**7)),
+    "product along the middle": (lambda x, w: jnp.einsum("bchw,cd->bdhw", x, w), normal(8, 64, 28, 28), normal(64, 128)),
+    "resize of three channels": (lambda x: jax.image.resize(x, (8, 112, 112, 3), "bilinear"), normal(8, 224, 224, 3)),
+    "convolution of one image": (convolved(*NHWC), normal(1, 56, 56, 64), normal(3, 3, 64, 64)),
+    "correlate 100000 and 64": (lambda x, w: jnp.correlate(x, w, mode="full"), normal(100000), normal(64)),
+    "sums of eight neighbours": (convolved(), whole(0, 2, 1, 1, 500, 500), np.ones((1, 1, 3, 3), np.int32)),
 }
