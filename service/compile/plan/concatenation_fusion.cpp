@@ -267,8 +267,10 @@ class ConcatenationFuser {
       consumer.kernel.bytes += step.kernel.bytes;
     }
     add_lines(consumer, lines);
-    consumer.name = fmt::format("fused {} {} ({} ops)", without_dialect(steps_[taken[0]].op->name),
-                                without_dialect(consumer.name), taken.size() + 1);
+    const BuilderStep& first = steps_[taken[0]];
+    consumer.name =
+        fmt::format("fused {} {} ({} ops)", without_dialect(first.op != nullptr ? first.op->name : first.name),
+                    without_dialect(consumer.name), taken.size() + 1);
   }
 
   const PlanBuilder& builder_;

@@ -85,8 +85,6 @@ void FusedBuilder::add(const Node& node) {
   note(node);
 }
 
-void FusedBuilder::give(LocalId id) { source(id); }
-
 void FusedBuilder::reduce(const Node& node) {
   const size_t count = node.op->operands.size() / 2;
   for (size_t i = 0; i < count; ++i) source(node.op->operands[i]);

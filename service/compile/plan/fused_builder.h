@@ -48,9 +48,7 @@ class FusedBuilder {
   void add(const Node& node);
   /// Ends the fusion with a reduction; its operands are lanes or read.
   void reduce(const Node& node);
-  /// Reads a value that is not computed here (an iota or a constant that no op fuses with).
-  void give(LocalId id);
-  /// The step; `outputs` are values that were added or given (the results of the reduction where there is one).
+  /// The step; `outputs` are values that were added (the results of the reduction where there is one).
   BuilderStep finish(const std::vector<LocalId>& outputs);
 
   /// Stored values that the loop reads, in operand order.
