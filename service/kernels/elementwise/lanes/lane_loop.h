@@ -26,7 +26,8 @@ template <class Op, bool kFma, class... A>
   }
 }
 
-/// Whether an op's recipe with FMA leaves some lanes, those it answers NaN for, to Op::apply_library.
+/// Whether an op's recipe with FMA, of one lane (apply_fma) or of a block in several loops (block_fma), leaves some
+/// lanes, those it answers NaN for, to Op::apply_library.
 template <class Op, class... A>
 concept LeavesLanes = requires(A... values) {
   Op::apply_library(values...);
