@@ -370,7 +370,7 @@ void expect_taps_as_columns(tensor::DType dtype, std::mt19937& random) {
     const int64_t reach = (dim.kernel - 1) * dim.rhs_dilation + 1;
     dim.pad_low = number(0, reach);
     const int64_t pad_high = number(0, reach);
-    dim.in = number(1, is_last ? (number(0, 5) == 0 ? 9000 : 300) : 12) + reach;
+    dim.in = number(1, is_last ? (number(0, 5) == 0 && rank == 1 ? 9000 : 200) : 8) + reach;
     dim.out = (dim.in + dim.pad_low + pad_high - reach) / dim.stride + 1;
     spec.dims.push_back(dim);
   }
@@ -438,7 +438,7 @@ TEST(Convolution, rows_in_chunks_of_a_few_results) {
 
 TEST(Convolution, one_input_feature_has_loops_of_its_own) {
   std::mt19937 random(11);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 15; ++round) {
     expect_taps_as_columns<float>(DType::kFloat32, random);
     expect_taps_as_columns<double>(DType::kFloat64, random);
     expect_taps_as_columns<int32_t>(DType::kInt32, random);
