@@ -139,55 +139,57 @@ class ConcatenationFuser {
     return true;
   }
 
-  void fuse(size_t number) {
-    BuilderStep& consumer = steps_[number];
-    const size_t first = first_of_producers(number);
-    std::vector<std::optional<ops::StridedView>> views(consumer.operands.size());
-    std::vector<LocalId> operands;  // of the step, those that are computed left out
-    std::vector<size_t> taken;
+  // What a concatenation takes over.
+  struct Taken {
+    std::vector<size_t> steps;
+    std::vector<std::optional<ops::StridedView>> views;
     std::vector<Computed> computed;
-    for (size_t i = 0; i < consumer.operands.size(); ++i) {
-      const LocalId id = consumer.operands[i];
-      operands.push_back(id);
-      const std::optional<size_t> producer = only_read_of(id);
-      if (!producer || steps_[*producer].table != consumer.table || !lives_as_long(*producer, number, first)) continue;
-      views[i] = view_by(*producer, id);
-      if (views[i]) {
-        operands.back() = steps_[*producer].operands[0];
-        taken.push_back(*producer);
-        continue;
-      }
-      if (!is_result_itself(id) || !is_computed_by(*producer, consumer)) continue;
-      operands.pop_back();
-      if (std::find(taken.begin(), taken.end(), *producer) == taken.end()) {
-        taken.push_back(*producer);
-        computed.push_back(computed_by(steps_[*producer], consumer));
-      }
-    }
-    if (!computed.empty() && takes_more_memory(number, computed, taken)) {
-      // Views alone.
-      operands.clear();
-      std::erase_if(taken, [&](size_t step) { return steps_[step].kernel.fused != nullptr; });
-      for (size_t i = 0; i < consumer.operands.size(); ++i)
-        operands.push_back(views[i] ? steps_[makers_.at(consumer.operands[i])].operands[0] : consumer.operands[i]);
-      computed.clear();
-    }
-    if (!taken.empty()) take_over(consumer, std::move(operands), views, joined(std::move(computed)), taken);
+    std::vector<LocalId> operands;  // of the concatenation, those that are computed left out
+  };
+
+  void fuse(size_t number) {
+    Taken taken = taken_by(number, true);
+    if (!taken.computed.empty() && takes_more_memory(number, taken)) taken = taken_by(number, false);
+    if (!taken.steps.empty()) take_over(steps_[number], std::move(taken));
   }
 
-  /// Whether what loops read, and what dies with them, takes more at the concatenation than was there before: at the
-  /// last of the loops, which what it reads and all their results are there for, or at the concatenation.
-  [[nodiscard]] bool takes_more_memory(size_t consumer, const std::vector<Computed>& computed,
-                                       const std::vector<size_t>& taken) const {
+  [[nodiscard]] Taken taken_by(size_t number, bool takes_loops) const {
+    const BuilderStep& consumer = steps_[number];
+    const size_t first = first_of_producers(number);
+    Taken out;
+    for (const LocalId id : consumer.operands) {
+      out.operands.push_back(id);
+      out.views.emplace_back();
+      const std::optional<size_t> producer = only_read_of(id);
+      if (!producer || steps_[*producer].table != consumer.table || !lives_as_long(*producer, number, first)) continue;
+      out.views.back() = view_by(*producer, id);
+      if (out.views.back()) {
+        out.operands.back() = steps_[*producer].operands[0];
+        out.steps.push_back(*producer);
+        continue;
+      }
+      if (!takes_loops || !is_result_itself(id) || !is_computed_by(*producer, consumer)) continue;
+      out.operands.pop_back();
+      if (std::find(out.steps.begin(), out.steps.end(), *producer) == out.steps.end()) {
+        out.steps.push_back(*producer);
+        out.computed.push_back(computed_by(steps_[*producer], consumer));
+      }
+    }
+    return out;
+  }
+
+  /// Whether memory at the concatenation, where all that loops read is there then, is more than it was before: at the
+  /// last of the loops, with all their results, or at the concatenation.
+  [[nodiscard]] bool takes_more_memory(size_t consumer, const Taken& taken) const {
     size_t last_loop = 0;
     int64_t vanishing = 0;
-    for (const size_t step : taken) {
+    for (const size_t step : taken.steps) {
       if (steps_[step].kernel.fused == nullptr) continue;
       last_loop = std::max(last_loop, step);
       for (const LocalId id : steps_[step].results) vanishing += builder_.value(id).bytes;
     }
     std::set<LocalId> dying;
-    for (const Computed& loop : computed) {
+    for (const Computed& loop : taken.computed) {
       for (const LocalId id : loop.reads) {
         const LocalId memory = builder_.memory_of(id);
         const BuilderValue& value = builder_.value(memory);
@@ -244,20 +246,18 @@ class ConcatenationFuser {
     return true;
   }
 
-  void take_over(BuilderStep& consumer, std::vector<LocalId> operands,
-                 const std::vector<std::optional<ops::StridedView>>& views, const std::vector<Computed>& computed,
-                 const std::vector<size_t>& taken) {
+  void take_over(BuilderStep& consumer, Taken taken) {
     std::vector<ops::ComputedOperands> loops;
-    for (const Computed& made : computed) {
+    for (const Computed& made : joined(std::move(taken.computed))) {
       loops.push_back(made.by);
       loops.back().read_count = static_cast<int>(made.reads.size());
-      operands.insert(operands.end(), made.reads.begin(), made.reads.end());
+      taken.operands.insert(taken.operands.end(), made.reads.begin(), made.reads.end());
     }
     const LocalView local(*builder_.program, *consumer.op);
-    consumer.kernel = consumer.op->def->fuse.concatenation(local.view, views, loops);
-    consumer.operands = std::move(operands);
+    consumer.kernel = consumer.op->def->fuse.concatenation(local.view, taken.views, loops);
+    consumer.operands = std::move(taken.operands);
     std::vector<int32_t> lines;
-    for (const size_t number : taken) {
+    for (const size_t number : taken.steps) {
       const BuilderStep& step = steps_[number];
       is_gone_[number] = true;
       lines.insert(lines.end(), step.lines.begin(), step.lines.end());
@@ -267,10 +267,10 @@ class ConcatenationFuser {
       consumer.kernel.bytes += step.kernel.bytes;
     }
     add_lines(consumer, lines);
-    const BuilderStep& first = steps_[taken[0]];
+    const BuilderStep& first = steps_[taken.steps[0]];
     consumer.name =
         fmt::format("fused {} {} ({} ops)", without_dialect(first.op != nullptr ? first.op->name : first.name),
-                    without_dialect(consumer.name), taken.size() + 1);
+                    without_dialect(consumer.name), taken.steps.size() + 1);
   }
 
   const PlanBuilder& builder_;

@@ -38,9 +38,6 @@ namespace {
 
 using partition::LocalKind;
 
-constexpr size_t kMostMembers = 64;  // ops in a fusion: more would not fit a tile's registers in the first cache
-constexpr size_t kMostReads = 24;    // different values that a fusion reads
-
 // The earliest place where a step can run: behind which op of the block (-1: at its start; depth 0 is the op itself),
 // and as which in a row of fusions behind it.
 struct Rank {
@@ -219,7 +216,7 @@ class BlockFuser {
   void merge(int32_t a, int32_t b, int32_t now) {
     const std::vector<int32_t>& left = fusions_[static_cast<size_t>(a)].members;
     const std::vector<int32_t>& right = fusions_[static_cast<size_t>(b)].members;
-    if (left.size() + right.size() > kMostMembers) return;
+    if (left.size() + right.size() > kernels::kMostFusedInstructions) return;
     Fusion merged;
     std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(merged.members));
     const auto inside = [&](int32_t n) { return node(n).group == a || node(n).group == b; };
@@ -234,7 +231,7 @@ class BlockFuser {
         merged.rank = std::max(merged.rank, rank_of(id));
       }
     }
-    if (reads.size() > kMostReads) return;
+    if (reads.size() > kernels::kMostFusedInputs) return;
     const auto is_before = [&](int32_t reader) { return !inside(reader) && node_rank(reader) <= merged.rank; };
     for (const int32_t member : merged.members) {
       if (any_reader(result(member), now, is_before)) return;
@@ -257,7 +254,7 @@ class BlockFuser {
     const LocalId space = op.operands[0];
     std::vector<int32_t> taken;
     std::vector<LocalId> open(op.operands.begin(), op.operands.begin() + static_cast<int64_t>(op.operands.size() / 2));
-    while (!open.empty() && taken.size() < kMostMembers) {
+    while (!open.empty() && taken.size() < kernels::kMostFusedInstructions) {
       const LocalId id = open.back();
       open.pop_back();
       const int32_t from = producer(id);

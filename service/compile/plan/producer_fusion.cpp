@@ -1,5 +1,5 @@
-// Producer-consumer fusion, after fusion of the block: a step whose result one reduction alone reads
-// is computed by that, and the result has no memory.
+// Producer-consumer fusion, after fusion of the block: a step whose result one reduction alone reads is
+// computed by that, and the result has no memory.
 //
 // 1. Count how often each step's result is read from memory, other names of it included.
 // 2. A reduction of one value that it is the only reader of takes the place of both steps: what the first step reads is

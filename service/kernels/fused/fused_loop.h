@@ -43,6 +43,10 @@ struct FusedPlace {
   int64_t row_stride = 1;
 };
 
+/// What is fused into one loop: more instructions would not fit a tile's registers in the first cache.
+inline constexpr size_t kMostFusedInstructions = 64;
+inline constexpr size_t kMostFusedInputs = 24;
+
 /// Immutable once built.
 struct FusedLoop {
   tensor::Dims dims;  ///< iteration space, local sizes

@@ -6,9 +6,6 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr size_t kMostInstructions = 64;
-constexpr size_t kMostInputs = 24;
-
 bool is_same(const FusedInput& a, const FusedInput& b) {
   return a.kind == b.kind && a.operand == b.operand && a.offset == b.offset && a.strides == b.strides &&
          a.iota_dim == b.iota_dim;
@@ -91,10 +88,10 @@ std::optional<FusedLoop> join_loops(const FusedLoop& first, const FusedLoop& sec
   join.add_inputs(first, of_first);
   join.add_inputs(second, of_second);
   const size_t inputs = join.made().inputs.size();
-  if (inputs == first.inputs.size() + second.inputs.size() || inputs > kMostInputs) return std::nullopt;
+  if (inputs == first.inputs.size() + second.inputs.size() || inputs > kMostFusedInputs) return std::nullopt;
   join.add_program(first.program, of_first);
   join.add_program(second.program, of_second);
-  if (join.made().program.instructions.size() > kMostInstructions) return std::nullopt;
+  if (join.made().program.instructions.size() > kMostFusedInstructions) return std::nullopt;
   return join.finish();
 }
 

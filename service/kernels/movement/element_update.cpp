@@ -19,9 +19,6 @@ struct Replace {
   static Word apply(const Word& /*element*/, const Word& update) { return update; }
 };
 
-/// Runs far from each other: so many ahead, the first cache lines of their updates are fetched.
-constexpr int64_t kPrefetchRuns = 8;
-constexpr int64_t kPrefetchBytes = 256;
 /// Elements of a run that a loop without end conditions takes.
 constexpr int64_t kRunBlock = 16;
 

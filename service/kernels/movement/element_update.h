@@ -10,6 +10,10 @@
 
 namespace meshd::kernels {
 
+/// Of updates that are far from each other: so many ahead, their first bytes are fetched.
+inline constexpr int64_t kPrefetchRuns = 8;
+inline constexpr int64_t kPrefetchBytes = 256;
+
 /// Where a run goes, and where it is in the updates; in elements.
 struct ElementRun {
   uint32_t array_at = 0;

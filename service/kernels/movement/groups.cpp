@@ -27,15 +27,15 @@ template <Form kForm, int kSize, class T>
   const int64_t dst_step = kDenseDst ? kSize * kBytes : kForm == Form::kSeparate ? kBytes : groups.dst.step;
   const int64_t dst_stride = kDenseDst ? kBytes : groups.dst.stride;
   const int64_t src_step = kDenseSrc ? kSize * kBytes : kForm == Form::kInterleave ? kBytes : groups.src.step;
-  const int64_t src_stride = kForm == Form::kReverse ? -kBytes : kDenseSrc ? kBytes : groups.src.stride;
+  const int64_t src_stride = kDenseSrc ? kBytes : groups.src.stride;
   if constexpr (kForm == Form::kReverse) src -= (kSize - 1) * kBytes;
   const int64_t count = groups.count;
   for (int64_t i = 0; i < count; ++i) {
 #pragma GCC unroll 8
     for (int k = 0; k < kSize; ++k) {
-      const int64_t from = kForm == Form::kReverse ? (kSize - 1 - k) * kBytes : k * src_stride;
+      const int64_t from = kForm == Form::kReverse ? kSize - 1 - k : k;
       *reinterpret_cast<Loose<T>*>(dst + i * dst_step + k * dst_stride) =
-          *reinterpret_cast<const Loose<T>*>(src + i * src_step + from);
+          *reinterpret_cast<const Loose<T>*>(src + i * src_step + from * src_stride);
     }
   }
 }
@@ -71,7 +71,7 @@ template <int kSize, class T>
 void copy_of_size(std::byte* dst, const std::byte* src, const Groups& groups) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   const auto is_dense = [](const GroupSide& side) { return side.step == kSize * kBytes && side.stride == kBytes; };
-  // The compiler has shuffles for the others at best for groups of these sizes.
+  // Only for groups of these sizes does the compiler know shuffles.
   if constexpr (kSize <= 4) {
     if (is_dense(groups.dst) && groups.src.step == kBytes)
       return copy_by_level<Form::kInterleave, kSize, T>(dst, src, groups);

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
+#include "service/kernels/elementwise/lanes/strided_lanes.h"
 #include "service/kernels/movement/movement.h"
 
 namespace meshd::kernels {
@@ -31,44 +31,6 @@ T load(const std::byte* from) {
 template <typename T>
 void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof(T));
-}
-
-// Elements that lie before each other become elements that follow each other; `src` is the last one. Whole vectors;
-// returns how many elements.
-template <typename T>
-int64_t reverse_vectors(std::byte* dst, const std::byte* src, int64_t count) {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
-    using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    using Words [[gnu::vector_size(16)]] = Word;
-    constexpr int64_t kLanes = 16 / sizeof(T);
-    int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-      Words words = load<Words>(src - (i + kLanes - 1) * static_cast<int64_t>(sizeof(T)));
-      if constexpr (kLanes == 4)
-        words = __builtin_shufflevector(words, words, 3, 2, 1, 0);
-      else
-        words = __builtin_shufflevector(words, words, 1, 0);
-      store(dst + i * static_cast<int64_t>(sizeof(T)), words);
-    }
-    return i;
-  }
-  return 0;
-}
-
-template <typename T>
-void strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
-  if (dst_stride == kBytes && src_stride == -kBytes) {
-    const int64_t done = reverse_vectors<T>(dst, src, count);
-    dst += done * kBytes;
-    src -= done * kBytes;
-    count -= done;
-  }
-  if (dst_stride == kBytes) {
-    for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), load<T>(src + i * src_stride));
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) store(dst + i * dst_stride, load<T>(src + i * src_stride));
 }
 
 using Row [[gnu::vector_size(16)]] = uint8_t;  // of a tile
@@ -261,7 +223,11 @@ void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int6
     std::memcpy(dst, src, static_cast<size_t>(count * elem_size));
     return;
   }
-  const auto copy = [&](auto word) { strided<decltype(word)>(dst, dst_stride, src, src_stride, count); };
+  const auto copy = [&]<class T>(T) {
+    if (dst_stride == elem_size && src_stride % elem_size == 0)
+      return strided_lanes(src, src_stride / elem_size, elem_size, dst, count);
+    for (int64_t i = 0; i < count; ++i) store(dst + i * dst_stride, load<T>(src + i * src_stride));
+  };
   if (visit_element(elem_size, copy)) return;
   for (int64_t i = 0; i < count; ++i)
     std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));

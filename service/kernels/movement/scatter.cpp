@@ -33,9 +33,6 @@ constexpr int64_t kUpdatedAtOnce = 1 << 16;   // likewise, in one loop
 constexpr int64_t kAddedAtOnce = 1 << 12;     // elements of one kernel call, and of a work item at least
 // Longer runs are worth a kernel call each.
 constexpr int64_t kMostLineRun = 256;
-// Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
-constexpr size_t kPrefetchWindows = 8;
-constexpr int64_t kPrefetchBytes = 256;
 constexpr int64_t kCacheLine = 64;
 
 // The body returns its updates unchanged.
@@ -57,9 +54,8 @@ struct RunWindows {
 };
 
 // Windows of one bucket in one chunk, all in bounds.
-template <class Entry>
 struct EntryWindows {
-  std::span<const Entry> entries;
+  std::span<const ElementRun> entries;
   [[nodiscard]] size_t size() const { return entries.size(); }
   [[nodiscard]] bool is_inside(size_t /*i*/) const { return true; }
   [[nodiscard]] int64_t array_at(size_t i) const { return entries[i].array_at; }
@@ -159,7 +155,7 @@ void Scatter::plan_work_items(const tensor::Dims& window, const tensor::Dims& ar
 int64_t Scatter::chunk_bytes() const {
   const int64_t tuples = std::min(chunk_tuples_, table_.count());
   return core::round_up(
-      bucket_count_ * static_cast<int64_t>(sizeof(uint32_t)) + tuples * static_cast<int64_t>(sizeof(Entry)),
+      bucket_count_ * static_cast<int64_t>(sizeof(uint32_t)) + tuples * static_cast<int64_t>(sizeof(ElementRun)),
       kCacheLine);
 }
 
@@ -212,8 +208,8 @@ void Scatter::combine(const Windows& windows, Rows& rows, const ScatterCall& cal
   tensor::Dims index(outer_.size());
   int64_t combined = 0;  // elements since the last checkpoint
   for (size_t i = 0; i < windows.size(); ++i) {
-    if (i + kPrefetchWindows < windows.size()) {
-      const std::byte* const ahead = call.updates[0] + windows.update_at(i + kPrefetchWindows) * elem_sizes_[0];
+    if (i + kPrefetchRuns < windows.size()) {
+      const std::byte* const ahead = call.updates[0] + windows.update_at(i + kPrefetchRuns) * elem_sizes_[0];
       for (int64_t at = 0; at < ahead_bytes; at += kCacheLine) __builtin_prefetch(ahead + at);
     }
     if (!windows.is_inside(i)) continue;
@@ -270,7 +266,7 @@ void Scatter::sort_chunk(const ScatterCall& call, int64_t chunk) const {
   const int64_t first = chunk * chunk_tuples_;
   const int64_t count = std::min(chunk_tuples_, table_.count() - first);
   auto* const ends = reinterpret_cast<uint32_t*>(call.workspace + chunk * chunk_bytes());
-  auto* const entries = reinterpret_cast<Entry*>(ends + bucket_count_);
+  auto* const entries = reinterpret_cast<ElementRun*>(ends + bucket_count_);
   IndexRun run;
   run.read_checked(table_, call.indices, first, count, call.shifts);
   // n / d for n and d of 32 bits, exactly: the upper half of n * (2^64 / d rounded up), d > 1.
@@ -304,20 +300,20 @@ void Scatter::run_bucket(const ScatterCall& call, int64_t bucket) const {
   for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) {
     core::pass(call.checkpoint);
     const auto* const ends = reinterpret_cast<const uint32_t*>(call.workspace + chunk * chunk_bytes());
-    const auto* const entries = reinterpret_cast<const Entry*>(ends + bucket_count_);
+    const auto* const entries = reinterpret_cast<const ElementRun*>(ends + bucket_count_);
     const uint32_t from = bucket == 0 ? 0 : ends[bucket - 1];
-    const std::span<const Entry> windows{entries + from, entries + ends[bucket]};
+    const std::span<const ElementRun> windows{entries + from, entries + ends[bucket]};
     if (update_ != nullptr)
       update_windows(windows, call);
     else
-      combine(EntryWindows<Entry>{windows}, *rows, call);
+      combine(EntryWindows{windows}, *rows, call);
   }
 }
 
-void Scatter::update_windows(std::span<const Entry> windows, const ScatterCall& call) const {
+void Scatter::update_windows(std::span<const ElementRun> windows, const ScatterCall& call) const {
   const auto at_once = static_cast<size_t>(std::max<int64_t>(1, kUpdatedAtOnce / run_length_));
   for (size_t first = 0; first < windows.size(); first += at_once) {
-    const std::span<const Entry> some = windows.subspan(first, std::min(at_once, windows.size() - first));
+    const std::span<const ElementRun> some = windows.subspan(first, std::min(at_once, windows.size() - first));
     update_({.array = call.results[0],
              .updates = call.updates[0],
              .runs = some.data(),

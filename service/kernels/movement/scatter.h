@@ -63,8 +63,6 @@ class Scatter {
  private:
   enum class Apply : uint8_t { kReplace, kBinary, kProgram };
   struct Rows;
-  /// A window that is in bounds: where it begins in the arrays and in the updates.
-  using Entry = ElementRun;
 
   void plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides);
   void plan_parts(ScalarOp op, int64_t updates);
@@ -78,9 +76,9 @@ class Scatter {
   /// Tuples of one chunk into its part of the workspace, by bucket.
   void sort_chunk(const ScatterCall& call, int64_t chunk) const;
   void run_bucket(const ScatterCall& call, int64_t bucket) const;
-  void update_windows(std::span<const Entry> windows, const ScatterCall& call) const;
+  void update_windows(std::span<const ElementRun> windows, const ScatterCall& call) const;
   [[nodiscard]] int64_t chunk_bytes() const;
-  /// `windows`: pairs of offsets, as IndexRun's or Entry's.
+  /// `windows`: pairs of offsets, as IndexRun's or an ElementRun's.
   template <typename Windows>
   void combine(const Windows& windows, Rows& rows, const ScatterCall& call) const;
 
