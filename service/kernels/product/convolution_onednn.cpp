@@ -23,9 +23,10 @@ using dnnl::memory;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kWorkItemFlops = 8e6;   // of one convolution,
-constexpr double kWeightsFlops = 3e7;    // of one by weights, whose parts are added,
-constexpr double kOfSeveralFlops = 1e8;  // and of each of several, which threads have one each of
+constexpr double kWorkItemFlops = 8e6;  // of one convolution,
+constexpr double kWeightsFlops = 3e7;   // of one by weights, whose parts are added,
+constexpr double kOfSeveralFlops =
+    1e8;  // and of either where a step has several shards, of which threads have one each
 // Where more than four work items are wanted there are a multiple of so many, which 2, 4 and 8 threads share evenly; by
 // weights so many at most.
 constexpr int64_t kEvenWorkItems = 8;
@@ -91,9 +92,9 @@ struct OneDnnPlan : Convolution::Plan {
   std::vector<Piece> pieces;  ///< of each image, by images and data
   double call_flops = 0;
   std::unordered_map<int64_t, std::vector<Step>> steps;  ///< by number of images, one for each size of pieces
-  /// Not zero: one work item for each group brings the kernel into the primitives' order, in the workspace, behind
-  /// which there is a barrier.
-  int64_t brought_bytes = 0;
+  /// Of one group's kernel that a first work item reorders for all others, in the workspace, in front of a barrier; 0:
+  /// each work item reorders it for itself.
+  int64_t shared_kernel_bytes = 0;
   // By weights, a sum over images: work items of a group are its parts, added in order behind a barrier.
   int64_t part_bytes = 0;  ///< of one part, in the workspace; 0: there is one, which needs none
   ScalarKernel add = nullptr;
@@ -129,9 +130,9 @@ struct OneDnnPlan : Convolution::Plan {
     const auto kernel_of = [&](int64_t group) {
       return call.rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
     };
-    if (brought_bytes > 0) {
+    if (shared_kernel_bytes > 0) {
       if (item < outer_groups) {
-        bring_kernel(kernel_of(item), call.workspace + item * brought_bytes, call.scratch);
+        reorder_kernel(kernel_of(item), call.workspace + item * shared_kernel_bytes, call.scratch);
         return;
       }
       item -= outer_groups;
@@ -143,7 +144,7 @@ struct OneDnnPlan : Convolution::Plan {
     const int64_t image = in_group / piece_count * images_per_work_item;
     core::UncheckedCall unchecked(call_flops > kUncheckedCallFlops ? call.checkpoint : nullptr);
     run_images(call.lhs + (group * spec.lhs.group + piece.lhs_row * spec.lhs.spatial[0]) * lhs_elem,
-               brought_bytes > 0 ? call.workspace + group * brought_bytes : kernel_of(group),
+               shared_kernel_bytes > 0 ? call.workspace + group * shared_kernel_bytes : kernel_of(group),
                call.out + (group * spec.out.group + piece.out_row * spec.out.spatial[0]) * out_elem, image, piece,
                call.scratch);
     unchecked.end();
@@ -182,7 +183,7 @@ struct OneDnnPlan : Convolution::Plan {
 
   [[nodiscard]] const Step& any_step() const { return steps.begin()->second.front(); }
 
-  void bring_kernel(const std::byte* rhs, std::byte* to, std::byte* scratch) const {
+  void reorder_kernel(const std::byte* rhs, std::byte* to, std::byte* scratch) const {
     dnnl::stream stream(cpu_engine());
     const std::byte* const kernel = second_is_packed ? any_step().second_side.read(rhs, scratch + second_at) : rhs;
     memory given = at(second_given, kernel);
@@ -190,14 +191,14 @@ struct OneDnnPlan : Convolution::Plan {
     dnnl::reorder(given, made).execute(stream, given, made);
   }
 
-  /// `rhs` is the kernel as it is, or as it was brought.
+  /// `rhs` is the kernel as the program has it, or reordered in the workspace.
   void run_images(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t image, const Piece& piece,
                   std::byte* scratch) const {
     const int64_t images = std::min(images_per_work_item, spec.batch - image);
     const Step& step = steps.at(images)[piece.step];
     dnnl::stream stream(cpu_engine());
     memory weights;
-    if (brought_bytes > 0) {
+    if (shared_kernel_bytes > 0) {
       weights = at(step.second, rhs);
     } else {
       const std::byte* const kernel = second_is_packed ? step.second_side.read(rhs, scratch + second_at) : rhs;
@@ -361,12 +362,12 @@ class Builder {
       }
       plan.steps.emplace(count, std::move(made));
     }
-    bring_kernel_once();
+    share_reordered_kernel();
     return true;
   }
 
-  /// Cuts the rows of the result into pieces, of which the middle ones have one size. No row is in two windows' pieces
-  /// more often than it is read by one.
+  /// Cuts the rows of the result into pieces, of which the middle ones have one size. A piece has at least as many rows
+  /// as windows overlap in, so that no row is read by more than two pieces.
   void set_pieces(int64_t wanted) {
     const ConvolutionDim& dim = spec_.dims[0];
     plan_->pieces = {{.dim = dim}};
@@ -395,8 +396,8 @@ class Builder {
     plan_->pieces = std::move(pieces);
   }
 
-  /// Where several work items would bring the kernel into the same other order.
-  void bring_kernel_once() {
+  /// Where several work items would reorder the kernel alike.
+  void share_reordered_kernel() {
     OneDnnPlan& plan = *plan_;
     const memory::desc& wanted = plan.any_step().second;
     if (spec_.copies > 1 || plan.work_items_per_group == 1) return;
@@ -406,9 +407,9 @@ class Builder {
         if (step.second != wanted) return;
       }
     }
-    plan.brought_bytes = core::round_up(static_cast<int64_t>(wanted.get_size()), 64);
+    plan.shared_kernel_bytes = core::round_up(static_cast<int64_t>(wanted.get_size()), 64);
     plan.barriers = {plan.outer_groups};
-    plan.workspace_bytes = plan.outer_groups * plan.brought_bytes;
+    plan.workspace_bytes = plan.outer_groups * plan.shared_kernel_bytes;
     plan.work_count += plan.outer_groups;
   }
 

@@ -1,8 +1,8 @@
 // Convolutions of one input feature: each result is a sum of taps times elements of rows, and results that lie side by
 // side are computed side by side. Images of one channel, series, and features that do not mix, channels first.
 //
-// Example: a series of 10^5 elements and 50 taps, "full": 25 work items of 4,000 results. Each reads 4,049 elements;
-// the first and the last one read a copy with zeros where there are none.
+// Example: a series of 10^5 elements and 50 taps, "full": 24 chunks of about 4,169 results, of which each reads 49
+// elements more than it has results. The first and the last chunk read a copy with zeros where there are none.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -28,7 +28,7 @@ constexpr int64_t kTapsChunk = 4096;  // results of a row that are made at once
 /// Features that share their rows; libraries are better at more.
 constexpr int64_t kMostFeatures = 8;
 
-/// Writes the row to `result`; null where there are no loops for the type.
+/// The loop for a type; null where there is none.
 SumTapRows loop_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:

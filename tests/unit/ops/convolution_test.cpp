@@ -462,7 +462,7 @@ TEST(Convolution, one_input_feature_has_loops_of_its_own) {
   EXPECT_EQ(way(series), "oneDNN by weights");
 }
 
-// So that several threads make one image; all of them read the kernel in the order that one has brought it in.
+// So that several threads make one image; all of them read the kernel as one has reordered it.
 TEST(Convolution, rows_of_an_image_are_work_items) {
   std::mt19937 random(10);
   const kernels::ConvolutionDim wide{.in = 56, .kernel = 3, .out = 56, .pad_low = 1};
