@@ -8,18 +8,18 @@
 namespace meshd::kernels {
 namespace {
 
-/// Results that are kept in registers: some vectors, so that one sum need not wait for the other.
-template <class T>
+/// A vector as the processor has it: the compiler keeps wider ones in memory.
+template <class T, int kVectorBytes>
 struct Lanes {
-  static constexpr int kVectorBytes = 64;
   using Vector [[gnu::vector_size(kVectorBytes)]] = T;
   static constexpr int64_t kCount = kVectorBytes / static_cast<int64_t>(sizeof(T));
 };
 
-template <class T, int kVectors>
+/// Results that are kept in registers: some vectors, so that one sum need not wait for the other.
+template <class T, int kVectorBytes, int kVectors>
 [[gnu::always_inline]] inline void sum_block(const TapRows& rows, int64_t first, std::byte* result) {
-  using Vector = typename Lanes<T>::Vector;
-  constexpr int64_t kCount = Lanes<T>::kCount;
+  using Vector = typename Lanes<T, kVectorBytes>::Vector;
+  constexpr int64_t kCount = Lanes<T, kVectorBytes>::kCount;
   Vector sums[kVectors] = {};
   for (int64_t r = 0; r < rows.row_count; ++r) {
     const T* const elements = reinterpret_cast<const T*>(rows.rows[r].elements) + first;
@@ -27,7 +27,7 @@ template <class T, int kVectors>
     for (int64_t k = 0; k < rows.taps; ++k) {
       const T tap = taps[k];
       const T* const from = elements + k * rows.step;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         Vector lanes;
         std::memcpy(&lanes, from + v * kCount, sizeof(lanes));
@@ -39,29 +39,30 @@ template <class T, int kVectors>
 }
 
 /// The last block begins earlier where it would pass over the end: its results are made twice.
-template <class T>
+template <class T, int kVectorBytes, int kVectors>
 [[gnu::always_inline]] inline void sum_rows(const TapRows& rows, std::byte* result, int64_t count) {
-  constexpr int kVectors = 4;
-  constexpr int64_t kBlock = kVectors * Lanes<T>::kCount;
+  constexpr int64_t kOne = Lanes<T, kVectorBytes>::kCount;
+  constexpr int64_t kBlock = kVectors * kOne;
+  static_assert(kOne <= kLeastTapResults);
   int64_t at = 0;
-  for (; at + kBlock <= count; at += kBlock) sum_block<T, kVectors>(rows, at, result);
-  if (at < count && count >= kBlock) return sum_block<T, kVectors>(rows, count - kBlock, result);
-  for (; at < count; at += Lanes<T>::kCount) sum_block<T, 1>(rows, std::min(at, count - Lanes<T>::kCount), result);
+  for (; at + kBlock <= count; at += kBlock) sum_block<T, kVectorBytes, kVectors>(rows, at, result);
+  if (at < count && count >= kBlock) return sum_block<T, kVectorBytes, kVectors>(rows, count - kBlock, result);
+  for (; at < count; at += kOne) sum_block<T, kVectorBytes, 1>(rows, std::min(at, count - kOne), result);
 }
 
 template <class T>
 void sum_rows_base(const TapRows& rows, std::byte* result, int64_t count) {
-  sum_rows<T>(rows, result, count);
+  sum_rows<T, 16, 4>(rows, result, count);
 }
 #if defined(__x86_64__)
 template <class T>
 [[gnu::target("arch=x86-64-v3")]] void sum_rows_v3(const TapRows& rows, std::byte* result, int64_t count) {
-  sum_rows<T>(rows, result, count);
+  sum_rows<T, 32, 8>(rows, result, count);
 }
 template <class T>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void sum_rows_v4(const TapRows& rows, std::byte* result,
                                                                            int64_t count) {
-  sum_rows<T>(rows, result, count);
+  sum_rows<T, 64, 4>(rows, result, count);
 }
 #endif
 
