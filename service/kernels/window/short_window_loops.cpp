@@ -71,30 +71,27 @@ struct ToResults {
   [[nodiscard]] ToResults from(int64_t lane) const { return {to + lane, init}; }
 };
 
-/// One to three sources, of which the first may be accumulators. Sources and target are different memory.
-template <class R, int kCount, int64_t kWidth, typename First, typename Source, class Target>
-[[gnu::always_inline]] inline void combine_block(const First* first, const Source* second, const Source* third,
-                                                 int64_t begin, const Target target) {
+/// Some sources, of which the first may be accumulators. Sources and target are different memory.
+template <class R, int64_t kWidth, class Target, typename First, typename... Source>
+[[gnu::always_inline]] inline void combine_block(int64_t begin, const Target target, const First* first,
+                                                 const Source*... others) {
 #pragma GCC ivdep
   for (int64_t j = begin; j < begin + kWidth; ++j) {
     typename R::Accumulator sum = accumulator_of<R>(first[j]);
-    if constexpr (kCount > 1) sum = R::combine(sum, accumulator_of<R>(second[j]));
-    if constexpr (kCount > 2) sum = R::combine(sum, accumulator_of<R>(third[j]));
+    ((sum = R::combine(sum, accumulator_of<R>(others[j]))), ...);
     target.put(j, sum);
   }
 }
 
-template <class R, int kCount, typename First, typename Source, class Target>
-[[gnu::always_inline]] inline void combine_lanes(const First* first, const Source* second, const Source* third,
-                                                 int64_t lanes, const Target target) {
+template <class R, class Target, typename... Source>
+[[gnu::always_inline]] inline void combine_lanes(int64_t lanes, const Target target, const Source*... sources) {
   if (lanes < kLanes) {
-    for (int64_t j = 0; j < lanes; ++j) combine_block<R, kCount, 1>(first, second, third, j, target);
+    for (int64_t j = 0; j < lanes; ++j) combine_block<R, 1>(j, target, sources...);
     return;
   }
   int64_t begin = 0;
-  for (; begin + kLanes <= lanes; begin += kLanes)
-    combine_block<R, kCount, kLanes>(first, second, third, begin, target);
-  if (begin < lanes) combine_block<R, kCount, kLanes>(first, second, third, lanes - kLanes, target);
+  for (; begin + kLanes <= lanes; begin += kLanes) combine_block<R, kLanes>(begin, target, sources...);
+  if (begin < lanes) combine_block<R, kLanes>(lanes - kLanes, target, sources...);
 }
 
 /// Four sources or more, as far as the compiler knows: two more at a time, to accumulators that stay in the cache.
@@ -108,16 +105,16 @@ template <class R, typename Source, class Target>
     const auto source = [&](int64_t number) { return sources[static_cast<size_t>(number)] + begin; };
     Acc* from = sums[0].data();
     Acc* to = sums[1].data();
-    combine_lanes<R, 3>(source(0), source(1), source(2), some, ToAccumulators<R>{from});
+    combine_lanes<R>(some, ToAccumulators<R>{from}, source(0), source(1), source(2));
     int64_t next = 3;
     for (; next + 2 < count; next += 2) {
-      combine_lanes<R, 3>(from, source(next), source(next + 1), some, ToAccumulators<R>{to});
+      combine_lanes<R>(some, ToAccumulators<R>{to}, from, source(next), source(next + 1));
       std::swap(from, to);
     }
     if (next + 2 == count)
-      combine_lanes<R, 3>(from, source(next), source(next + 1), some, target.from(begin));
+      combine_lanes<R>(some, target.from(begin), from, source(next), source(next + 1));
     else
-      combine_lanes<R, 2>(from, source(next), source(next), some, target.from(begin));
+      combine_lanes<R>(some, target.from(begin), from, source(next));
   }
 }
 
@@ -125,9 +122,9 @@ template <class R, typename Source, class Target>
 [[gnu::always_inline]] inline void combine_sources(const Sources<Source>& sources, int64_t count, int64_t lanes,
                                                    const Target target) {
   const Source* const first = sources[0];
-  if (count == 1) return combine_lanes<R, 1>(first, first, first, lanes, target);
-  if (count == 2) return combine_lanes<R, 2>(first, sources[1], first, lanes, target);
-  if (count == 3) return combine_lanes<R, 3>(first, sources[1], sources[2], lanes, target);
+  if (count == 1) return combine_lanes<R>(lanes, target, first);
+  if (count == 2) return combine_lanes<R>(lanes, target, first, sources[1]);
+  if (count == 3) return combine_lanes<R>(lanes, target, first, sources[1], sources[2]);
   combine_many<R>(sources, count, lanes, target);
 }
 
@@ -154,6 +151,50 @@ template <class R, int64_t kStride>
       }
     }
     combine_sources<R>(sources, window, some, ToAccumulators<R>{to + begin});
+  }
+}
+
+/// From so many elements on, windows that overlap share what they have in common: where a combination takes some steps,
+/// sooner. Sums of doubles are added from left to right, where they overflow last.
+template <class R>
+constexpr int64_t few_neighbours() {
+  using Element = typename R::Memory;
+  if (std::is_same_v<typename R::Accumulator, double> && std::is_same_v<Element, double>) return kMostShortWindow + 1;
+  return std::is_floating_point_v<Element> && std::is_same_v<typename R::Accumulator, Element> ? 4 : 8;
+}
+
+/// Windows that begin at each element, of few_neighbours() elements or more: combinations of two neighbours, of four,
+/// of eight and so on are made once and belong to many windows. Window 25 is element 0, the eight from 1 on and the 16
+/// from 9 on: seven combinations in place of 24. `to` has room for `windows`.
+template <class R>
+[[gnu::always_inline]] inline void combine_neighbours(const typename R::Memory* from, int64_t window, int64_t windows,
+                                                      typename R::Accumulator* to) {
+  using Acc = typename R::Accumulator;
+  std::array<std::array<Acc, static_cast<size_t>(kPart + kMostShortWindow)>, 2> combined;
+  for (int64_t begin = 0; begin < windows; begin += kPart) {
+    const int64_t some = std::min(kPart, windows - begin);
+    Acc* of_reach = combined[0].data();  // from each element on
+    Acc* of_twice = combined[1].data();
+    Acc* const result = to + begin;
+    int64_t lanes = some + window - 1;
+    combine_lanes<R>(lanes, ToAccumulators<R>{of_reach}, from + begin);
+    int64_t covered = 0;  // elements of each window, from its first on, that are in the result
+    for (int64_t reach = 1; reach <= window; reach *= 2) {
+      if ((window & reach) != 0) {
+        if (covered == 0) {
+          std::copy_n(of_reach, some, result);
+        } else {
+          const Acc* const rest = of_reach + covered;
+#pragma GCC ivdep
+          for (int64_t j = 0; j < some; ++j) result[j] = R::combine(result[j], rest[j]);
+        }
+        covered += reach;
+      }
+      lanes -= reach;
+      if (2 * reach > window) break;
+      combine_lanes<R>(lanes, ToAccumulators<R>{of_twice}, of_reach, of_reach + reach);
+      std::swap(of_reach, of_twice);
+    }
   }
 }
 
@@ -222,7 +263,9 @@ template <class R>
   const int64_t end = last < 0 ? begin : std::clamp(last / across.stride + 1, begin, across.windows);
   const typename R::Memory* const from = row + begin * across.stride - across.pad_low;
   combine_clipped<R>(across, row, 0, begin, to);
-  if (across.stride == 1) {
+  if (across.stride == 1 && across.window >= few_neighbours<R>()) {
+    combine_neighbours<R>(from, across.window, end - begin, to + begin);
+  } else if (across.stride == 1) {
     combine_whole<R, 1>(from, 1, across.window, end - begin, to + begin);
   } else if (across.stride == 2 && across.window > 1) {
     combine_every_second<R>(from, across.window, end - begin, to + begin);

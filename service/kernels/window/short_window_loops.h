@@ -42,7 +42,8 @@ struct ShortWindowLoops {
   void (*down)(const RowsDown& down, std::byte* result) = nullptr;
 };
 
-/// Those of an op on a type, with the bits of the fold's loops (find_fold); `across` is null where there are none.
+/// Those of an op on a type, with the bits of the fold's loops (find_fold), but for sums of floats, which are added in
+/// another order; `across` is null where there are none.
 ShortWindowLoops short_window_loops(ScalarOp op, tensor::DType dtype);
 
 }  // namespace meshd::kernels
