@@ -104,54 +104,79 @@ template <class Op, class T>
   return bits[0] <= infinity && chosen != 0;
 }
 
-/// The sum of `count` >= kShortSegment floats. Fours of them are added before they are widened: two roundings of
-/// floats, and a quarter of the conversions.
+/// The sum of `count` >= kShortSegment floats. Of four rows of kLanes or more, fours of them are added before they are
+/// widened: two roundings of floats, and a quarter of the conversions.
 [[gnu::always_inline]] inline double sum_floats(const float* from, int64_t count) {
   constexpr int64_t kLanes = kShortSegment;
   constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
-  using Floats [[gnu::vector_size(16)]] = float;
-  using WideFloats [[gnu::vector_size(32)]] = float;
+  using Floats [[gnu::vector_size(32)]] = float;
   using Doubles [[gnu::vector_size(32)]] = double;
-  using Masks [[gnu::vector_size(16)]] = int32_t;
-  constexpr int kVectors = 4;
-  constexpr int kWidth = 4;
-  Doubles sums[kVectors];
-  const auto load = [from](int64_t at) {
-    Floats values;
+  using Masks [[gnu::vector_size(32)]] = int32_t;
+  constexpr int64_t kWidth = 8;
+  constexpr int kHalves = 2;  // of a row of kLanes
+  Doubles sums[2 * kHalves];
+  const auto load = [from](int64_t at, Floats & values) __attribute__((always_inline)) {
     std::memcpy(&values, from + at, sizeof(values));
-    return values;
+  };
+  const auto add = [&sums](int half, const Floats& values) __attribute__((always_inline)) {
+    sums[2 * half] += __builtin_convertvector(__builtin_shufflevector(values, values, 0, 1, 2, 3), Doubles);
+    sums[2 * half + 1] += __builtin_convertvector(__builtin_shufflevector(values, values, 4, 5, 6, 7), Doubles);
   };
 #pragma GCC unroll 4
-  for (int k = 0; k < kVectors; ++k) sums[k] = Doubles{-0.0, -0.0, -0.0, -0.0};  // x + -0 is x
+  for (int k = 0; k < 2 * kHalves; ++k) sums[k] = Doubles{-0.0, -0.0, -0.0, -0.0};  // x + -0 is x
   int64_t i = 0;
   for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
     for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(from + i + kAhead + line * kLanes, 0, kSecondLevel);
 #pragma GCC unroll 2
-    for (int k = 0; k < 2; ++k) {
-      WideFloats rows[4];
+    for (int half = 0; half < kHalves; ++half) {
+      Floats rows[4];
 #pragma GCC unroll 4
-      for (int row = 0; row < 4; ++row)
-        std::memcpy(&rows[row], from + i + row * kLanes + k * 2 * kWidth, sizeof(rows[row]));
-      const WideFloats four = (rows[0] + rows[1]) + (rows[2] + rows[3]);
-      sums[2 * k] += __builtin_convertvector(__builtin_shufflevector(four, four, 0, 1, 2, 3), Doubles);
-      sums[2 * k + 1] += __builtin_convertvector(__builtin_shufflevector(four, four, 4, 5, 6, 7), Doubles);
+      for (int row = 0; row < 4; ++row) load(i + row * kLanes + half * kWidth, rows[row]);
+      add(half, (rows[0] + rows[1]) + (rows[2] + rows[3]));
     }
   }
-  for (; i + kLanes <= count; i += kLanes) {
-#pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) sums[k] += __builtin_convertvector(load(i + k * kWidth), Doubles);
-  }
-  if (i < count) {
-    // The last values again: those that have been added are -0 now.
-    const auto again = static_cast<int32_t>(kLanes - (count - i));
-#pragma GCC unroll 4
-    for (int k = 0; k < kVectors; ++k) {
-      const Floats values = load(count - kLanes + k * kWidth);
-      const int32_t lane = k * kWidth;
-      const Masks is_again = Masks{lane, lane + 1, lane + 2, lane + 3} < again;
-      const Floats rest = is_again ? Floats{-0.0F, -0.0F, -0.0F, -0.0F} : values;
-      sums[k] += __builtin_convertvector(rest, Doubles);
+  const int64_t whole = (count - i) / kLanes;
+  const auto rest = static_cast<int32_t>((count - i) % kLanes);
+#pragma GCC unroll 2
+  for (int half = 0; half < kHalves; ++half) {
+    const int64_t at = i + half * kWidth;
+    Floats last = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
+    if (rest > 0) {
+      // The last values of all: those that belong to whole rows are -0.
+      const auto lane = static_cast<int32_t>(half * kWidth);
+      const Masks is_left = Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >=
+                            static_cast<int32_t>(kLanes) - rest;
+      Floats values;
+      load(count - kLanes + half * kWidth, values);
+      last = is_left ? values : last;
     }
+    Floats row;
+    if (i == 0) {
+      // Fewer than four rows are added in double alone: a short sum is exact for longer.
+      for (int64_t k = 0; k < whole; ++k) {
+        load(at + k * kLanes, row);
+        add(half, row);
+      }
+      if (rest > 0) add(half, last);
+      continue;
+    }
+    // What is left is added as four rows are: to those that are not there -0 would be added.
+    if (whole == 0 && rest == 0) continue;
+    Floats values = last;
+    if (whole > 2) {
+      load(at + 2 * kLanes, row);
+      values = rest > 0 ? row + values : row;
+    }
+    if (whole > 0) {
+      Floats rows;
+      load(at, rows);
+      if (whole > 1) {
+        load(at + kLanes, row);
+        rows += row;
+      }
+      values = rest > 0 || whole > 2 ? rows + values : rows;
+    }
+    add(half, values);
   }
   const Doubles sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
