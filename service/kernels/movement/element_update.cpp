@@ -1,6 +1,7 @@
 #include "service/kernels/movement/element_update.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
@@ -67,6 +68,28 @@ template <typename Op, typename T, bool kIsLong>
 }
 #endif
 
+/// Op of one lane: the greater (less) of two numbers without a branch, which would be mispredicted at every other
+/// update.
+template <typename Op, typename T>
+T update_one(T element, T update) {
+  constexpr bool kIsMaximum = std::is_same_v<Op, Maximum<T>>;
+  if constexpr (std::is_floating_point_v<T> && (kIsMaximum || std::is_same_v<Op, Minimum<T>>)) {
+    using Vector [[gnu::vector_size(16)]] = T;
+    using Bits [[gnu::vector_size(16)]] = std::make_signed_t<FloatBits<T>>;
+    const Vector a = {element};
+    const Vector b = {update};
+    const Vector chosen = kIsMaximum ? (a > b ? a : b) : (a < b ? a : b);  // b where b is NaN
+    const auto a_bits = reinterpret_cast<Bits>(a);
+    const auto b_bits = reinterpret_cast<Bits>(b);
+    const auto equal = reinterpret_cast<Vector>(kIsMaximum ? a_bits & b_bits : a_bits | b_bits);
+    const Vector ordered = a == b ? equal : chosen;
+    const Vector result = a != a ? a : ordered;
+    return result[0];
+  } else {
+    return Op::apply(element, update);
+  }
+}
+
 template <typename Op, typename T>
 void update_elements(const ElementUpdates& line) {
   const std::byte* from = line.updates;
@@ -77,7 +100,7 @@ void update_elements(const ElementUpdates& line) {
   for (int64_t i = 0; i < count; ++i, from += stride) {
     const uint32_t at = offsets[i];
     if (at == kOutside) continue;
-    elements[at] = Op::apply(elements[at], *reinterpret_cast<const T*>(from));
+    elements[at] = update_one<Op, T>(elements[at], *reinterpret_cast<const T*>(from));
   }
 }
 
