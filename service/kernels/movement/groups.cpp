@@ -1,5 +1,7 @@
 #include "service/kernels/movement/groups.h"
 
+#include <cstring>
+
 #include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
@@ -38,6 +40,20 @@ template <Form kForm, int kSize, class T>
           *reinterpret_cast<const Loose<T>*>(src + i * src_step + from * src_stride);
     }
   }
+}
+
+/// Groups are runs of bytes.
+template <int64_t kBytes>
+void copy_runs(std::byte* __restrict dst, const std::byte* __restrict src, int64_t dst_step, int64_t src_step,
+               int64_t count) {
+  constexpr int64_t kVector = 16;
+  int64_t i = 0;
+  if constexpr (kBytes > kVector / 2 && kBytes < kVector) {
+    // Where they follow each other, as vectors: what one writes behind itself the next one overwrites.
+    for (; dst_step == kBytes && src_step >= kBytes && i + 1 < count; ++i)
+      std::memcpy(dst + i * dst_step, src + i * src_step, kVector);
+  }
+  for (; i < count; ++i) std::memcpy(dst + i * dst_step, src + i * src_step, kBytes);
 }
 
 template <Form kForm, int kSize, class T>
@@ -80,6 +96,8 @@ void copy_of_size(std::byte* dst, const std::byte* src, const Groups& groups) {
     if (is_dense(groups.dst) && groups.src.step == kSize * kBytes && groups.src.stride == -kBytes)
       return copy_by_level<Form::kReverse, kSize, T>(dst, src, groups);
   }
+  if (groups.dst.stride == kBytes && groups.src.stride == kBytes)
+    return copy_runs<kSize * kBytes>(dst, src, groups.dst.step, groups.src.step, groups.count);
   copy_by_level<Form::kAny, kSize, T>(dst, src, groups);
 }
 
