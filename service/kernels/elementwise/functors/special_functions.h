@@ -9,9 +9,6 @@ double erf_inv(double y);
 double log_gamma(double x);
 /// Derivative of log gamma; NaN at zero and the negative integers.
 double digamma(double x);
-/// exp(-|x|) times the modified Bessel functions of the first kind.
-double bessel_i0e(double x);
-double bessel_i1e(double x);
 /// Hurwitz zeta: sum of (q + k)^-x over k >= 0; NaN for x < 1.
 double zeta(double x, double q);
 /// n-th derivative of digamma; NaN unless n is a non-negative integer.

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "service/kernels/elementwise/functors/bessel.h"
 #include "service/kernels/elementwise/functors/complex_functors.h"
 #include "service/kernels/elementwise/functors/float_functors.h"
 #include "service/kernels/elementwise/functors/integer_functors.h"
@@ -211,7 +212,7 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<IsFinite>>{{.name = "is_finite", .result = ScalarResult::kBool}},
     Row<Loop<Erf>>{function("erf", 40)},
     Row<Loop<Erfc>>{function("erfc", 40)},
-    Row<Loop<ErfInv>>{{.name = "erf_inv", .cost = 40}},
+    Row<Loop<ErfInv>>{function("erf_inv", 40)},
     Row<Loop<Asin>, None, None, Calls<ThroughComplex<from_above<std::asin<double>>>::Of>>{function("asin", 40)},
     Row<Loop<Acos>, None, None, Calls<ThroughComplex<from_above<std::acos<double>>>::Of>>{function("acos", 40)},
     Row<Loop<Atan>, None, None, Calls<ThroughWider<std::atan<double>, std::atan<long double>>::Of>>{
@@ -222,8 +223,8 @@ inline constexpr std::tuple kScalarTable{
     Row<Loop<Acosh>, None, None, Calls<ThroughComplex<from_above<std::acosh<double>>>::Of>>{function("acosh", 40)},
     Row<Loop<Atanh>, None, None, Calls<ThroughWider<std::atanh<double>, std::atanh<long double>>::Of>>{
         function("atanh", 40)},
-    Row<Calls<ThroughDouble<bessel_i0e>::Of>>{{.name = "bessel_i0e", .cost = 40}},
-    Row<Calls<ThroughDouble<bessel_i1e>::Of>>{{.name = "bessel_i1e", .cost = 40}},
+    Row<Loop<BesselI0e>>{function("bessel_i0e", 40)},
+    Row<Loop<BesselI1e>>{function("bessel_i1e", 40)},
     Row<Loop<Square>, Loop<IntSquare>, None, Loop<ComplexSquare>>{{.name = "square", .bfloat16_loop = true}},
     Row<Loop<Atan2>>{{.name = "atan2", .operands = 2, .cost = 10, .vector_function = true}},
     Row<None, Loop<ShiftRightArithmetic>>{
