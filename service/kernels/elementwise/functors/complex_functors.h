@@ -131,18 +131,47 @@ struct ComplexDivide {
 // --- complex64 with FMA: straight lines of doubles, in which no product of floats overflows or is rounded. What they
 // --- answer NaN for (zeros, infinities and NaNs that matter) is left to the library.
 
+/// Functions of some steps are a loop for each step over a block of lanes, whose parts are apart: a loop of all of them
+/// over pairs would stay scalar.
+template <int64_t kLanes>
+struct DoubleLanes {
+  alignas(64) double lanes[kLanes];
+};
+template <int64_t kLanes>
+[[gnu::always_inline]] inline void apart(const ComplexPair<float>* z, DoubleLanes<kLanes>& re,
+                                         DoubleLanes<kLanes>& im) {
+  for (int64_t j = 0; j < kLanes; ++j) {
+    re.lanes[j] = z[j].re;
+    im.lanes[j] = z[j].im;
+  }
+}
+template <int64_t kLanes>
+[[gnu::always_inline]] inline void together(const DoubleLanes<kLanes>& re, const DoubleLanes<kLanes>& im,
+                                            ComplexPair<float>* out) {
+  for (int64_t j = 0; j < kLanes; ++j) out[j] = {static_cast<float>(re.lanes[j]), static_cast<float>(im.lanes[j])};
+}
+
 template <>
 struct ComplexDivide<float> {
   using Pair = ComplexPair<float>;
   static Pair apply(Pair a, Pair b) { return apply_library(a, b); }
   static Pair apply_library(Pair a, Pair b) { return from_wide<float>(to_wide(a) / to_wide(b)); }
-  static Pair apply_fma(Pair a, Pair b) {
-    const double re = a.re;
-    const double im = a.im;
-    const double c = b.re;
-    const double d = b.im;
-    const double scale = 1 / (c * c + d * d);
-    return {static_cast<float>((re * c + im * d) * scale), static_cast<float>((im * c - re * d) * scale)};
+  template <int64_t kLanes>
+  [[gnu::always_inline]] static inline void block_fma(const Pair* a, const Pair* b, Pair* out) {
+    DoubleLanes<kLanes> re;
+    DoubleLanes<kLanes> im;
+    DoubleLanes<kLanes> c;
+    DoubleLanes<kLanes> d;
+    apart(a, re, im);
+    apart(b, c, d);
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const double scale = 1 / (c.lanes[j] * c.lanes[j] + d.lanes[j] * d.lanes[j]);
+      const double along = (re.lanes[j] * c.lanes[j] + im.lanes[j] * d.lanes[j]) * scale;
+      const double across = (im.lanes[j] * c.lanes[j] - re.lanes[j] * d.lanes[j]) * scale;
+      re.lanes[j] = along;
+      im.lanes[j] = across;
+    }
+    together(re, im, out);
   }
 };
 
@@ -170,35 +199,23 @@ struct ComplexSqrt<float> {
   using Pair = ComplexPair<float>;
   static Pair apply(Pair z) { return apply_library(z); }
   static Pair apply_library(Pair z) { return from_double<float>(from_above<std::sqrt<double>>(to_double(z))); }
-  static Pair apply_fma(Pair z) {
-    const double re = z.re;
-    const double im = static_cast<double>(z.im) + 0.0;
-    const double t = std::sqrt(0.5 * (std::sqrt(re * re + im * im) + std::fabs(re)));
-    const double other = std::fabs(im) / (t + t);
-    const bool is_right = re >= 0;
-    return {static_cast<float>(is_right ? t : other), static_cast<float>(std::copysign(is_right ? other : t, im))};
+  template <int64_t kLanes>
+  [[gnu::always_inline]] static inline void block_fma(const Pair* z, Pair* out) {
+    DoubleLanes<kLanes> re;
+    DoubleLanes<kLanes> im;
+    apart(z, re, im);
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const double x = re.lanes[j];
+      const double y = im.lanes[j] + 0.0;
+      const double t = std::sqrt(0.5 * (std::sqrt(x * x + y * y) + std::fabs(x)));
+      const double other = std::fabs(y) / (t + t);
+      const bool is_right = x >= 0;
+      re.lanes[j] = chosen(is_right, t, other);
+      im.lanes[j] = std::copysign(chosen(is_right, other, t), y);
+    }
+    together(re, im, out);
   }
 };
-
-/// Functions of some steps are a loop for each step over a block of lanes, whose parts are apart: a loop of all of them
-/// over pairs would stay scalar.
-template <int64_t kLanes>
-struct DoubleLanes {
-  alignas(64) double lanes[kLanes];
-};
-template <int64_t kLanes>
-[[gnu::always_inline]] inline void apart(const ComplexPair<float>* z, DoubleLanes<kLanes>& re,
-                                         DoubleLanes<kLanes>& im) {
-  for (int64_t j = 0; j < kLanes; ++j) {
-    re.lanes[j] = z[j].re;
-    im.lanes[j] = z[j].im;
-  }
-}
-template <int64_t kLanes>
-[[gnu::always_inline]] inline void together(const DoubleLanes<kLanes>& re, const DoubleLanes<kLanes>& im,
-                                            ComplexPair<float>* out) {
-  for (int64_t j = 0; j < kLanes; ++j) out[j] = {static_cast<float>(re.lanes[j]), static_cast<float>(im.lanes[j])};
-}
 
 template <class T>
 struct ComplexExp {
