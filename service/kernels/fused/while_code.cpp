@@ -114,9 +114,10 @@ class IterationBuilder {
     return program_.add_register(dtype);
   }
   [[nodiscard]] uint16_t value_register(int value) const { return *register_of_[at(value)]; }
+  /// False where the value's elements are of another size.
   bool give(int value, uint16_t reg) {
     register_of_[at(value)] = reg;
-    return true;
+    return tensor::size_bytes(program_.registers[reg]) == tensor::size_bytes(loop_.dtypes[at(value)]);
   }
   uint16_t emit_copy(uint16_t reg) { return program_.emit(ScalarOp::kCopy, {reg}, program_.registers[reg]); }
 
@@ -125,7 +126,8 @@ class IterationBuilder {
     std::vector<uint16_t> made(fused.program.registers.size(), 0);
     for (size_t i = 0; i < fused.inputs.size(); ++i) {
       const int value = step.operands[static_cast<size_t>(fused.inputs[i].operand)];
-      if (loop_.dtypes[at(value)] != fused.program.registers[i]) return false;
+      // A value's memory may be that of values of other types at other times of an iteration.
+      if (program_.registers[value_register(value)] != fused.program.registers[i]) return false;
       const std::optional<uint16_t> read = read_input(value, small.inputs()[i]);
       if (!read) return false;
       made[i] = *read;
@@ -146,7 +148,9 @@ class IterationBuilder {
       const std::optional<uint16_t> folded = emit_fold(*reduction->reduce, made[fused.program.outputs[0]], init);
       return folded && give(step.results[0], *folded);
     }
-    for (size_t k = 0; k < step.results.size(); ++k) register_of_[at(step.results[k])] = made[fused.program.outputs[k]];
+    for (size_t k = 0; k < step.results.size(); ++k) {
+      if (!give(step.results[k], made[fused.program.outputs[k]])) return false;
+    }
     return true;
   }
 
@@ -174,7 +178,7 @@ class IterationBuilder {
     TileInstruction instruction;
     if (is_float && is_sum) {
       const std::optional<std::vector<bool>> order = reduce.find_order();
-      if (count > vector_lanes_ / 2 || count * reduce.items > vector_lanes_ || !order) return std::nullopt;
+      if (count > vector_lanes_ / 2 || !order) return std::nullopt;
       fold.item_first = *order;
       instruction.operands = {values, init};
       instruction.fold = static_cast<int16_t>(program_.folds.size());
@@ -205,7 +209,7 @@ class IterationBuilder {
   std::optional<uint16_t> read_input(int value, const SmallLoop::Input& input) {
     const bool is_as_it_is = input.byte_offset == 0 && input.elements.empty() && input.lanes >= lanes_[at(value)];
     if (is_as_it_is) return value_register(value);
-    Shuffle shuffle{.dtype = loop_.dtypes[at(value)], .lanes = {}};
+    Shuffle shuffle{.dtype = program_.registers[value_register(value)], .lanes = {}};
     const int64_t first = input.byte_offset / input.element_bytes;
     for (size_t lane = 0; lane < static_cast<size_t>(input.lanes); ++lane) {
       const int64_t element = input.elements.empty() ? static_cast<int64_t>(lane) : input.elements[lane];

@@ -19,6 +19,7 @@ constexpr size_t kMostCodeBytes = size_t{256} * 1024;
 // Of the machine code of an instruction: of one that is a machine instruction for each vector, of others, of rounding.
 constexpr int64_t kShortStepBytes = 192;
 constexpr int64_t kLongStepBytes = 640;
+constexpr int64_t kFoldItemBytes = 512;  // values of four vectors, and their places
 constexpr int64_t kRoundingBytes = 768;
 constexpr int64_t kPageBytes = 4096;
 
@@ -102,6 +103,7 @@ int64_t code_bytes(const TileProgram& program, bool streams) {
                           (step.kind >= StepKind::kMultiplyAdd && step.kind <= StepKind::kChooseNegative);
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
+  for (const TileFold& fold : program.folds) bytes += static_cast<int64_t>(fold.items.size()) * kFoldItemBytes;
   return ((streams ? 2 : 1) * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 

@@ -129,6 +129,8 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_permute(const Vector& to, int v);
   void write_permute(const Vector& to, const std::vector<uint32_t>& from, const Vector& of);
   void write_fold(const Vector& to, int v);
+  void write_item(const TilePermute& item);
+  void write_blend(const Vector& to, const Vector& other, uint32_t mask);
   void write_row_address(size_t first_index, int v, Xbyak::Label* skipped);
   void write_row_read(const Vector& to, int v);
   void write_row_write(int v);

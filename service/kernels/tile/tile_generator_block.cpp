@@ -95,15 +95,10 @@ void TileGenerator::write_permute(const Vector& to, int v) {
       write_permute(vector(1), from, moved);
       moved = vector(1);
     }
-    if (!is_begun || mask == (1U << lanes) - 1) {
+    if (!is_begun || mask == (1U << lanes) - 1)
       vmovaps(to, moved);
-    } else if (is_wide_) {
-      mov(eax, mask);
-      kmovw(k1, eax);
-      vblendmps(to | k1, to, moved);
-    } else {
-      vblendps(to, to, moved, static_cast<uint8_t>(mask));
-    }
+    else
+      write_blend(to, moved, mask);
     is_begun = true;
   }
 }
@@ -117,18 +112,19 @@ void TileGenerator::write_permute(const Vector& to, const std::vector<uint32_t>&
     vpermps(Xbyak::Ymm(to.getIdx()), Xbyak::Ymm(0), of);
 }
 
-/// Half a vector of floats is a vector of doubles. All values are in the first vector.
+/// Half a vector of floats is a vector of doubles; all results are in the first vector, and what the others have is not
+/// read, but where there is one result it is on all lanes.
 void TileGenerator::write_fold(const Vector& to, int v) {
+  if (v > first_vector_) return vmovaps(to, vector(to.getIdx() - (v - first_vector_)));
   const TileFold& fold = program_.folds[static_cast<size_t>(instructions_[now_].fold)];
   const auto half = [&](int number) { return is_wide_ ? Xbyak::Xmm(Xbyak::Ymm(number)) : Xbyak::Xmm(number); };
   const Vector sum = vector(2);
-  const Vector values = operand(0, 0, 3);
   const auto combine = [&](Vector a, Vector b, bool is_swapped) {
     if (is_swapped) std::swap(a, b);
     fold.multiplies ? vmulpd(sum, a, b) : vaddpd(sum, a, b);
   };
   for (size_t i = 0; i < fold.items.size(); ++i) {
-    write_permute(vector(1), {fold.items[i].from.begin(), fold.items[i].from.begin() + lanes_}, values);
+    write_item(fold.items[i]);
     vcvtps2pd(i == 0 ? sum : vector(1), half(1));
     if (i > 0) combine(sum, vector(1), fold.item_first[i]);
   }
@@ -139,6 +135,34 @@ void TileGenerator::write_fold(const Vector& to, int v) {
   else
     vcvtpd2ps(Xbyak::Xmm(to.getIdx()), sum);
   if (fold.results == 1) vbroadcastss(to, Xbyak::Xmm(to.getIdx()));
+}
+
+/// Half of vector 1 becomes the values of an item, from wherever they are in operand 0. Writes vectors 0 and 3.
+void TileGenerator::write_item(const TilePermute& item) {
+  const auto half = static_cast<size_t>(lanes_) / 2;
+  bool is_begun = false;
+  for (int s = 0; s < vectors_; ++s) {
+    std::vector<uint32_t> from(static_cast<size_t>(lanes_), 0);
+    uint32_t mask = 0;
+    for (size_t lane = 0; lane < half; ++lane) {
+      if (item.from[lane] / lanes_ != s) continue;
+      from[lane] = static_cast<uint32_t>(item.from[lane] % lanes_);
+      mask |= 1U << lane;
+    }
+    if (mask == 0) continue;
+    const Vector moved = is_begun ? vector(3) : vector(1);
+    write_permute(moved, from, operand(0, s, 3));
+    if (is_begun) write_blend(vector(1), moved, mask);
+    is_begun = true;
+  }
+}
+
+/// Lanes of the mask come from `other`.
+void TileGenerator::write_blend(const Vector& to, const Vector& other, uint32_t mask) {
+  if (!is_wide_) return vblendps(to, to, other, static_cast<uint8_t>(mask));
+  mov(eax, mask);
+  kmovw(k1, eax);
+  vblendmps(to | k1, to, other);
 }
 
 const TileRow& TileGenerator::row() const { return program_.rows[static_cast<size_t>(instructions_[now_].row)]; }

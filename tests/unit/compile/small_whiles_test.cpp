@@ -199,6 +199,55 @@ TEST(SmallWhiles, reductions_of_more_lanes_than_values_have) {
   }
 }
 
+// Sums from left to right, whose terms are in several vectors of the code: of one result, and of results side by side.
+TEST(SmallWhiles, sums_of_elements_of_several_vectors) {
+  for (const int rows : {1, 2, 3, 4}) {
+    for (const int terms : {5, 9, 10, 15}) {
+      const std::string result = fmt::format("tensor<{}xf32>", rows);
+      const std::string table = fmt::format("tensor<{}x{}xf32>", rows, terms);
+      const std::string body = fmt::format(
+          R"(    %r = stablehlo.reduce(%a init: %s) applies stablehlo.add across dimensions = [1] : ({0}, tensor<f32>) -> {1}
+    %v = stablehlo.broadcast_in_dim %r, dims = [0] : ({1}) -> {0}
+    %t = stablehlo.subtract %v, %a : {0}
+    %half = stablehlo.constant dense<0.125> : {0}
+    %a2 = stablehlo.multiply %t, %half : {0})",
+          table, result);
+      const bool is_wide = kernels::cpu_level() == kernels::CpuLevel::kV4;
+      expect_one_step(
+          loop_of(fmt::format("%a0: {}, %s: tensor<f32>", table), 7, "%a = %a0", table, body, "%a2", "%w#1"),
+          rows * terms <= (is_wide ? 64 : 32));
+    }
+  }
+}
+
+// What is written where a value of another type was, as in a chain of random numbers.
+TEST(SmallWhiles, one_value_after_the_other_in_the_same_memory) {
+  for (const int lanes : {1, 2, 8, 12}) {
+    const std::string bits = fmt::format("tensor<{}xui32>", lanes);
+    const std::string floats = fmt::format("tensor<{}xf32>", lanes);
+    const std::string body = fmt::format(
+        R"(    %seven = stablehlo.constant dense<7> : {0}
+    %h = stablehlo.multiply %u, %seven : {0}
+    %g = stablehlo.xor %h, %seven : {0}
+    %sh = stablehlo.constant dense<9> : {0}
+    %mantissa = stablehlo.shift_right_logical %g, %sh : {0}
+    %ob = stablehlo.constant dense<1065353216> : {0}
+    %m = stablehlo.or %mantissa, %ob : {0}
+    %b = stablehlo.bitcast_convert %m : ({0}) -> {1}
+    %one_f = stablehlo.constant dense<1.5> : {1}
+    %c = stablehlo.subtract %b, %one_f : {1}
+    %e = chlo.erf_inv %c : {1} -> {1}
+    %f2 = stablehlo.add %f, %e : {1}
+    %u2 = stablehlo.bitcast_convert %f2 : ({1}) -> {0})",
+        bits, floats);
+    EXPECT_EQ(expect_same_bits(loop_of(fmt::format("%u0: {}, %f0: {}", bits, floats), 9, "%u = %u0, %f = %f0",
+                                       bits + ", " + floats, body, "%u2, %f2", "%w#1, %w#2"))
+                  .small,
+              1)
+        << lanes;
+  }
+}
+
 // x.at[k].set(v): no index outside is written, be it negative.
 TEST(SmallWhiles, scatters_of_one_window_skip_what_is_outside) {
   for (const bool are_pairs : {false, true}) {
