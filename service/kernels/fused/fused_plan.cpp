@@ -207,6 +207,16 @@ bool is_element(tensor::DType dtype) {
   return lane_form(dtype) == LaneForm::kWord || lane_form(dtype) == LaneForm::kHalf;
 }
 
+/// Whether code takes a row as it is. What it computes behind a row that ends within a block should cost no more than
+/// putting the elements on all lanes of the row, which takes a simple operation and a half each.
+bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
+  if (row < kBlockLanes) return false;
+  double cost = 0;
+  for (const TileInstruction& instruction : loop.program.instructions) cost += cost_of(instruction.op);
+  const auto behind = static_cast<double>(core::round_up(row, kBlockLanes) - row);
+  return behind * cost <= 1.5 * static_cast<double>(row) * static_cast<double>(plan.elements.size());
+}
+
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
 /// several rows of whole blocks, row by row.
 void set_elements(const FusedLoop& loop, FusedPlan& plan) {
@@ -218,7 +228,14 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   }
   if (plan.elements.empty() || plan.region.dims.size() != 2) return;
   const int64_t row = plan.region.dims.back();
-  if (row % kBlockLanes == 0 && 2 * row <= plan.tile) plan.row_lanes = row;
+  if (2 * row <= plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
+}
+
+/// One row that ends within a block is computed as several are: its last block of lanes begins earlier.
+void set_ragged_row(const FusedLoop& loop, FusedPlan& plan) {
+  if (plan.elements.empty() || plan.region.dims.size() != 2) return;
+  const int64_t row = plan.region.dims.back();
+  if (row % kBlockLanes != 0 && row == plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
 }
 
 void set_rows(const FusedLoop& loop, FusedPlan& plan) {
@@ -233,6 +250,7 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   }
   plan.by_rows = !is_one_row && row >= plan.tile;
   if (!is_one_row && !plan.by_rows) plan.elements.clear();
+  set_ragged_row(loop, plan);
 }
 
 /// The same for a reduction of rows.
@@ -240,8 +258,9 @@ void set_rows_of_reduction(const FusedLoop& loop, const ReducePlan& reduce, Fuse
   if (reduce.items <= 1 || reduce.lanes != 1 || plan.region.dims.size() > 2) return;
   if (plan.region.dims.back() != reduce.items) return;
   set_elements(loop, plan);
+  if (plan.row_lanes > 0) return;
   const bool is_in_row = plan.region.dims.size() < 2 || groups_of_tile(plan.tile, reduce.items) <= 1;
-  if (plan.row_lanes == 0 && !is_in_row) plan.elements.clear();
+  if (!is_in_row) plan.elements.clear();
 }
 
 }  // namespace

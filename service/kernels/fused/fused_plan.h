@@ -57,8 +57,10 @@ struct FusedPlan {
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
   std::vector<uint16_t>
-      elements;           ///< inputs with one value on all lanes of a row of the region, which code may read as it is
-  int64_t row_lanes = 0;  ///< tiles have several rows of so many lanes, whole blocks; 0: no tile with elements has two
+      elements;  ///< inputs with one value on all lanes of a row of the region, which code may read as it is
+  /// Tiles are rows of so many lanes, a block or more, each with elements of its own. 0: no tile with elements has two
+  /// rows, nor one that ends within a block.
+  int64_t row_lanes = 0;
   bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;

@@ -50,7 +50,8 @@ void PointwiseRun::set_ways() {
 
 // Results that were copied past the caches are stored there by the code itself: a full tile, cache line by cache line.
 bool PointwiseRun::can_stream_by_code(int64_t at, int64_t count) const {
-  if (code_ == nullptr || !code_->streams() || takes_over_ || count % kBlockLanes != 0) return false;
+  const bool is_whole = count % kBlockLanes == 0 && plan_.row_lanes % kBlockLanes == 0;
+  if (code_ == nullptr || !code_->streams() || takes_over_ || !is_whole) return false;
   for (size_t k = 0; k < ways_.size(); ++k) {
     if (reinterpret_cast<uintptr_t>(call_.results[k] + at * element_bytes(k)) % kStreamAlignment != 0) return false;
   }
@@ -144,12 +145,12 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     int64_t count = tile_at(at, end, in_place);
     if (plan_.by_rows) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
-    const int64_t lanes = lanes_of(at, count, end);
-    reader_.read(at, count, lanes, elements);
+    const int64_t lanes = by_row ? count : lanes_of(at, count, end);
+    reader_.read(at, count, lanes, elements, by_row);
     RowsOfTile rows;
     if (by_row)
       rows = {
-          .lanes = plan_.row_lanes, .count = lanes / plan_.row_lanes, .elements = reader_.row_elements(at, elements)};
+          .lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .elements = reader_.row_elements(at, elements)};
     soon_.clear();
     for (const SoonRead& read : soon)
       soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});

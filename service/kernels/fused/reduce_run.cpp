@@ -161,17 +161,18 @@ void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, 
 
 const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   core::pass(call_.checkpoint);
-  // What the lanes behind the tile become is not folded.
-  const int64_t lanes = lanes_of_tile(start, count, end);
   if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
-  reader_.read(start, count, lanes, elements);
+  const bool by_row = !elements.empty() && plan_.row_lanes > 0;
+  // What the lanes behind the tile become is not folded.
+  const int64_t lanes = by_row ? count : lanes_of_tile(start, count, end);
+  reader_.read(start, count, lanes, elements, by_row);
   soon_of_tile_.clear();
   for (const SoonRead& read : soon_)
     soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
-  if (!elements.empty() && plan_.row_lanes > 0) {
+  if (by_row) {
     const RowsOfTile rows{
-        .lanes = plan_.row_lanes, .count = lanes / plan_.row_lanes, .elements = reader_.row_elements(start, elements)};
+        .lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .elements = reader_.row_elements(start, elements)};
     run_tile_rows(*code_, scratch_, rows, soon_of_tile_);
   } else if (!loop_.program.instructions.empty()) {
     run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);

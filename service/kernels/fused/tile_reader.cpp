@@ -211,9 +211,13 @@ TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::mem
   }
 }
 
-void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements) {
-  for (size_t i = 0; i < states_.size(); ++i)
-    read_input(region_.inputs[i], states_[i], {.start = start, .count = count, .filled = lanes}, elements);
+void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements, bool by_row) {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const RegionInput& input = region_.inputs[i];
+    const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+    if (is_element && by_row) continue;
+    read_input(input, states_[i], {.start = start, .count = count, .filled = lanes}, is_element);
+  }
 }
 
 std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
@@ -236,8 +240,7 @@ std::span<const RowElement> TileReader::row_elements(int64_t start, std::span<co
   return row_elements_;
 }
 
-void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes,
-                            std::span<const uint16_t> elements) {
+void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element) {
   const auto [start, count, filled] = lanes;
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   // A tile that ends within a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
@@ -263,8 +266,6 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     }
   }
   scratch_.bind(input.reg, state.home);
-  const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
-  if (is_element && !in_row && !is_ragged) return;
   if (input.first_only) {
     const auto first = static_cast<int32_t>(state.first_value + place_of(input.walk_dims, input.walk_strides, start));
     std::memcpy(state.home, &first, sizeof(first));

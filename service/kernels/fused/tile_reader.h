@@ -66,9 +66,9 @@ class TileReader {
 
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
   /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
-  /// registers for which one lane will do where `lanes` are whole blocks and the tile has one value for all; where it
-  /// has several rows that have one each, they are left to row_elements().
-  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {});
+  /// registers for which one lane will do where `lanes` are whole blocks, because the tile has one value for all; with
+  /// `by_row` they have one for each of its rows, and are left to row_elements().
+  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {}, bool by_row = false);
 
   /// Of a region of two dims: where the registers `elements`, which have one value for a row, find those of the rows
   /// from lane `start` on, which begins one. Valid until the next call.
@@ -96,7 +96,7 @@ class TileReader {
     int64_t count = 0;
     int64_t filled = 0;  ///< with those behind them
   };
-  void read_input(const RegionInput& input, State& state, const Lanes& lanes, std::span<const uint16_t> elements);
+  void read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element);
   void read_element(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
   void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);

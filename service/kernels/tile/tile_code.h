@@ -43,7 +43,7 @@ class TileCode {
   /// each lane, and for those too large.
   static std::unique_ptr<const TileCode> make(const TileProgram& program, CpuLevel level, const Options& options);
 
-  /// Runs the program over lanes [begin, end), multiples of kBlockLanes: from inputs' registers to those of computed
+  /// Runs the program over lanes [begin, end), whole blocks of kBlockLanes: from inputs' registers to those of computed
   /// outputs; other registers are not written. `registers`: where each is.
   void run(std::byte* const* registers, int64_t begin, int64_t end) const { plain_(registers, begin, end); }
   /// The same; stores of outputs bypass the caches. Their memory is aligned to 64.

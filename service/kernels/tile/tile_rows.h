@@ -21,13 +21,15 @@ struct RowElement {
 
 /// The rows of one tile.
 struct RowsOfTile {
-  int64_t lanes = 0;  ///< of a row: whole blocks
+  int64_t lanes = 0;  ///< of a row: a block or more
   int64_t count = 0;
   std::span<const RowElement> elements;
-  bool streams = false;  ///< by TileCode::run_streaming
+  bool streams = false;  ///< by TileCode::run_streaming: rows are whole blocks
 };
 
 /// Runs the code row by row; meanwhile the memory of `soon` is prefetched. All other registers hold the whole tile.
+/// Where rows end within a block, lanes behind a row are computed with it, and of the last row some lanes twice: so
+/// results are not in an input's memory.
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon);
 
