@@ -18,8 +18,10 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kBlockBytes = 128 * 1024;  // fits in half of a second level cache
-constexpr int64_t kLeastBlocks = 16;         // in all copies together, so that threads can share them
+// Of a block: a quarter of the second level cache. Each block begins all loops anew, so a small one costs.
+constexpr int64_t kLeastBlockBytes = 128 * 1024;
+constexpr int64_t kMostBlockBytes = 256 * 1024;
+constexpr int64_t kLeastBlocks = 16;  // in all copies together, so that threads can share them
 constexpr int64_t kValueAlignment = 64;
 
 int64_t row_elements(const FusedLoop& loop, int row_dims) {
@@ -134,7 +136,8 @@ struct RowKernel::Prepared {
   /// Step 2. `granule`: so many rows are whole blocks of lanes in every stage.
   void set_block_rows(int64_t granule, int64_t row_bytes) {
     const int64_t shared = std::max<int64_t>(1, loop.rows * loop.copies / kLeastBlocks);
-    block_rows = std::clamp(kBlockBytes / std::max<int64_t>(1, row_bytes), int64_t{1}, std::min(unit, shared));
+    const int64_t block_bytes = std::clamp(second_level_bytes() / 4, kLeastBlockBytes, kMostBlockBytes);
+    block_rows = std::clamp(block_bytes / std::max<int64_t>(1, row_bytes), int64_t{1}, std::min(unit, shared));
     if (block_rows > granule) block_rows -= block_rows % granule;
     unit_blocks = core::ceil_div(unit, block_rows);
   }
