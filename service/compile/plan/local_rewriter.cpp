@@ -1,5 +1,6 @@
 #include "service/compile/plan/local_rewriter.h"
 
+#include <algorithm>
 #include <variant>
 
 namespace meshd::compile {
@@ -21,6 +22,38 @@ bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op) {
     return false;
   const LocalView local(program, op);
   return std::holds_alternative<ops::ScalarMath>(ops::body_of(*op.def, local.view));
+}
+
+bool is_pointwise_region(const partition::LocalProgram& program, const ir::Region& region) {
+  std::set<ir::ValueId> known(region.arguments.begin(), region.arguments.end());
+  for (const ir::Op& op : region.ops) {
+    const auto is_known = [&](ir::ValueId id) { return known.contains(id); };
+    if (!std::all_of(op.operands.begin(), op.operands.end(), is_known)) return false;
+    if (&op == &region.ops.back()) break;
+    const ops::OpInstance instance(*program.function, op);
+    const bool is_scalar_math = std::holds_alternative<ops::ScalarMath>(ops::body_of(ops::op(op.code), instance.view));
+    if (!is_scalar_math || ops::op(op.code).is_random || op.results.size() != 1) return false;
+    known.insert(op.results[0]);
+  }
+  return true;
+}
+
+std::vector<LocalId> write_region(const partition::LocalProgram& program, const ir::Region& region,
+                                  const std::vector<LocalId>& arguments,
+                                  const std::function<LocalId(LocalOp op, tensor::DType dtype)>& add) {
+  std::map<ir::ValueId, LocalId> names;
+  for (size_t k = 0; k < arguments.size(); ++k) names[region.arguments[k]] = arguments[k];
+  const auto operands_of = [&](const ir::Op& op) {
+    std::vector<LocalId> operands;
+    for (const ir::ValueId id : op.operands) operands.push_back(names.at(id));
+    return operands;
+  };
+  for (size_t i = 0; i + 1 < region.ops.size(); ++i) {
+    const ir::Op& op = region.ops[i];
+    names[op.results[0]] = add(make_op(op.name, operands_of(op), op.attributes, op.location),
+                               program.function->type_of(op.results[0]).dtype());
+  }
+  return operands_of(region.ops.back());
 }
 
 LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
@@ -83,6 +116,18 @@ LocalId LocalRewriter::add(LocalOp op, partition::ShardedType type, std::string 
   op.results = {static_cast<LocalId>(program_.values.size() - 1)};
   append(std::move(op));
   return made_.ops.back().results[0];
+}
+
+bool LocalRewriter::rename(LocalId id, LocalId name, const Mark& mark) {
+  const auto found = makers_.find(id);
+  if (found == makers_.end() || found->second < mark.ops) return false;
+  const size_t at = found->second;
+  makers_.erase(found);
+  makers_[name] = at;
+  std::replace(made_.ops[at].results.begin(), made_.ops[at].results.end(), id, name);
+  for (size_t i = at + 1; i < made_.ops.size(); ++i)
+    std::replace(made_.ops[i].operands.begin(), made_.ops[i].operands.end(), id, name);
+  return true;
 }
 
 void LocalRewriter::undo(const Mark& mark) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,6 +48,15 @@ std::optional<LocalOp> splat_of(const LocalOp& constant, const tensor::Dims& dim
 
 /// Whether each element of the one result is computed of the operands' elements at the same place.
 bool is_pointwise(const partition::LocalProgram& program, const LocalOp& op);
+
+/// Whether a region of scalars computes what its last op returns by pointwise ops, of its arguments alone.
+bool is_pointwise_region(const partition::LocalProgram& program, const ir::Region& region);
+
+/// Writes such a region on arrays, `arguments`, by `add`, which appends an op with one result of this element type.
+/// Gives what the region returns.
+std::vector<LocalId> write_region(const partition::LocalProgram& program, const ir::Region& region,
+                                  const std::vector<LocalId>& arguments,
+                                  const std::function<LocalId(LocalOp op, tensor::DType dtype)>& add);
 
 /// An op of the table, without results.
 LocalOp make_op(std::string_view name, std::vector<LocalId> operands, ir::AttributeList attributes,
@@ -115,6 +125,10 @@ class LocalRewriter {
   [[nodiscard]] Mark mark() const { return {made_.ops.size(), program_.values.size()}; }
   /// Takes back what has been written since.
   void undo(const Mark& mark);
+
+  /// A value that an op written since `mark` makes gets the name of a value of the same type, which nothing makes yet.
+  /// False: no such op makes it.
+  bool rename(LocalId id, LocalId name, const Mark& mark);
 
   partition::LocalProgram& program_;  // NOLINT(misc-non-private-member-variables-in-classes): of the passes
 

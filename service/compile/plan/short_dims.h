@@ -1,4 +1,5 @@
-// What is done to sums over arrays of short rows (coordinates of points) before steps are made of a local program.
+// What is done to reductions over dims of few elements (coordinates of points, conditions of a choice) before steps are
+// made of a local program.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,8 @@
 
 namespace meshd::compile {
 
-/// The program with such sums element by element of the short last dim; nothing where there are none. They are added as
-/// floats, as XLA adds them, or in another order: last bits may be others. Any thread.
+/// The program with such reductions element by element of the short dim; nothing where there are none. Floats are added
+/// as floats, as XLA adds them, or in another order: last bits may be others. Any thread.
 std::optional<partition::LocalProgram> split_short_dims(const partition::LocalProgram& program,
                                                         const PlanSettings& settings);
 

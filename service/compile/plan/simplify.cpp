@@ -1,7 +1,8 @@
 // One walk over the ops, in the order in which they run; then the changes are made on a copy of the program.
 //
-// 1. Constant folding: an op of constants becomes a constant (constant_folding.h).
-// 2. What is one of its operands: a select by a constant, and a copy.
+// 1. Constant folding: an op of constants becomes a constant (constant_folding.h), and so does what compares a whole
+//    number with itself.
+// 2. What is one of its operands: a select by a constant, a copy, x | 0, and b & true.
 // 3. Common subexpressions, by value numbering: values have one number where the same op, with the same attributes and
 //    types, was applied to operands of the same numbers, in this block or in one around it. The later op is dropped.
 //    But a large result of a pointwise op is cheap to compute in each loop that reads it, and would be stored if two
@@ -18,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <string>
@@ -123,6 +125,7 @@ class Simplifier {
     operands_.clear();
     for (const LocalId id : op.operands) operands_.push_back(name(id));
     std::optional<DenseAttr> value = folder_.fold(op, operands_);
+    if (!value) value = of_itself(op);
     if (!value) return nullptr;
     folder_.note(op.results[0], *value);
     LocalOp made;
@@ -135,26 +138,66 @@ class Simplifier {
     return &folded_.emplace(op.results[0], std::move(made)).first->second;
   }
 
+  // A comparison of a value that is no float with itself.
+  std::optional<DenseAttr> of_itself(const LocalOp& op) {
+    using kernels::ScalarOp;
+    const std::optional<ScalarOp> scalar = scalar_op_of(op);
+    if (!scalar || *scalar < ScalarOp::kCompareEq || *scalar > ScalarOp::kCompareGe) return std::nullopt;
+    const tensor::DType dtype = program_.type(op.operands[0]).local.dtype;
+    const bool is_exact = tensor::is_integer(dtype) || dtype == tensor::DType::kBool;
+    if (!is_exact || name(op.operands[0]) != name(op.operands[1])) return std::nullopt;
+    const bool holds =
+        *scalar == ScalarOp::kCompareEq || *scalar == ScalarOp::kCompareLe || *scalar == ScalarOp::kCompareGe;
+    return ir::splat_attr(program_.type(op.results[0]).local, {holds ? std::byte{1} : std::byte{0}});
+  }
+
+  // Of an op that is one of the table; nothing for others.
+  std::optional<kernels::ScalarOp> scalar_op_of(const LocalOp& op) const {
+    if (op.kind != LocalKind::kOp || op.def == nullptr) return std::nullopt;
+    const auto* const math = std::get_if<ops::ScalarMath>(&op.def->body);
+    if (math == nullptr || math->emit != nullptr) return std::nullopt;
+    const LocalView local(program_, op);
+    return math->op_of != nullptr ? math->op_of(local.view) : math->op;
+  }
+
   // Step 2.
   bool is_operand(const LocalOp& op) {
-    if (op.kind != LocalKind::kOp || op.def == nullptr) return false;
-    const auto* const math = std::get_if<ops::ScalarMath>(&op.def->body);
-    if (math == nullptr || math->emit != nullptr) return false;
-    const LocalView local(program_, op);
-    const kernels::ScalarOp scalar = math->op_of != nullptr ? math->op_of(local.view) : math->op;
-    size_t operand = 0;
-    if (scalar == kernels::ScalarOp::kSelect) {
-      const DenseAttr* const chosen = folder_.find(name(op.operands[0]));
-      if (chosen == nullptr || chosen->bytes->size() != 1) return false;
-      operand = chosen->bytes->front() != std::byte{0} ? 1 : 2;
-    } else if (scalar != kernels::ScalarOp::kCopy) {
-      return false;
+    const std::optional<kernels::ScalarOp> scalar = scalar_op_of(op);
+    if (!scalar) return false;
+    std::optional<size_t> operand;
+    switch (*scalar) {
+      case kernels::ScalarOp::kSelect:
+        if (const DenseAttr* const chosen = folder_.find(name(op.operands[0])); chosen && chosen->bytes->size() == 1)
+          operand = chosen->bytes->front() != std::byte{0} ? 1 : 2;
+        break;
+      case kernels::ScalarOp::kCopy:
+        operand = 0;
+        break;
+      case kernels::ScalarOp::kOr:
+        operand = beside(op, std::byte{0});
+        break;
+      case kernels::ScalarOp::kAnd:
+        if (program_.type(op.results[0]).local.dtype == tensor::DType::kBool) operand = beside(op, std::byte{1});
+        break;
+      default:
+        break;
     }
-    if (!same_type(op.operands[operand], op.results[0])) return false;
-    name(op.results[0]) = name(op.operands[operand]);
-    number(op.results[0]) = number(op.operands[operand]);
+    if (!operand || !same_type(op.operands[*operand], op.results[0])) return false;
+    name(op.results[0]) = name(op.operands[*operand]);
+    number(op.results[0]) = number(op.operands[*operand]);
     has_changed_ = true;
     return true;
+  }
+
+  // The operand beside a constant all of whose bytes are this one.
+  std::optional<size_t> beside(const LocalOp& op, std::byte byte) {
+    for (const size_t k : {0, 1}) {
+      const DenseAttr* const constant = folder_.find(name(op.operands[1 - k]));
+      if (constant == nullptr) continue;
+      const auto is_it = [&](std::byte each) { return each == byte; };
+      if (std::all_of(constant->bytes->begin(), constant->bytes->end(), is_it)) return k;
+    }
+    return std::nullopt;
   }
 
   [[nodiscard]] bool same_type(LocalId a, LocalId b) const {

@@ -155,23 +155,7 @@ class FormWriter {
     if (fuse_of(op) == nullptr || fuse_of(op)->reduce_dims == nullptr || op.results.size() < 2) return false;
     const auto whole = [&](LocalId id) { return is_whole(type(id)); };
     if (!has_few_elements(op) || !std::all_of(op.operands.begin(), op.operands.end(), whole)) return false;
-    return is_pointwise_region(op.regions.at(0)) && has_few_terms(op);
-  }
-
-  /// Of its arguments alone; its last op returns.
-  [[nodiscard]] bool is_pointwise_region(const ir::Region& region) const {
-    std::set<ir::ValueId> known(region.arguments.begin(), region.arguments.end());
-    for (const ir::Op& op : region.ops) {
-      const auto is_known = [&](ir::ValueId id) { return known.contains(id); };
-      if (!std::all_of(op.operands.begin(), op.operands.end(), is_known)) return false;
-      if (&op == &region.ops.back()) break;
-      const ops::OpInstance instance(*program_.function, op);
-      const bool is_scalar_math =
-          std::holds_alternative<ops::ScalarMath>(ops::body_of(ops::op(op.code), instance.view));
-      if (!is_scalar_math || op.results.size() != 1) return false;
-      known.insert(op.results[0]);
-    }
-    return true;
+    return is_pointwise_region(program_, op.regions.at(0)) && has_few_terms(op);
   }
 
   /// A dynamic_slice of whole columns of an array that does not change in the loop.
@@ -259,6 +243,11 @@ class FormWriter {
     return made;
   }
 
+  static ShardedType with_dtype(ShardedType type, DType dtype) {
+    type.local.dtype = dtype;
+    return type;
+  }
+
   /// The elements of a value at `index` in these dims, on the lanes of `result`, whose dim `places[d]` is dim d of the
   /// others.
   LocalId spread(LocalId id, const Dims& index, const std::vector<int64_t>& dims, const std::vector<int64_t>& places,
@@ -339,28 +328,12 @@ class FormWriter {
     for (const Dims& index : indices_over(reduced, ascending)) {
       std::vector<LocalId> arguments = values;
       for (size_t k = 0; k < count; ++k) arguments.push_back(spread(op.operands[k], index, dims, places, result, to));
-      values = write_region(op.regions[0], arguments, result, to);
+      values = write_region(program_, op.regions[0], arguments, [&](LocalOp made, DType dtype) {
+        made.location = location_;
+        return add(std::move(made), with_dtype(result, dtype), to);
+      });
     }
     return values;
-  }
-
-  /// A region of scalars on values of the dims of `like`.
-  std::vector<LocalId> write_region(const ir::Region& region, const std::vector<LocalId>& arguments,
-                                    const ShardedType& like, std::vector<LocalOp>& to) {
-    std::map<ir::ValueId, LocalId> names;
-    for (size_t k = 0; k < arguments.size(); ++k) names[region.arguments[k]] = arguments[k];
-    const auto operands_of = [&](const ir::Op& op) {
-      std::vector<LocalId> operands;
-      for (const ir::ValueId id : op.operands) operands.push_back(names.at(id));
-      return operands;
-    };
-    for (size_t i = 0; i + 1 < region.ops.size(); ++i) {
-      const ir::Op& op = region.ops[i];
-      ShardedType made = like;
-      made.local.dtype = program_.function->type_of(op.results[0]).dtype();
-      names[op.results[0]] = add(op.name, operands_of(op), op.attributes, made, to);
-    }
-    return operands_of(region.ops.back());
   }
 
   /// `outside`: the array in front of the loop.

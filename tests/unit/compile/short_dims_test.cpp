@@ -130,6 +130,160 @@ TEST(ShortDims, rows_of_shards_that_are_no_multiple_of_the_mesh) {
                          "tensor<70x3xf32>")));
 }
 
+// jnp.isin: each element beside each of a table.
+TEST(ShortDims, any_over_a_short_dim_is_pointwise) {
+  for (const int64_t count : {2, 10, 20}) {
+    const std::string k = std::to_string(count);
+    const PlanRef plan = expect_same_bits(
+        "func.func @main(%x: tensor<3000xf32>, %t: tensor<" + k +
+        "xf32>) -> tensor<3000xi1> {\n"
+        "  %no = stablehlo.constant dense<false> : tensor<i1>\n"
+        "  %a = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<3000xf32>) -> tensor<3000x" +
+        k +
+        "xf32>\n"
+        "  %b = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<" +
+        k + "xf32>) -> tensor<3000x" + k +
+        "xf32>\n"
+        "  %e = stablehlo.compare EQ, %a, %b : (tensor<3000x" +
+        k + "xf32>, tensor<3000x" + k + "xf32>) -> tensor<3000x" + k +
+        "xi1>\n"
+        "  %r = stablehlo.reduce(%e init: %no) applies stablehlo.or across dimensions = [1] : (tensor<3000x" +
+        k +
+        "xi1>, tensor<i1>) -> tensor<3000xi1>\n"
+        "  return %r : tensor<3000xi1>\n}\n");
+    EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
+  }
+}
+
+/// jnp.select: the first of some conditions that holds, by an argmax over dim 0 or 1 of what they are concatenated to.
+std::string first_of_conditions(int64_t dim, const std::string& sharding) {
+  const std::string one = dim == 0 ? "tensor<1x90x70xi1>" : "tensor<90x1x70xi1>";
+  const std::string all = dim == 0 ? "tensor<4x90x70x" : "tensor<90x4x70x";
+  const std::string kept = dim == 0 ? "[1, 2]" : "[0, 2]";
+  std::string text = "module {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func @main(%x: tensor<90x70xf32>" + sharding +
+                     ") -> (tensor<90x70xi32>, tensor<90x70xi1>) {\n"
+                     "    %false = stablehlo.constant dense<false> : " +
+                     one +
+                     "\n"
+                     "    %no = stablehlo.constant dense<false> : tensor<i1>\n"
+                     "    %zero = stablehlo.constant dense<0> : tensor<i32>\n";
+  for (int k = 0; k < 3; ++k) {
+    const std::string n = std::to_string(k);
+    text += "    %l" + n + " = stablehlo.constant dense<" + std::to_string(4 * k - 4) +
+            ".0> : tensor<90x70xf32>\n    %p" + n + " = stablehlo.compare LT, %x, %l" + n +
+            " : (tensor<90x70xf32>, tensor<90x70xf32>) -> tensor<90x70xi1>\n    %c" + n +
+            " = stablehlo.broadcast_in_dim %p" + n + ", dims = " + kept + " : (tensor<90x70xi1>) -> " + one + "\n";
+  }
+  const std::string d = std::to_string(dim);
+  return text + "    %all = stablehlo.concatenate %false, %c0, %c1, %c2, dim = " + d + " : (" + one + ", " + one +
+         ", " + one + ", " + one + ") -> " + all + "i1>\n    %i = stablehlo.iota dim = " + d + " : " + all + R"(i32>
+    %r:2 = stablehlo.reduce(%all init: %no), (%i init: %zero) across dimensions = [)" +
+         d + "] : (" + all + "i1>, " + all + R"(i32>, tensor<i1>, tensor<i32>) -> (tensor<90x70xi1>, tensor<90x70xi32>)
+     reducer(%a: tensor<i1>, %b: tensor<i1>) (%k: tensor<i32>, %l: tensor<i32>)  {
+      %gt = stablehlo.compare GT, %a, %b, UNSIGNED : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %eq = stablehlo.compare EQ, %a, %b, UNSIGNED : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %lt = stablehlo.compare LT, %k, %l, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %tie = stablehlo.and %eq, %lt : tensor<i1>
+      %or = stablehlo.or %gt, %tie : tensor<i1>
+      %v = stablehlo.select %gt, %a, %b : tensor<i1>, tensor<i1>
+      %n = stablehlo.select %or, %k, %l : tensor<i1>, tensor<i32>
+      stablehlo.return %v, %n : tensor<i1>, tensor<i32>
+    }
+    return %r#1, %r#0 : tensor<90x70xi32>, tensor<90x70xi1>
+  }
+}
+)";
+}
+
+TEST(ShortDims, the_first_condition_that_holds_is_pointwise) {
+  for (const int64_t dim : {0, 1}) {
+    const PlanRef plan = expect_same_bits(first_of_conditions(dim, ""));
+    EXPECT_EQ(plan->step_count, 1) << to_text(*plan);
+    expect_same_bits(first_of_conditions(dim, " {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}"));
+    expect_same_bits(first_of_conditions(dim, " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"x\"}]>}"));
+  }
+}
+
+// Products and sums of floats are accumulated in double, but for sums of few f32.
+TEST(ShortDims, reductions_over_the_first_dim_of_what_rounds_nothing_are_pointwise) {
+  const auto reduced = [](const std::string& op, int64_t terms, const std::string& dtype) {
+    const std::string n = std::to_string(terms);
+    return "func.func @main(%x: tensor<" + n + "x1xf32>, %y: tensor<2000xf32>, %s: tensor<f32>) -> tensor<2000x" +
+           dtype +
+           "> {\n"
+           "  %a = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<" +
+           n + "x1xf32>) -> tensor<" + n +
+           "x2000xf32>\n"
+           "  %b = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<2000xf32>) -> tensor<" +
+           n +
+           "x2000xf32>\n"
+           "  %f = stablehlo.multiply %a, %b : tensor<" +
+           n +
+           "x2000xf32>\n"
+           "  %d = stablehlo.convert %f : (tensor<" +
+           n + "x2000xf32>) -> tensor<" + n + "x2000x" + dtype +
+           ">\n"
+           "  %i = stablehlo.convert %s : (tensor<f32>) -> tensor<" +
+           dtype +
+           ">\n"
+           "  %r = stablehlo.reduce(%d init: %i) applies stablehlo." +
+           op + " across dimensions = [0] : (tensor<" + n + "x2000x" + dtype + ">, tensor<" + dtype +
+           ">) -> tensor<2000x" + dtype + ">\n  return %r : tensor<2000x" + dtype + ">\n}\n";
+  };
+  for (const auto* const op : {"maximum", "minimum", "add", "multiply"}) {
+    for (const std::string dtype : {"f32", "bf16", "i32", "i8", "ui32"}) {
+      const bool rounds = std::string(op) == "multiply" && dtype == "f32";
+      const bool has_code = dtype != "bf16" && dtype != "i8";
+      if (rounds || !has_code)
+        expect_unchanged(reduced(op, 3, dtype));
+      else
+        expect_same_bits(reduced(op, 3, dtype));
+    }
+  }
+}
+
+/// Two reductions at once, by a region that returns these of its values.
+std::string two_results(const std::string& returned) {
+  return R"(func.func @main(%x: tensor<3000xf32>, %t: tensor<3xf32>, %p0: tensor<f32>, %q0: tensor<f32>) -> (tensor<3000xf32>, tensor<3000xf32>) {
+  %a = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<3000xf32>) -> tensor<3000x3xf32>
+  %b = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<3xf32>) -> tensor<3000x3xf32>
+  %e = stablehlo.multiply %a, %b : tensor<3000x3xf32>
+  %f = stablehlo.subtract %a, %b : tensor<3000x3xf32>
+  %r:2 = stablehlo.reduce(%e init: %p0), (%f init: %q0) across dimensions = [1] : (tensor<3000x3xf32>, tensor<3000x3xf32>, tensor<f32>, tensor<f32>) -> (tensor<3000xf32>, tensor<3000xf32>)
+   reducer(%p: tensor<f32>, %q: tensor<f32>) (%k: tensor<f32>, %l: tensor<f32>)  {
+    %m = stablehlo.maximum %p, %q : tensor<f32>
+    %n = stablehlo.minimum %k, %l : tensor<f32>
+    stablehlo.return )" +
+         returned + R"( : tensor<f32>, tensor<f32>
+  }
+  return %r#0, %r#1 : tensor<3000xf32>, tensor<3000xf32>
+}
+)";
+}
+
+TEST(ShortDims, regions_return_their_values_in_any_order) {
+  // Those that do not depend on how terms are put together.
+  for (const auto* const returned : {"%m, %n", "%m, %m", "%n, %n", "%q, %l"}) expect_same_bits(two_results(returned));
+}
+
+// Nothing is computed twice for the sake of a loop without a dim.
+TEST(ShortDims, what_others_read_or_what_a_loop_does_not_take_stays) {
+  const auto maximum_of = [](int64_t terms, const std::string& result, const std::string& returned) {
+    const std::string n = std::to_string(terms);
+    return "func.func @main(%x: tensor<3000xf32>, %t: tensor<" + n + "xf32>, %s: tensor<f32>) -> " + result + " {\n" +
+           "  %a = stablehlo.broadcast_in_dim %x, dims = [0] : (tensor<3000xf32>) -> tensor<3000x" + n + "xf32>\n" +
+           "  %b = stablehlo.broadcast_in_dim %t, dims = [1] : (tensor<" + n + "xf32>) -> tensor<3000x" + n +
+           "xf32>\n" + "  %f = stablehlo.multiply %a, %b : tensor<3000x" + n + "xf32>\n" +
+           "  %r = stablehlo.reduce(%f init: %s) applies stablehlo.maximum across dimensions = [1] : (tensor<3000x" +
+           n + "xf32>, tensor<f32>) -> tensor<3000xf32>\n  return " + returned + " : " + result + "\n}\n";
+  };
+  expect_same_bits(maximum_of(8, "tensor<3000xf32>", "%r"));
+  expect_unchanged(maximum_of(30, "tensor<3000xf32>", "%r"));
+  std::string both = maximum_of(8, "(tensor<3000xf32>, tensor<3000x8xf32>)", "%r, %f");
+  both.replace(both.rfind("(tensor<3000xf32>, tensor<3000x8xf32>)"), 38, "tensor<3000xf32>, tensor<3000x8xf32>");
+  expect_unchanged(both);
+}
+
 TEST(ShortDims, sharded_last_dim_stays) {
   const std::string sharding = " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"x\"}]>}";
   const partition::LocalProgram local = local_of(pairs(70, squares(70, 4), square_type(70), sharding, 4));
