@@ -195,4 +195,9 @@ ROWS = {  # name: function, arguments
     "convolution of one image": (convolved(*NHWC), normal(1, 56, 56, 64), normal(3, 3, 64, 64)),
     "correlate 100000 and 64": (lambda x, w: jnp.correlate(x, w, mode="full"), normal(100000), normal(64)),
     "sums of eight neighbours": (convolved(), whole(0, 2, 1, 1, 500, 500), np.ones((1, 1, 3, 3), np.int32)),
+    "in a table of ten": (jnp.isin, whole(-1000, 1000, 500, 500), np.arange(10, dtype=np.int32)),
+    "first of three that holds": (lambda a: jnp.select([a < -1, a < 0, a < 1], [a, a * 2, a * 3], 0.0), normal(500, 500)),
+    "greatest by index": (lambda a, i, v: a.at[i].max(v), normal(10**5), whole(0, 10**5, 10**5), normal(10**5)),
+    "Bessel function": (jsp.special.i1e, normal(500, 500)),
+    "rows of 100 over their norms": (lambda x: x / jnp.linalg.norm(x, axis=1, keepdims=True), normal(10000, 100)),
 }
