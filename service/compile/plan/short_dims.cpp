@@ -6,9 +6,8 @@
 //   1. A reduction over such a dim is its region on what there is at 0, at 1, ..., one pointwise op after the other.
 //      Sums of f32 have four terms at most: more, and products, are accumulated in double. Regions with several results
 //      are computed in their own types either way.
-//   2. A sum over other dims that keeps a last dim of few elements is a sum of what it adds at 0, one of what it adds
-//   at
-//      1, ... that are concatenated.
+//   2. A sum over other dims that keeps a last dim of few elements becomes a sum for each index of that dim; the sums
+//      are concatenated.
 //
 // What is reduced is written anew for one index of the dim, back through pointwise ops, broadcasts and concatenations
 // of the block. Where this ends, at a leaf, the elements of that index are copied out of the array: so leaves have to
@@ -23,8 +22,8 @@
 // sum over j of d / (r + e) ** 1.5, 2048x3. Out: x, y, z = columns of p; r = (x[j] - x[i])^2 + (y[j] - y[i])^2 + ...;
 // fx = sum over j of (x[j] - x[i]) / (r + e) ** 1.5; fy, fz alike; f = concatenate fx, fy, fz.
 // Example, jnp.select of three conditions: the argmax over dim 0 of 4x500x500 bools, concatenated of false and the
-// conditions, with an iota. Out: four times the argmax's region on 500x500, of false and 0, the first condition and 1,
-// ...
+// conditions, with an iota. Out: four times the argmax's region on 500x500, first of false and 0, then of the first
+// condition and 1, and so on.
 #include "service/compile/plan/short_dims.h"
 
 #include <algorithm>
@@ -71,8 +70,8 @@ class Splitter final : public LocalRewriter {
  public:
   explicit Splitter(LocalProgram& program) : LocalRewriter(program), reads_(program.values.size()) {
     partition::for_each_use(program.body, [&](LocalId id) { ++reads_[static_cast<size_t>(id)]; });
-    most_written_ = kFewOps + 2 * program.values.size();  // an op has a result, most have one
     for (const partition::LocalParameter& result : program.results) ++reads_[static_cast<size_t>(result.value)];
+    most_written_ = kFewOps + 2 * program.values.size();  // most ops have one result
   }
 
  private:
@@ -159,12 +158,7 @@ class Splitter final : public LocalRewriter {
       undo(before);
       return false;
     }
-    if (!over)
-      put_beside_each_other(op, parts);
-    else if (adds_floats(op))
-      add_up(op, parts);
-    else
-      combine(op, parts);
+    over ? combine(op, parts) : put_beside_each_other(op, parts);
     written_ops_ += mark().ops - before.ops;
     return true;
   }
@@ -198,7 +192,7 @@ class Splitter final : public LocalRewriter {
     return type(op.results[0]).local.dtype == DType::kBool ? kMostOfBools : kMostOfWords;
   }
 
-  // By the reduction alone. What was written for another one is.
+  // Whether the reduction alone reads a value, through others of its tree. Values that this pass wrote count as such.
   [[nodiscard]] bool is_read_once(LocalId id) const {
     return static_cast<size_t>(id) >= reads_.size() || reads_[static_cast<size_t>(id)] == 1;
   }
@@ -271,14 +265,14 @@ class Splitter final : public LocalRewriter {
   // ---- a value at one index of a dim
 
   std::optional<LocalId> at_index(LocalId id, int64_t dim, int64_t index) {
-    const bool is_alike = type(id).local.dims[static_cast<size_t>(dim)] == 1;
-    const std::tuple key(id, dim, is_alike ? 0 : index);
+    if (type(id).local.dims[static_cast<size_t>(dim)] == 1) index = 0;  // all indices are alike
+    const std::tuple key(id, dim, index);
     if (const auto found = written_.find(key); found != written_.end()) return found->second;
     if (mark().ops >= most_ops_ || depth_ == kDeepest) return std::nullopt;
     ++depth_;
-    std::optional<LocalId> made = of_maker(id, dim, std::get<2>(key));
+    std::optional<LocalId> made = of_maker(id, dim, index);
     --depth_;
-    if (!made) made = of_leaf(id, dim, std::get<2>(key));
+    if (!made) made = of_leaf(id, dim, index);
     if (made) written_.emplace(key, *made);
     return made;
   }
@@ -334,8 +328,8 @@ class Splitter final : public LocalRewriter {
   // Along the dim it is one number.
   std::optional<LocalId> of_iota(const LocalOp& op, const ShardedType& made, int64_t dim, int64_t index) {
     const DType dtype = made.local.dtype;
-    const bool is_whole_number = tensor::is_integer(dtype) && tensor::size_bytes(dtype) >= 4;
-    if (!is_whole_number || op.def->fuse.iota_dim(LocalView(program_, op).view) != dim) return std::nullopt;
+    const bool is_wide_integer = tensor::is_integer(dtype) && tensor::size_bytes(dtype) >= 4;
+    if (!is_wide_integer || op.def->fuse.iota_dim(LocalView(program_, op).view) != dim) return std::nullopt;
     std::vector<std::byte> element(static_cast<size_t>(tensor::size_bytes(dtype)));
     std::memcpy(element.data(), &index, element.size());
     LocalOp constant;
@@ -384,14 +378,6 @@ class Splitter final : public LocalRewriter {
                {{"broadcast_dimensions", ir::int_array_attr({})}});
   }
 
-  void add_up(const LocalOp& op, const std::vector<std::vector<LocalId>>& parts) {
-    LocalId sum = initial(op, 0);
-    for (size_t i = 0; i + 1 < parts.size(); ++i) sum = one("stablehlo.add", {sum, parts[i][0]}, type(op.results[0]));
-    LocalOp last = new_op("stablehlo.add", {sum, parts.back()[0]});
-    last.results = op.results;
-    append(std::move(last));
-  }
-
   void combine(const LocalOp& op, const std::vector<std::vector<LocalId>>& parts) {
     const Mark before = mark();
     std::vector<LocalId> values;
@@ -409,8 +395,8 @@ class Splitter final : public LocalRewriter {
       const auto named = op.results.begin() + static_cast<std::ptrdiff_t>(k);
       const bool is_twice = std::find(op.results.begin(), named, values[k]) != named;
       if (!is_twice && rename(values[k], *named, before)) {
-        const LocalId before_name = values[k];
-        std::replace(values.begin() + static_cast<std::ptrdiff_t>(k), values.end(), before_name, *named);
+        const LocalId unnamed = values[k];
+        std::replace(values.begin() + static_cast<std::ptrdiff_t>(k), values.end(), unnamed, *named);
         continue;
       }
       LocalOp result =

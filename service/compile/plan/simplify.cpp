@@ -1,7 +1,7 @@
 // One walk over the ops, in the order in which they run; then the changes are made on a copy of the program.
 //
-// 1. Constant folding: an op of constants becomes a constant (constant_folding.h), and so does what compares a whole
-//    number with itself.
+// 1. Constant folding: an op of constants becomes a constant (constant_folding.h), and so does a comparison of an
+//    integer or bool with itself.
 // 2. What is one of its operands: a select by a constant, a copy, x | 0, and b & true.
 // 3. Common subexpressions, by value numbering: values have one number where the same op, with the same attributes and
 //    types, was applied to operands of the same numbers, in this block or in one around it. The later op is dropped.
@@ -138,20 +138,20 @@ class Simplifier {
     return &folded_.emplace(op.results[0], std::move(made)).first->second;
   }
 
-  // A comparison of a value that is no float with itself.
+  // What a comparison of an integer or bool with itself gives; nothing for other ops.
   std::optional<DenseAttr> of_itself(const LocalOp& op) {
     using kernels::ScalarOp;
+    if (op.operands.size() != 2 || name(op.operands[0]) != name(op.operands[1])) return std::nullopt;
+    const tensor::DType dtype = program_.type(op.operands[0]).local.dtype;
+    if (!tensor::is_integer(dtype) && dtype != tensor::DType::kBool) return std::nullopt;
     const std::optional<ScalarOp> scalar = scalar_op_of(op);
     if (!scalar || *scalar < ScalarOp::kCompareEq || *scalar > ScalarOp::kCompareGe) return std::nullopt;
-    const tensor::DType dtype = program_.type(op.operands[0]).local.dtype;
-    const bool is_exact = tensor::is_integer(dtype) || dtype == tensor::DType::kBool;
-    if (!is_exact || name(op.operands[0]) != name(op.operands[1])) return std::nullopt;
     const bool holds =
         *scalar == ScalarOp::kCompareEq || *scalar == ScalarOp::kCompareLe || *scalar == ScalarOp::kCompareGe;
     return ir::splat_attr(program_.type(op.results[0]).local, {holds ? std::byte{1} : std::byte{0}});
   }
 
-  // Of an op that is one of the table; nothing for others.
+  // The scalar operation that an op applies element by element; nothing where it is none.
   std::optional<kernels::ScalarOp> scalar_op_of(const LocalOp& op) const {
     if (op.kind != LocalKind::kOp || op.def == nullptr) return std::nullopt;
     const auto* const math = std::get_if<ops::ScalarMath>(&op.def->body);
