@@ -140,7 +140,8 @@ template <class Op, class T>
 #pragma GCC unroll 2
   for (int half = 0; half < kHalves; ++half) {
     const int64_t at = i + half * kWidth;
-    Floats last = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
+    constexpr Floats kNone = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
+    Floats last = kNone;
     if (rest > 0) {
       // The last values of all: those that belong to whole rows are -0.
       const auto lane = static_cast<int32_t>(half * kWidth);
@@ -150,33 +151,25 @@ template <class Op, class T>
       load(count - kLanes + half * kWidth, values);
       last = is_left ? values : last;
     }
-    Floats row;
     if (i == 0) {
       // Fewer than four rows are added in double alone: a short sum is exact for longer.
       for (int64_t k = 0; k < whole; ++k) {
+        Floats row;
         load(at + k * kLanes, row);
         add(half, row);
       }
       if (rest > 0) add(half, last);
       continue;
     }
-    // What is left is added as four rows are: to those that are not there -0 would be added.
+    // What is left is added as four rows are, those that are not there as -0.
     if (whole == 0 && rest == 0) continue;
-    Floats values = last;
-    if (whole > 2) {
-      load(at + 2 * kLanes, row);
-      values = rest > 0 ? row + values : row;
+    Floats rows[3];
+#pragma GCC unroll 3
+    for (int k = 0; k < 3; ++k) {
+      rows[k] = kNone;
+      if (k < whole) load(at + k * kLanes, rows[k]);
     }
-    if (whole > 0) {
-      Floats rows;
-      load(at, rows);
-      if (whole > 1) {
-        load(at + kLanes, row);
-        rows += row;
-      }
-      values = rest > 0 || whole > 2 ? rows + values : rows;
-    }
-    add(half, values);
+    add(half, (rows[0] + rows[1]) + (rows[2] + last));
   }
   const Doubles sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
