@@ -208,7 +208,7 @@ bool is_element(tensor::DType dtype) {
 }
 
 /// Whether code takes a row as it is. What it computes behind a row that ends within a block should cost no more than
-/// putting the elements on all lanes of the row, which takes a simple operation and a half each.
+/// putting the elements on all lanes of the row, about one and a half simple operations for each element and lane.
 bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
   if (row < kBlockLanes) return false;
   double cost = 0;
@@ -218,7 +218,7 @@ bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
 }
 
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
-/// several rows of whole blocks, row by row.
+/// several rows, row by row.
 void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   const std::vector<uint16_t>& outputs = loop.program.outputs;
   for (const RegionInput& input : plan.region.inputs) {

@@ -68,8 +68,8 @@ template <typename Op, typename T, bool kIsLong>
 }
 #endif
 
-/// Op of one lane: the greater (less) of two numbers without a branch, which would be mispredicted at every other
-/// update.
+/// Op of one lane. Maximum and minimum take the steps of their functors in a vector register, without branches: those
+/// would be mispredicted at every other update.
 template <typename Op, typename T>
 T update_one(T element, T update) {
   constexpr bool kIsMaximum = std::is_same_v<Op, Maximum<T>>;

@@ -154,8 +154,8 @@ template <class R, int64_t kStride>
   }
 }
 
-/// From so many elements on, windows that overlap share what they have in common: where a combination takes some steps,
-/// sooner. Sums of doubles are added from left to right, where they overflow last.
+/// From so many elements on, windows that overlap share what they have in common: for the maximum and minimum of
+/// floats, some instructions each, it pays sooner. Sums of doubles stay in order: in another one they might overflow.
 template <class R>
 constexpr int64_t few_neighbours() {
   using Element = typename R::Memory;
@@ -165,7 +165,7 @@ constexpr int64_t few_neighbours() {
 
 /// Windows that begin at each element, of few_neighbours() elements or more: combinations of two neighbours, of four,
 /// of eight and so on are made once and belong to many windows. Window 25 is element 0, the eight from 1 on and the 16
-/// from 9 on: seven combinations in place of 24. `to` has room for `windows`.
+/// from 9 on: six combinations in place of 24. `to` has room for `windows`.
 template <class R>
 [[gnu::always_inline]] inline void combine_neighbours(const typename R::Memory* from, int64_t window, int64_t windows,
                                                       typename R::Accumulator* to) {

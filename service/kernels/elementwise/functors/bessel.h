@@ -68,7 +68,7 @@ long double series(const std::array<double, kCount>& coefficients, long double t
   return (b0 - b2) / 2;
 }
 
-/// The same with FMA, from coefficient kFirst on, without a loop: those of lanes are vectors.
+/// The same in double with FMA, from coefficient kFirst on; unrolled, so that a loop over lanes around it vectorises.
 template <size_t kFirst, size_t kCount>
 [[gnu::always_inline]] inline double short_series(const std::array<double, kCount>& coefficients, double t) {
   double b0 = 0;
@@ -82,7 +82,7 @@ template <size_t kFirst, size_t kCount>
   return (b0 - b2) / 2;
 }
 
-/// Of floats: order 1 has an odd function. Errors are those of the last rounding.
+/// A function of floats from its two series; that of order 1 is odd. Errors are those of the last rounding.
 template <bool kIsOdd, size_t kSmallCount, size_t kLargeCount>
 [[gnu::always_inline]] inline float scaled(const std::array<double, kSmallCount>& small,
                                            const std::array<double, kLargeCount>& large, float x) {
