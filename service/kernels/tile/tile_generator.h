@@ -126,6 +126,13 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_multiply_high(bool is_signed, const Vector& to, int v);
   void write_bound(bool is_lower, const Vector& to, int v);
   void write_choose_negative(const Vector& to, int v);
+  /// Lanes of a vector that come from one vector of an operand.
+  struct MovedLanes {
+    std::vector<uint32_t> from;  ///< by lane of the vector; those without a bit of the mask are not read
+    uint32_t mask = 0;
+    bool is_in_place = true;
+  };
+  [[nodiscard]] MovedLanes lanes_from(const TilePermute& permute, int first, int count, int s) const;
   void write_permute(const Vector& to, int v);
   void write_permute(const Vector& to, const std::vector<uint32_t>& from, const Vector& of);
   void write_fold(const Vector& to, int v);

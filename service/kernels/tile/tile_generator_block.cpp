@@ -69,36 +69,39 @@ void TileGenerator::write_mask_vector(int64_t lanes) {
   vmovups(vector(0), constant(mask));
 }
 
+/// Of the permute's lanes [first, first + count), less than a vector's or all of them, those from the operand's vector
+/// s.
+TileGenerator::MovedLanes TileGenerator::lanes_from(const TilePermute& permute, int first, int count, int s) const {
+  MovedLanes moved;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    moved.from.push_back(static_cast<uint32_t>(lane));
+    const auto at = static_cast<size_t>(first + lane);
+    if (lane >= count || !permute.has(at) || permute.from[at] / lanes_ != s) continue;
+    moved.from.back() = static_cast<uint32_t>(permute.from[at] % lanes_);
+    moved.mask |= 1U << lane;
+    moved.is_in_place = moved.is_in_place && moved.from.back() == static_cast<uint32_t>(lane);
+  }
+  return moved;
+}
+
 /// The result has none of the operands' vectors: each is read for several of the result's.
 void TileGenerator::write_permute(const Vector& to, int v) {
   const TilePermute& permute = program_.permutes[static_cast<size_t>(instructions_[now_].permute)];
-  const auto lanes = static_cast<size_t>(lanes_);
   const size_t last = operands_.size() - 1;
   bool is_begun = last > 0;
   if (is_begun) vmovaps(to, operand(0, v, 3));
   for (int s = 0; s < vectors_; ++s) {
-    // Lanes of the result's vector v that come from the operand's vector s.
-    std::vector<uint32_t> from(lanes);
-    uint32_t mask = 0;
-    bool is_in_place = true;
-    for (size_t lane = 0; lane < lanes; ++lane) {
-      const size_t at = static_cast<size_t>(v) * lanes + lane;
-      from[lane] = static_cast<uint32_t>(lane);
-      if (!permute.has(at) || permute.from[at] / lanes != static_cast<size_t>(s)) continue;
-      from[lane] = static_cast<uint32_t>(permute.from[at] % lanes);
-      mask |= 1U << lane;
-      is_in_place = is_in_place && from[lane] == lane;
-    }
-    if (mask == 0) continue;
+    const MovedLanes lanes = lanes_from(permute, v * lanes_, lanes_, s);
+    if (lanes.mask == 0) continue;
     Vector moved = operand(last, s, 2);
-    if (!is_in_place) {
-      write_permute(vector(1), from, moved);
+    if (!lanes.is_in_place) {
+      write_permute(vector(1), lanes.from, moved);
       moved = vector(1);
     }
-    if (!is_begun || mask == (1U << lanes) - 1)
+    if (!is_begun || lanes.mask == (1U << lanes_) - 1)
       vmovaps(to, moved);
     else
-      write_blend(to, moved, mask);
+      write_blend(to, moved, lanes.mask);
     is_begun = true;
   }
 }
@@ -139,20 +142,13 @@ void TileGenerator::write_fold(const Vector& to, int v) {
 
 /// Half of vector 1 becomes the values of an item, from wherever they are in operand 0. Writes vectors 0 and 3.
 void TileGenerator::write_item(const TilePermute& item) {
-  const auto half = static_cast<size_t>(lanes_) / 2;
   bool is_begun = false;
   for (int s = 0; s < vectors_; ++s) {
-    std::vector<uint32_t> from(static_cast<size_t>(lanes_), 0);
-    uint32_t mask = 0;
-    for (size_t lane = 0; lane < half; ++lane) {
-      if (item.from[lane] / lanes_ != s) continue;
-      from[lane] = static_cast<uint32_t>(item.from[lane] % lanes_);
-      mask |= 1U << lane;
-    }
-    if (mask == 0) continue;
+    const MovedLanes lanes = lanes_from(item, 0, lanes_ / 2, s);
+    if (lanes.mask == 0) continue;
     const Vector moved = is_begun ? vector(3) : vector(1);
-    write_permute(moved, from, operand(0, s, 3));
-    if (is_begun) write_blend(vector(1), moved, mask);
+    write_permute(moved, lanes.from, operand(0, s, 3));
+    if (is_begun) write_blend(vector(1), moved, lanes.mask);
     is_begun = true;
   }
 }
