@@ -128,11 +128,17 @@ template <class R, typename Source, class Target>
   combine_many<R>(sources, count, lanes, target);
 }
 
+/// combine_sources of elements, to accumulators, as a processor level has it: a function of its own, for many callers.
+template <class R>
+using CombineElements = void (*)(const Sources<typename R::Memory>& sources, int64_t count, int64_t lanes,
+                                 typename R::Accumulator* to);
+
 /// Windows of one lane that are whole, side by side: element k of window j is from[j * stride + k]. Where the stride is
 /// not one, elements are parted by their place within a stride first, so that neighbours are loaded as vectors.
 template <class R, int64_t kStride>
 [[gnu::always_inline]] inline void combine_whole(const typename R::Memory* from, int64_t some_stride, int64_t window,
-                                                 int64_t windows, typename R::Accumulator* to) {
+                                                 int64_t windows, typename R::Accumulator* to,
+                                                 CombineElements<R> combine) {
   using Element = typename R::Memory;
   const int64_t stride = kStride != 0 ? kStride : some_stride;
   std::array<std::array<Element, static_cast<size_t>(kPart)>, static_cast<size_t>(kMostShortWindow)> parted;
@@ -150,7 +156,7 @@ template <class R, int64_t kStride>
         for (int64_t j = 0; j < some; ++j) part[j] = first[j * stride + k];
       }
     }
-    combine_sources<R>(sources, window, some, ToAccumulators<R>{to + begin});
+    combine(sources, window, some, to + begin);
   }
 }
 
@@ -201,7 +207,7 @@ template <class R>
 /// Same for every second window of two elements or more: even and odd elements are parted in one pass.
 template <class R>
 [[gnu::always_inline]] inline void combine_every_second(const typename R::Memory* from, int64_t window, int64_t windows,
-                                                        typename R::Accumulator* to) {
+                                                        typename R::Accumulator* to, CombineElements<R> combine) {
   using Element = typename R::Memory;
   std::array<Element, static_cast<size_t>(kPart + kMostShortWindow / 2)> even;
   std::array<Element, static_cast<size_t>(kPart + kMostShortWindow / 2)> odd;
@@ -219,20 +225,20 @@ template <class R>
       odds[j] = first[2 * j + 1];
     }
     if (window % 2 != 0) evens[pairs] = first[2 * pairs];
-    combine_sources<R>(sources, window, some, ToAccumulators<R>{to + begin});
+    combine(sources, window, some, to + begin);
   }
 }
 
 /// Window j, as far as the row has its elements.
 template <class R>
-[[gnu::always_inline]] inline void combine_one(const WindowsAcross& across, const typename R::Memory* row, int64_t j,
-                                               typename R::Accumulator* to) {
+void combine_one(const WindowsAcross& across, const typename R::Memory* row, int64_t j, typename R::Accumulator* to,
+                 CombineElements<R> combine) {
   const int64_t at = j * across.stride - across.pad_low;
   const int64_t begin = std::max<int64_t>(at, 0);
   const int64_t count = std::min(at + across.window, across.size) - begin;
   Sources<typename R::Memory> sources{};
   for (int64_t k = 0; k < count; ++k) sources[static_cast<size_t>(k)] = row + (begin + k) * across.inner;
-  combine_sources<R>(sources, count, across.inner, ToAccumulators<R>{to + j * across.inner});
+  combine(sources, count, across.inner, to + j * across.inner);
 }
 
 template <class R>
@@ -250,11 +256,11 @@ template <class R>
 
 template <class R>
 [[gnu::always_inline]] inline void across_row(const WindowsAcross& across, const std::byte* row_bytes,
-                                              std::byte* to_bytes) {
+                                              std::byte* to_bytes, CombineElements<R> combine) {
   const auto* const row = reinterpret_cast<const typename R::Memory*>(row_bytes);
   auto* const to = reinterpret_cast<typename R::Accumulator*>(to_bytes);
   if (across.inner > 1) {
-    for (int64_t j = 0; j < across.windows; ++j) combine_one<R>(across, row, j, to);
+    for (int64_t j = 0; j < across.windows; ++j) combine_one<R>(across, row, j, to, combine);
     return;
   }
   // Windows from `begin` to `end` are whole.
@@ -266,11 +272,11 @@ template <class R>
   if (across.stride == 1 && across.window >= few_neighbours<R>()) {
     combine_neighbours<R>(from, across.window, end - begin, to + begin);
   } else if (across.stride == 1) {
-    combine_whole<R, 1>(from, 1, across.window, end - begin, to + begin);
+    combine_whole<R, 1>(from, 1, across.window, end - begin, to + begin, combine);
   } else if (across.stride == 2 && across.window > 1) {
-    combine_every_second<R>(from, across.window, end - begin, to + begin);
+    combine_every_second<R>(from, across.window, end - begin, to + begin, combine);
   } else {
-    combine_whole<R, 0>(from, across.stride, across.window, end - begin, to + begin);
+    combine_whole<R, 0>(from, across.stride, across.window, end - begin, to + begin, combine);
   }
   combine_clipped<R>(across, row, end, across.windows, to);
 }
@@ -286,8 +292,13 @@ template <class R>
 }
 
 template <class R>
+void combine_base(const Sources<typename R::Memory>& sources, int64_t count, int64_t lanes,
+                  typename R::Accumulator* to) {
+  combine_sources<R>(sources, count, lanes, ToAccumulators<R>{to});
+}
+template <class R>
 void across_base(const WindowsAcross& across, const std::byte* row, std::byte* accumulators) {
-  across_row<R>(across, row, accumulators);
+  across_row<R>(across, row, accumulators, combine_base<R>);
 }
 template <class R>
 void down_base(const RowsDown& down, std::byte* result) {
@@ -296,19 +307,30 @@ void down_base(const RowsDown& down, std::byte* result) {
 
 #if defined(__x86_64__)
 template <class R>
+[[gnu::target("arch=x86-64-v3")]] void combine_v3(const Sources<typename R::Memory>& sources, int64_t count,
+                                                  int64_t lanes, typename R::Accumulator* to) {
+  combine_sources<R>(sources, count, lanes, ToAccumulators<R>{to});
+}
+template <class R>
 [[gnu::target("arch=x86-64-v3")]] void across_v3(const WindowsAcross& across, const std::byte* row,
                                                  std::byte* accumulators) {
-  across_row<R>(across, row, accumulators);
+  across_row<R>(across, row, accumulators, combine_v3<R>);
 }
 template <class R>
 [[gnu::target("arch=x86-64-v3")]] void down_v3(const RowsDown& down, std::byte* result) {
   down_rows<R>(down, result);
 }
 template <class R>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void combine_v4(const Sources<typename R::Memory>& sources,
+                                                                          int64_t count, int64_t lanes,
+                                                                          typename R::Accumulator* to) {
+  combine_sources<R>(sources, count, lanes, ToAccumulators<R>{to});
+}
+template <class R>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void across_v4(const WindowsAcross& across,
                                                                          const std::byte* row,
                                                                          std::byte* accumulators) {
-  across_row<R>(across, row, accumulators);
+  across_row<R>(across, row, accumulators, combine_v4<R>);
 }
 template <class R>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void down_v4(const RowsDown& down, std::byte* result) {
