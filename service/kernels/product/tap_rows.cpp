@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "service/kernels/cpu.h"
 
@@ -15,27 +17,49 @@ struct Lanes {
   static constexpr int64_t kCount = kVectorBytes / static_cast<int64_t>(sizeof(T));
 };
 
+/// Floats: so many products are added one to the other, and their sum to the sums before. (One chain of all loses twice
+/// the digits.) Integers are exact.
+constexpr int64_t kPartTaps = 8;
+
 /// Results that are kept in registers: some vectors, so that one sum need not wait for the other.
 template <class T, int kVectorBytes, int kVectors>
 [[gnu::always_inline]] inline void sum_block(const TapRows& rows, int64_t first, std::byte* result) {
   using Vector = typename Lanes<T, kVectorBytes>::Vector;
   constexpr int64_t kCount = Lanes<T, kVectorBytes>::kCount;
+  constexpr int64_t kPart = std::is_floating_point_v<T> ? kPartTaps : std::numeric_limits<int64_t>::max();
   Vector sums[kVectors] = {};
+  Vector all[kVectors] = {};
+  const auto end_part = [&]() __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      all[v] += sums[v];
+      sums[v] = Vector{};
+    }
+  };
+  int64_t left = kPart;  // taps of this part, which may be those of several rows
   for (int64_t r = 0; r < rows.row_count; ++r) {
     const T* const elements = reinterpret_cast<const T*>(rows.rows[r].elements) + first;
     const T* const taps = reinterpret_cast<const T*>(rows.rows[r].taps);
-    for (int64_t k = 0; k < rows.taps; ++k) {
-      const T tap = taps[k];
-      const T* const from = elements + k * rows.step;
+    for (int64_t k = 0; k < rows.taps;) {
+      const int64_t stop = k + std::min(left, rows.taps - k);
+      left -= stop - k;
+      for (; k < stop; ++k) {
+        const T tap = taps[k];
+        const T* const from = elements + k * rows.step;
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        Vector lanes;
-        std::memcpy(&lanes, from + v * kCount, sizeof(lanes));
-        sums[v] += lanes * tap;
+        for (int v = 0; v < kVectors; ++v) {
+          Vector lanes;
+          std::memcpy(&lanes, from + v * kCount, sizeof(lanes));
+          sums[v] += lanes * tap;
+        }
       }
+      if (left > 0) continue;
+      end_part();
+      left = kPart;
     }
   }
-  std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), sums, sizeof(sums));
+  end_part();
+  std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), all, sizeof(all));
 }
 
 /// The last block begins earlier where it would pass over the end: its results are made twice.

@@ -21,8 +21,8 @@ struct TapRows {
   int64_t step = 1;
 };
 
-/// result[i] = the sum over rows and taps, in order, for i < count, which is at least kLeastTapResults. Integers wrap
-/// around. Any thread.
+/// result[i] = the sum over rows and taps, in order, for i < count, which is at least kLeastTapResults. Floats are
+/// added in parts of 8, and the parts' sums in order; integers wrap around. Any thread.
 using SumTapRows = void (*)(const TapRows& rows, std::byte* result, int64_t count);
 SumTapRows sum_tap_rows_f32();
 SumTapRows sum_tap_rows_f64();
