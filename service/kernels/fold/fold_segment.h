@@ -104,75 +104,124 @@ template <class Op, class T>
   return bits[0] <= infinity && chosen != 0;
 }
 
-/// The sum of `count` >= kShortSegment floats. Of four rows of kLanes or more, fours of them are added before they are
-/// widened: two roundings of floats, and a quarter of the conversions.
-[[gnu::always_inline]] inline double sum_floats(const float* from, int64_t count) {
-  constexpr int64_t kLanes = kShortSegment;
-  constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
-  using Floats [[gnu::vector_size(32)]] = float;
-  using Doubles [[gnu::vector_size(32)]] = double;
-  using Masks [[gnu::vector_size(32)]] = int32_t;
-  constexpr int64_t kWidth = 8;
-  constexpr int kHalves = 2;  // of a row of kLanes
-  Doubles sums[2 * kHalves];
-  const auto load = [from](int64_t at, Floats & values) __attribute__((always_inline)) {
-    std::memcpy(&values, from + at, sizeof(values));
-  };
-  const auto add = [&sums](int half, const Floats& values) __attribute__((always_inline)) {
-    sums[2 * half] += __builtin_convertvector(__builtin_shufflevector(values, values, 0, 1, 2, 3), Doubles);
-    sums[2 * half + 1] += __builtin_convertvector(__builtin_shufflevector(values, values, 4, 5, 6, 7), Doubles);
-  };
+/// A sum of floats in double, in 16 lanes. Blocks of four rows of 16 are added as floats before they are widened: three
+/// roundings, and a quarter of the conversions. Generated code adds alike (TileCode::sum).
+class FloatSum {
+ public:
+  [[gnu::always_inline]] FloatSum() {
 #pragma GCC unroll 4
-  for (int k = 0; k < 2 * kHalves; ++k) sums[k] = Doubles{-0.0, -0.0, -0.0, -0.0};  // x + -0 is x
-  int64_t i = 0;
-  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
-    for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(from + i + kAhead + line * kLanes, 0, kSecondLevel);
+    for (int k = 0; k < 2 * kHalves; ++k) sums_[k] = Doubles{-0.0, -0.0, -0.0, -0.0};  // x + -0 is x
+  }
+
+  /// A block of kBlockLanes values.
+  [[gnu::always_inline]] void add_block(const float* from) {
 #pragma GCC unroll 2
     for (int half = 0; half < kHalves; ++half) {
-      Floats rows[4];
+      Floats sum;
+      load(from + half * kWidth, sum);
 #pragma GCC unroll 4
-      for (int row = 0; row < 4; ++row) load(i + row * kLanes + half * kWidth, rows[row]);
-      add(half, (rows[0] + rows[1]) + (rows[2] + rows[3]));
+      for (int row = 1; row < kRows; ++row) {
+        Floats values;
+        load(from + row * kLanes + half * kWidth, values);
+        sum += values;
+      }
+      add(half, sum);
     }
   }
-  const int64_t whole = (count - i) / kLanes;
-  const auto rest = static_cast<int32_t>((count - i) % kLanes);
+
+  /// What follows blocks: `rest` values in front of `end`, fewer than a block. They are added as the last block of all,
+  /// in which those of the block before are -0.
+  [[gnu::always_inline]] void add_rest(const float* end, int64_t rest) {
+    const auto first = static_cast<int32_t>(kBlockLanes - rest);
 #pragma GCC unroll 2
-  for (int half = 0; half < kHalves; ++half) {
-    const int64_t at = i + half * kWidth;
-    constexpr Floats kNone = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
-    Floats last = kNone;
-    if (rest > 0) {
+    for (int half = 0; half < kHalves; ++half) {
+      Floats sum = kNone;
+#pragma GCC unroll 4
+      for (int row = 0; row < kRows; ++row) {
+        const auto lane = static_cast<int32_t>(row * kLanes + half * kWidth);
+        const Masks is_rest =
+            Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >= first;
+        Floats values;
+        load(end - kBlockLanes + lane, values);
+        values = is_rest ? values : kNone;
+        sum = row == 0 ? values : sum + values;
+      }
+      add(half, sum);
+    }
+  }
+
+  /// All of a segment of kLanes values or more, fewer than a block: in double alone, so that it is exact for longer.
+  [[gnu::always_inline]] void add_short(const float* from, int64_t count) {
+    const int64_t whole = count / kLanes;
+    const auto left = static_cast<int32_t>(count % kLanes);
+#pragma GCC unroll 2
+    for (int half = 0; half < kHalves; ++half) {
+      for (int64_t row = 0; row < whole; ++row) {
+        Floats values;
+        load(from + row * kLanes + half * kWidth, values);
+        add(half, values);
+      }
+      if (left == 0) continue;
       // The last values of all: those that belong to whole rows are -0.
       const auto lane = static_cast<int32_t>(half * kWidth);
       const Masks is_left = Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >=
-                            static_cast<int32_t>(kLanes) - rest;
+                            static_cast<int32_t>(kLanes) - left;
       Floats values;
-      load(count - kLanes + half * kWidth, values);
-      last = is_left ? values : last;
+      load(from + count - kLanes + half * kWidth, values);
+      add(half, is_left ? values : kNone);
     }
-    if (i == 0) {
-      // Fewer than four rows are added in double alone: a short sum is exact for longer.
-      for (int64_t k = 0; k < whole; ++k) {
-        Floats row;
-        load(at + k * kLanes, row);
-        add(half, row);
-      }
-      if (rest > 0) add(half, last);
-      continue;
-    }
-    // What is left is added as four rows are, those that are not there as -0.
-    if (whole == 0 && rest == 0) continue;
-    Floats rows[3];
-#pragma GCC unroll 3
-    for (int k = 0; k < 3; ++k) {
-      rows[k] = kNone;
-      if (k < whole) load(at + k * kLanes, rows[k]);
-    }
-    add(half, (rows[0] + rows[1]) + (rows[2] + last));
   }
-  const Doubles sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+
+  [[nodiscard, gnu::always_inline]] double total() const {
+    const Doubles sum = (sums_[0] + sums_[1]) + (sums_[2] + sums_[3]);
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+  }
+
+ private:
+  using Floats [[gnu::vector_size(32)]] = float;
+  using Doubles [[gnu::vector_size(32)]] = double;
+  using Masks [[gnu::vector_size(32)]] = int32_t;
+  static constexpr int64_t kLanes = kShortSegment;
+  static constexpr int64_t kWidth = 8;
+  static constexpr int kHalves = 2;  // of a row of kLanes
+  static constexpr int kRows = 4;    // of a block
+  static constexpr Floats kNone = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
+
+  [[gnu::always_inline]] static void load(const float* at, Floats& values) { std::memcpy(&values, at, sizeof(values)); }
+  [[gnu::always_inline]] void add(int half, const Floats& values) {
+    // Arrays, because g++ converts a vector of four floats by halves.
+    float narrow[kWidth];
+    double wide[kWidth];
+    std::memcpy(narrow, &values, sizeof(narrow));
+#pragma GCC unroll 8
+    for (int lane = 0; lane < kWidth; ++lane) wide[lane] = static_cast<double>(narrow[lane]);
+    Doubles low;
+    Doubles high;
+    std::memcpy(&low, wide, sizeof(low));
+    std::memcpy(&high, wide + kWidth / 2, sizeof(high));
+    sums_[2 * half] += low;
+    sums_[2 * half + 1] += high;
+  }
+
+  Doubles sums_[2 * kHalves];
+};
+
+/// The sum of `count` >= kShortSegment floats.
+[[gnu::always_inline]] inline double sum_floats(const float* from, int64_t count) {
+  constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
+  constexpr int64_t kLine = kLineBytes / static_cast<int64_t>(sizeof(float));
+  FloatSum sum;
+  if (count < kBlockLanes) {
+    sum.add_short(from, count);
+    return sum.total();
+  }
+  for (int64_t i = 0; i + kBlockLanes <= count; i += kBlockLanes) {
+    for (int64_t line = 0; line < kBlockLanes; line += kLine)
+      __builtin_prefetch(from + i + kAhead + line, 0, kSecondLevel);
+    sum.add_block(from + i);
+  }
+  if (count % kBlockLanes > 0) sum.add_rest(from + count, count % kBlockLanes);
+  return sum.total();
 }
 
 /// One segment of at least kShortSegment values.
