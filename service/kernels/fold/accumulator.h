@@ -34,6 +34,8 @@ class Accumulator {
   virtual void add_values(const ValueRows& values, int64_t lane, int64_t count) = 0;
   /// The same with values (groups, items, lanes) that are first folded over their items, into groups * lanes lanes.
   virtual void add_segments(const ValueRows& values, int64_t groups, int64_t items, int64_t lanes, int64_t lane) = 0;
+  /// The same with sums that generated code has made (FoldKernels::sums_floats): of segments of one lane.
+  virtual void add_totals(const double* /*totals*/, int64_t /*groups*/, int64_t /*lane*/) {}
   /// One step of 1 to kFoldRows rows of the one value, `row_bytes` apart, from lane 0 on. Only where adds_rows().
   virtual void add_rows(const std::byte* /*values*/, int64_t /*row_bytes*/, int64_t /*rows*/, int64_t /*count*/) {}
   [[nodiscard]] virtual bool adds_rows() const { return false; }

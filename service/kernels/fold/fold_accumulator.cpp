@@ -55,6 +55,10 @@ class FoldAccumulator final : public Accumulator {
     add_sums(partial_.data(), lane, groups * lanes);
   }
 
+  void add_totals(const double* totals, int64_t groups, int64_t lane) override {
+    add_sums(reinterpret_cast<const std::byte*>(totals), lane, groups);
+  }
+
   void add_rows(const std::byte* values, int64_t row_bytes, int64_t rows, int64_t count) override {
     fold_.rows(values, row_bytes, rows, steps_ == 0, count, sums_.data());
   }

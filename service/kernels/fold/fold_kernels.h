@@ -1,7 +1,7 @@
 // Reduction loops for the common reducers: add, multiply, maximum, minimum, and, or, xor of one value. Floats of up to
 // 32 bits are added and multiplied in double, so that the error of a long sum does not grow with it: where memory is
-// the limit, fours of them are added as floats before they are widened, which are two roundings. Doubles are summed in
-// a fixed tree. Elements of an accumulator have the fold's own type.
+// the limit, fours of them are added as floats before they are widened, which are two or three roundings. Doubles are
+// summed in a fixed tree. Elements of an accumulator have the fold's own type.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@ namespace meshd::kernels {
 struct FoldKernels {
   tensor::DType value = tensor::DType::kFloat32;  ///< the type values are folded from (narrow types are widened first)
   tensor::DType accumulator = tensor::DType::kFloat32;  ///< the type they are folded in
+  bool sums_floats = false;            ///< f32 that is added in double: generated code may add it (TileCode::sum)
   bool rounds = false;                 ///< each step rounds in the accumulator's type: long runs need a tree
   ScalarKernel widen = nullptr;        ///< element type -> value; null when they are the same
   ScalarKernel start = nullptr;        ///< (values) -> accumulators

@@ -208,6 +208,7 @@ FoldKernels fold_loops() {
   kernels.combine_few = call_kernel<Op, Acc, Acc, Acc>();
   kernels.segments = fold_segments_base<Op, Acc, Value>;
   kernels.rows = fold_rows_base<Op, Acc, Value>;
+  kernels.sums_floats = kSumsFloatsInDouble<Op, Acc, Value>;
 #if defined(__x86_64__)
   if (cpu_level() == CpuLevel::kV3) {
     kernels.segments = fold_segments_v3<Op, Acc, Value>;

@@ -253,6 +253,16 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   set_ragged_row(loop, plan);
 }
 
+/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (Not seen with AVX-512.)
+void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
+  if (plan.code == nullptr || cpu_level() != CpuLevel::kV3) return;
+  const bool is_sum = reduce.fold && reduce.fold->sums_floats && reduce.fold->widen == nullptr;
+  if (!is_sum || reduce.lanes != 1 || reduce.items < kBlockLanes || loop.program.outputs.size() != 1) return;
+  if (!is_computed(loop.program, loop.program.outputs[0])) return;
+  plan.sums = loop.program.outputs[0];
+  plan.prefetches = true;
+}
+
 /// The same for a reduction of rows.
 void set_rows_of_reduction(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
   if (reduce.items <= 1 || reduce.lanes != 1 || plan.region.dims.size() > 2) return;
@@ -270,6 +280,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
                  .layout = TileLayout(loop.program),
                  .stays = {},
                  .elements = {},
+                 .sums = std::nullopt,
                  .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
                  .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
@@ -315,6 +326,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
   cut_into_work_items(reduce, plan.tile);
   set_rows_of_reduction(loop, reduce, plan);
+  set_sums(loop, reduce, plan);
   if (counts_indices(loop, reduce, plan.region)) {
     if (const std::optional<ArgmaxOrder> order = as_argmax_reducer(loop.reduce->reducer))
       reduce.argmax = find_argmax_fold(*order, loop.program.registers[loop.program.outputs[0]]);
@@ -343,12 +355,17 @@ bool code_streams(const FusedPlan& plan) {
   return plan.streams && std::none_of(plan.stays.begin(), plan.stays.end(), [](char stays) { return stays != 0; });
 }
 
+TileCode::Options options_of(const FusedPlan& plan) {
+  return {.prefetches = plan.prefetches && !plan.reduce,
+          .streams = code_streams(plan),
+          .sums = plan.sums,
+          .elements = plan.elements};
+}
+
 }  // namespace
 
 const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes) {
-  if (plan.code == nullptr) return nullptr;
-  return plan.code->get(
-      loop.program, {.prefetches = plan.prefetches, .streams = code_streams(plan), .elements = plan.elements}, lanes);
+  return plan.code == nullptr ? nullptr : plan.code->get(loop.program, options_of(plan), lanes);
 }
 
 std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan) {
@@ -356,11 +373,12 @@ std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& pla
 }
 
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {
-  const auto bytes_of = [](const TileProgram& program, bool streams, bool has_elements = false) {
-    return gains_by_code(program, streams || has_elements) ? code_bytes(program, streams) : 0;
+  const auto bytes_of = [](const TileProgram& program, const TileCode::Options& options) {
+    const int forms = 1 + (options.streams ? 1 : 0) + (options.sums ? 1 : 0);
+    return gains_by_code(program, options) ? code_bytes(program, forms) : 0;
   };
-  int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, code_streams(plan), !plan.elements.empty()) : 0;
-  if (plan.reduce && plan.reduce->reducer_code != nullptr) bytes += bytes_of(loop.reduce->reducer, false);
+  int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, options_of(plan)) : 0;
+  if (plan.reduce && plan.reduce->reducer_code != nullptr) bytes += bytes_of(loop.reduce->reducer, {});
   return bytes;
 }
 

@@ -14,6 +14,9 @@ namespace {
 /// Results a work item keeps at hand, in lanes.
 int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
 
+/// What code sums is prefetched so many lanes ahead.
+constexpr int64_t kLanesAhead = 1024;
+
 /// A tile that is computed into a row may begin in the block in front of it, and end in the one behind it.
 int64_t staged_row_bytes(const FusedLoop& loop, int64_t lanes) {
   const int64_t bytes = tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]);
@@ -167,18 +170,48 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   // What the lanes behind the tile become is not folded.
   const int64_t lanes = by_row ? count : lanes_of_tile(start, count, end);
   reader_.read(start, count, lanes, elements, by_row);
-  soon_of_tile_.clear();
-  for (const SoonRead& read : soon_)
-    soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
+  const std::span<const MemoryRange> soon = soon_of_tile(start, count);
   if (by_row) {
     const RowsOfTile rows{
         .lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .elements = reader_.row_elements(start, elements)};
-    run_tile_rows(*code_, scratch_, rows, soon_of_tile_);
+    run_tile_rows(*code_, scratch_, rows, soon);
   } else if (!loop_.program.instructions.empty()) {
-    run_tile(loop_.program, code_, scratch_, lanes, soon_of_tile_);
+    run_tile(loop_.program, code_, scratch_, lanes, soon);
   }
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
   return rows_;
+}
+
+std::span<const MemoryRange> ReduceRun::soon_of_tile(int64_t start, int64_t count) {
+  soon_of_tile_.clear();
+  for (const SoonRead& read : soon_)
+    soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
+  return soon_of_tile_;
+}
+
+/// Rows of `items` lanes, into totals_.
+void ReduceRun::sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end) {
+  core::pass(call_.checkpoint);
+  const int64_t count = rows * items;
+  const std::span<const uint16_t> elements = elements_of(code_, plan_);
+  const bool by_row = !elements.empty() && plan_.row_lanes > 0;
+  reader_.read(start, count, lanes_of_tile(start, count, end), elements, by_row);
+  RowsOfTile tile{.lanes = items, .count = rows, .elements = {}};
+  if (by_row) tile.elements = reader_.row_elements(start, elements);
+  totals_.resize(static_cast<size_t>(rows));
+  const bool is_in_cache = !plan_.prefetches || !soon_.empty();
+  const auto soon = is_in_cache ? soon_of_tile(start, count) : reader_.ranges(start + kLanesAhead, count);
+  sum_tile_rows(*code_, scratch_, tile, soon, totals_.data());
+}
+
+/// One step of some groups of a tile. Code that adds what it computes stores nothing.
+void ReduceRun::add_tile(Accumulator& to, int64_t start, int64_t groups, int64_t items, int64_t end, int64_t lane) {
+  if (plan_.sums && items >= kBlockLanes && code_ != nullptr && code_->sums()) {
+    sum_rows(start, groups, items, end);
+    return to.add_totals(totals_.data(), groups, lane);
+  }
+  const ValueRows& values = compute(start, groups * items * reduce_.lanes, end);
+  to.add_segments(values, groups, items, reduce_.lanes, lane);
 }
 
 void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size) {
@@ -249,8 +282,8 @@ void ReduceRun::add_groups(int64_t first, int64_t size) {
   const int64_t at_once = groups_of_tile(tile_, group_size);
   for (int64_t group = 0; group < size; group += at_once) {
     const int64_t count = std::min(at_once, size - group);
-    const ValueRows& values = compute((first + group) * group_size, count * group_size, (first + size) * group_size);
-    results_->add_segments(values, count, reduce_.items, reduce_.lanes, group * reduce_.lanes);
+    add_tile(*results_, (first + group) * group_size, count, reduce_.items, (first + size) * group_size,
+             group * reduce_.lanes);
   }
 }
 
@@ -271,7 +304,7 @@ void ReduceRun::add_long_groups(int64_t first, int64_t size) {
     for (int64_t item = begin_item; item < end_item; item += at_once) {
       const int64_t count = std::min(at_once, end_item - item);
       const int64_t start = ((first + group) * reduce_.items + item) * reduce_.lanes;
-      group_->add_segments(compute(start, count * reduce_.lanes, end), 1, count, reduce_.lanes, 0);
+      add_tile(*group_, start, 1, count, end, 0);
       group_->end_step();
     }
     results_->add_all_of(*group_, group * reduce_.lanes);

@@ -51,6 +51,9 @@ class ReduceRun {
   [[nodiscard]] int64_t outer_size(size_t depth) const;
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
   const ValueRows& compute(int64_t start, int64_t count, int64_t end);
+  void add_tile(Accumulator& to, int64_t start, int64_t groups, int64_t items, int64_t end, int64_t lane);
+  void sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end);
+  [[nodiscard]] std::span<const MemoryRange> soon_of_tile(int64_t start, int64_t count);
   static int64_t lanes_again(int64_t first, int64_t lane, int64_t count);
   const ValueRows& compute_lanes(int64_t first, int64_t lane, int64_t count, int64_t size);
   void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size);
@@ -78,6 +81,7 @@ class ReduceRun {
   ValueRows rows_;
   std::span<const SoonRead> soon_;
   std::vector<MemoryRange> soon_of_tile_;
+  std::vector<double> totals_;  ///< of the rows of a tile, where code sums them
 };
 
 }  // namespace meshd::kernels

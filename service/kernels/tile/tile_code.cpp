@@ -21,6 +21,7 @@ constexpr int64_t kShortStepBytes = 192;
 constexpr int64_t kLongStepBytes = 640;
 constexpr int64_t kFoldItemBytes = 512;  // values of four vectors, and their places
 constexpr int64_t kRoundingBytes = 768;
+constexpr int64_t kFormBytes = 768;  // around the block, with the sums of one
 constexpr int64_t kPageBytes = 4096;
 
 bool can_be_code(const TileProgram& program, CpuLevel level) {
@@ -46,13 +47,14 @@ std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLe
     std::unique_ptr<TileCode> made(new TileCode);
     made->memory_ = CodeMemory::make({begin, generator.size()});
     if (made->memory_ == nullptr) return nullptr;
-    made->plain_ = reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()));
+    std::byte* const code = const_cast<std::byte*>(made->memory_->begin());
+    made->plain_ = reinterpret_cast<Function>(code);
     made->reads_elements_ = generator.reads_elements();
     made->needs_no_registers_ = !generator.calls_kernels();
-    if (generator.streaming_begin() != 0) {
-      made->streaming_ =
-          reinterpret_cast<Function>(const_cast<std::byte*>(made->memory_->begin()) + generator.streaming_begin());
-    }
+    if (generator.streaming_begin() != 0)
+      made->streaming_ = reinterpret_cast<Function>(code + generator.streaming_begin());
+    if (generator.summing_begin() != 0)
+      made->summing_ = reinterpret_cast<SumFunction>(code + generator.summing_begin());
     return made;
   } catch (const Xbyak::Error&) {  // too much code
     return nullptr;
@@ -71,13 +73,12 @@ const TileCode* LazyTileCode::get(const TileProgram& program, const TileCode::Op
   if (state != State::kCounting) return nullptr;
   if (lanes_.fetch_add(lanes, std::memory_order_relaxed) + lanes < after_) return nullptr;
   if (!state_.compare_exchange_strong(state, State::kMaking, std::memory_order_acq_rel)) return nullptr;
-  if (options.repeats_while || gains_by_code(program, options.streams || !options.elements.empty()))
-    code_ = TileCode::make(program, cpu_level(), options);
+  if (options.repeats_while || gains_by_code(program, options)) code_ = TileCode::make(program, cpu_level(), options);
   state_.store(code_ == nullptr ? State::kNone : State::kReady, std::memory_order_release);
   return code_.get();
 }
 
-bool gains_by_code(const TileProgram& program, bool spares_pass) {
+bool gains_by_code(const TileProgram& program, const TileCode::Options& options) {
   if (!can_be_code(program, cpu_level())) return false;
   int own = 0;
   int functions = 0;
@@ -93,18 +94,20 @@ bool gains_by_code(const TileProgram& program, bool spares_pass) {
       ++own;
   }
   if (own < kernels * kStepsOfKernelCall) return false;
+  const bool sums = options.sums && functions + kernels == 0;  // TileGenerator::can_sum
+  const bool spares_pass = options.streams || sums || !options.elements.empty();
   return spares_pass ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
 }
 
-int64_t code_bytes(const TileProgram& program, bool streams) {
-  int64_t bytes = 0;
+int64_t code_bytes(const TileProgram& program, int forms) {
+  int64_t bytes = kFormBytes;
   for (const TileStep& step : expand_recipes(program, cpu_level()).steps) {
     const bool is_short = (step.kind >= StepKind::kAdd && step.kind <= StepKind::kDivide) ||
                           (step.kind >= StepKind::kMultiplyAdd && step.kind <= StepKind::kChooseNegative);
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
   for (const TileFold& fold : program.folds) bytes += static_cast<int64_t>(fold.items.size()) * kFoldItemBytes;
-  return ((streams ? 2 : 1) * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
+  return (forms * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 }  // namespace meshd::kernels

@@ -17,6 +17,19 @@
 
 namespace meshd::kernels {
 
+/// Code that sums reads so many Options::elements at most.
+inline constexpr size_t kMostSummedElements = 8;
+
+/// Rows of lanes that code sums. Generated code reads it.
+struct SummedRows {
+  int64_t lanes = 0;  ///< of a row: kBlockLanes or more
+  int64_t count = 0;
+  /// Bytes between the elements of one row and the next, by number in Options::elements.
+  const int64_t* strides = nullptr;
+  double* totals = nullptr;         ///< of each row
+  const std::byte* soon = nullptr;  ///< memory to be prefetched, four bytes with each lane
+};
+
 /// Code of one tile program for one processor level. Immutable; any thread.
 ///
 /// Example: y = x * x + 1 on 1,024 lanes at kV4. Four vectors of 16 lanes an iteration: load x, multiply it by itself,
@@ -26,6 +39,8 @@ class TileCode {
   struct Options {
     bool prefetches = false;  ///< inputs are prefetched some lines ahead
     bool streams = false;     ///< has a second form whose stores bypass the caches
+    /// A computed output of f32, the only one: with AVX2 alone the code has a form that sums its lanes.
+    std::optional<uint16_t> sums = std::nullopt;
     /// Lanes of a block that are computed, at least.
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
@@ -50,9 +65,13 @@ class TileCode {
   void run_streaming(std::byte* const* registers, int64_t begin, int64_t end) const {
     streaming_(registers, begin, end);
   }
+  /// Where it sums(): the totals of the rows' lanes, which are not stored; of f32 in double, added as the fold adds
+  /// them (FloatSum in fold_segment.h). Rows follow each other from lane 0 on.
+  void sum(std::byte* const* registers, const SummedRows& rows) const { summing_(registers, &rows); }
   /// With repeats_while: computes the first block at most `most` (1 or more) times; returns how many it was.
   int64_t repeat(std::byte* const* registers, int64_t most) const { return plain_(registers, 0, most); }
   [[nodiscard]] bool streams() const { return streaming_ != nullptr; }
+  [[nodiscard]] bool sums() const { return summing_ != nullptr; }
   /// Of Options::elements the code reads the first lane alone.
   [[nodiscard]] bool reads_elements() const { return reads_elements_; }
   /// Only memory of inputs and computed outputs is used, so runs may have more lanes than the other registers.
@@ -62,11 +81,13 @@ class TileCode {
 
  private:
   using Function = int64_t (*)(std::byte* const* registers, int64_t begin, int64_t end);
+  using SumFunction = int64_t (*)(std::byte* const* registers, const SummedRows* rows);
   TileCode() = default;
 
   std::unique_ptr<const CodeMemory> memory_;
   Function plain_ = nullptr;
   Function streaming_ = nullptr;
+  SumFunction summing_ = nullptr;
   bool reads_elements_ = false;
   bool needs_no_registers_ = false;
 };
@@ -93,10 +114,10 @@ class LazyTileCode {
 };
 
 /// Whether generated code gains anything: instructions that it computes itself outweigh calls of functions and kernels.
-/// Code that spares a pass over memory, because it streams or reads elements, gains with one instruction.
-bool gains_by_code(const TileProgram& program, bool spares_pass);
+/// Code that spares a pass over memory, because it streams, sums or reads elements, gains with one instruction.
+bool gains_by_code(const TileProgram& program, const TileCode::Options& options);
 
-/// Bytes of memory for the code of a program, estimated from above.
-int64_t code_bytes(const TileProgram& program, bool streams);
+/// Bytes of memory for the code of a program, estimated from above. `forms`: with those that stream and sum.
+int64_t code_bytes(const TileProgram& program, int forms);
 
 }  // namespace meshd::kernels

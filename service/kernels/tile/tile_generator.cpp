@@ -152,6 +152,7 @@ void TileGenerator::choose_width() {
   int alive = 0;
   int most = 0;
   for (const int more : change) most = std::max(most, alive += more);
+  most_alive_ = most;
   vectors_ = 4;
   while (!expanded_.is_deep && vectors_ > 1 && registers / vectors_ < std::max(kFewGroups, most + 1)) vectors_ /= 2;
   if (options_.one_strip) vectors_ = 4;
@@ -160,15 +161,8 @@ void TileGenerator::choose_width() {
 }
 
 bool TileGenerator::generate() {
-  write_function(false);
-  const bool all_words = std::all_of(program_.outputs.begin(), program_.outputs.end(), [&](uint16_t reg) {
-    return is_output_[reg] != 0 && form(reg) == LaneForm::kWord;
-  });
-  if (options_.streams && all_words) {
-    align(kLineBytes);
-    streaming_begin_ = getSize();
-    write_function(true);
-  }
+  write_function(Form::kPlain);
+  write_other_forms();
   align(kLineBytes);
   for (auto& [bits, label] : constants_) {
     L(label);
@@ -181,32 +175,63 @@ bool TileGenerator::generate() {
   return fits_frame_;
 }
 
-void TileGenerator::write_function(bool streams) {
-  streams_ = streams;
+void TileGenerator::write_other_forms() {
+  const bool all_words = std::all_of(program_.outputs.begin(), program_.outputs.end(), [&](uint16_t reg) {
+    return is_output_[reg] != 0 && form(reg) == LaneForm::kWord;
+  });
+  if (options_.streams && all_words) {
+    align(kLineBytes);
+    streaming_begin_ = getSize();
+    write_function(Form::kStreaming);
+  }
+  write_summing_form();
+}
+
+void TileGenerator::reset_places(int first_slot) {
   places_.assign(program_.registers.size(), Place{});
   for (uint16_t reg = 0; reg < program_.input_count; ++reg) places_[reg].in_memory = true;
   for (const TileConstant& constant : program_.constants) places_[constant.reg].in_memory = true;
   group_owner_.assign(static_cast<size_t>(groups_), -1);
   is_pinned_.assign(static_cast<size_t>(groups_), 0);
   free_slots_.clear();
-  frame_used_ = kFirstSlot;
+  frame_used_ = first_slot;
   first_vector_ = 0;
   end_vector_ = vectors_;
+}
 
-  const std::array saved = {rbx, rbp, r12, r13, r14, r15};
-  for (const Xbyak::Reg64& reg : saved) push(reg);
+/// The registers that the caller keeps.
+void TileGenerator::write_begin() {
+  for (const Xbyak::Reg64& reg : {rbx, rbp, r12, r13, r14, r15}) push(reg);
   mov(rax, rsp);
   sub(rsp, kFrameBytes);
   and_(rsp, -kLineBytes);
   mov(ptr[rsp + kSavedStack], rax);
-  mov(ptr[rsp + kEnd], rdx);
-  if (options_.repeats_while) mov(qword[rsp + kIterations], 0);
-  mov(r12, rsi);
+}
+
+/// From rdi on.
+void TileGenerator::write_pointers() {
   mov(rax, rdi);
   if (has_table_) mov(rbx, rdi);
   for (size_t reg = 0; reg < pointers_.size(); ++reg) {
     if (pointers_[reg] != kNoPointer) mov(Xbyak::Reg64(pointers_[reg]), ptr[rax + reg * 8]);
   }
+}
+
+void TileGenerator::write_end() {
+  mov(rsp, ptr[rsp + kSavedStack]);
+  for (const Xbyak::Reg64& reg : {r15, r14, r13, r12, rbp, rbx}) pop(reg);
+  vzeroupper();
+  ret();
+}
+
+void TileGenerator::write_function(Form form) {
+  form_ = form;
+  reset_places(kFirstSlot);
+  write_begin();
+  mov(ptr[rsp + kEnd], rdx);
+  if (options_.repeats_while) mov(qword[rsp + kIterations], 0);
+  mov(r12, rsi);
+  write_pointers();
   load_carried();
   Xbyak::Label block;
   align(32);
@@ -229,10 +254,7 @@ void TileGenerator::write_function(bool streams) {
     cmp(r12, ptr[rsp + kEnd]);
     jl(block, T_NEAR);
   }
-  mov(rsp, ptr[rsp + kSavedStack]);
-  for (size_t i = saved.size(); i-- > 0;) pop(saved[i]);
-  vzeroupper();
-  ret();
+  write_end();
 }
 
 void TileGenerator::write_block() {
@@ -289,7 +311,7 @@ size_t TileGenerator::chain_begin(size_t called, size_t least) const {
 }
 
 void TileGenerator::prefetch() {
-  if (!options_.prefetches) return;
+  if (!options_.prefetches || form_ == Form::kSumming) return;
   for (uint16_t reg = 0; reg < program_.input_count; ++reg) {
     if (uses_[reg].empty() || is_element(reg)) continue;
     const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
@@ -416,9 +438,10 @@ void TileGenerator::store_result(uint16_t reg, int v, const Vector& value) {
   const bool is_carried =
       std::any_of(carried_.begin(), carried_.end(), [reg](const Carried& carried) { return carried.output == reg; });
   if (is_output_[reg] == 0 || is_carried) return;
+  if (form_ == Form::kSumming) return add_to_sum(v, value);
   const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
   const Xbyak::Address to = ptr[pointer(reg) + r12 * bytes + (first_lane_ + v * lanes_) * bytes];
-  if (streams_)
+  if (form_ == Form::kStreaming)
     vmovntps(to, value);
   else
     store(to, form(reg), value);
@@ -558,7 +581,7 @@ void TileGenerator::write_kernel_call(size_t number) {
     const auto vector_bytes = static_cast<int>(is_wide_ ? 64 : 32);
     for (int at = 0; at < static_cast<int>(bytes * kBlockLanes); at += vector_bytes) {
       vmovups(vector(0), ptr[rsp + made.slot + at]);
-      if (streams_)
+      if (form_ == Form::kStreaming)
         vmovntps(ptr[rax + at], vector(0));
       else
         vmovups(ptr[rax + at], vector(0));

@@ -12,7 +12,8 @@
 // (Functions that have a recipe are no calls: their steps are like all others, and values stay where they are.)
 // 3. An instruction that has no step calls its kernel on the block, so the program falls into runs of steps, each
 //    strip by strip. Slots have 64 lanes, as they are in memory.
-// 4. Results are stored as they are computed; the second form of the code stores past the caches.
+// 4. Results are stored as they are computed; a second form of the code stores past the caches, another one adds them
+//    (tile_generator_sum.cpp).
 //
 // Registers: r12 the lane, rax for one address, with rcx and rdx those of a row; the others hold addresses of inputs
 // and outputs. Vectors 0 to 3 are for one step.
@@ -46,8 +47,9 @@ class TileGenerator : private Xbyak::CodeGenerator {
   /// False where the program takes more of the stack than a frame has. Throws Xbyak::Error where memory is too small.
   bool generate();
   [[nodiscard]] size_t size() const { return getSize(); }
-  /// Where the second form begins; 0: there is none.
+  /// Where the other forms begin; 0: there is none.
   [[nodiscard]] size_t streaming_begin() const { return streaming_begin_; }
+  [[nodiscard]] size_t summing_begin() const { return summing_begin_; }
   /// Of the options' elements the first lane alone. Kernels that are called read whole blocks.
   [[nodiscard]] bool reads_elements() const { return !calls_kernels_ && !options_.elements.empty(); }
   /// Constants are read from their registers then, elsewhere from behind the code.
@@ -63,9 +65,23 @@ class TileGenerator : private Xbyak::CodeGenerator {
     bool in_memory = false;  ///< its slot is written, or it is an input or constant
   };
 
+  enum class Form : uint8_t { kPlain, kStreaming, kSumming };
+
   void choose_width();
   void choose_carried();
-  void write_function(bool streams);
+  void write_function(Form form);
+  void write_other_forms();
+  void reset_places(int first_slot);
+  void write_begin();
+  void write_pointers();
+  void write_end();
+  void write_summing_form();
+  [[nodiscard]] bool can_sum() const;
+  void write_rows();
+  void write_total();
+  void clear_sum();
+  void add_to_sum(int v, const Vector& value);
+  Vector masked_rest(int lane, const Vector& value);
   void write_block();
   void load_carried();
   void copy_carried();
@@ -162,6 +178,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   const int lanes_;     ///< of a vector
   int vectors_ = 1;     ///< of a strip
   int groups_ = 1;
+  int most_alive_ = 0;  ///< values at once
   /// Values that go from one repetition to the next in vector registers: there they are when one begins.
   struct Carried {
     uint16_t input = 0;
@@ -170,9 +187,11 @@ class TileGenerator : private Xbyak::CodeGenerator {
   };
   std::vector<Carried> carried_;
   bool calls_kernels_ = false;
-  bool streams_ = false;  ///< the form that is being written
+  Form form_ = Form::kPlain;  ///< that is being written
   bool fits_frame_ = true;
   size_t streaming_begin_ = 0;
+  size_t summing_begin_ = 0;
+  bool is_rest_ = false;  ///< the block that is written has lanes that are summed already
   // In the order in which they are written.
   std::vector<TileInstruction> instructions_;
   std::vector<TileStep> steps_;

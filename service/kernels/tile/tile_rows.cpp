@@ -1,5 +1,7 @@
 #include "service/kernels/tile/tile_rows.h"
 
+#include <array>
+
 #include "service/core/checked_math.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/tile/prefetch.h"
@@ -7,13 +9,21 @@
 
 namespace meshd::kernels {
 
+namespace {
+
+void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
+  // The code only reads its inputs.
+  for (const RowElement& element : rows.elements)
+    scratch.bind(element.reg, const_cast<std::byte*>(element.first) + row * element.stride_bytes);
+}
+
+}  // namespace
+
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon) {
   for (int64_t row = 0; row < rows.count; ++row) {
     for (const MemoryRange& range : soon) prefetch_part(range, row, rows.count);
-    // The code only reads its inputs.
-    for (const RowElement& element : rows.elements)
-      scratch.bind(element.reg, const_cast<std::byte*>(element.first) + row * element.stride_bytes);
+    bind_row(scratch, rows, row);
     const int64_t begin = row * rows.lanes;
     const int64_t end = begin + rows.lanes;
     if (rows.streams) {
@@ -27,6 +37,26 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
       if (rest > 0) code.run(scratch.pointers(), end - kBlockLanes, end);
     }
   }
+}
+
+void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
+                   std::span<const MemoryRange> soon, double* totals) {
+  const int64_t bytes = rows.lanes * rows.count * static_cast<int64_t>(sizeof(float));
+  const std::byte* by_code = nullptr;  // the first range that has as many bytes as the code prefetches
+  for (const MemoryRange& range : soon) {
+    if (by_code == nullptr && range.bytes == bytes)
+      by_code = range.begin;
+    else
+      prefetch_part(range, 0, 1);
+  }
+  bind_row(scratch, rows, 0);
+  std::array<int64_t, kMostSummedElements> strides{};
+  for (size_t k = 0; k < rows.elements.size(); ++k) strides[k] = rows.elements[k].stride_bytes;
+  code.sum(scratch.pointers(), {.lanes = rows.lanes,
+                                .count = rows.count,
+                                .strides = strides.data(),
+                                .totals = totals,
+                                .soon = by_code != nullptr ? by_code : scratch.reg(0)});
 }
 
 }  // namespace meshd::kernels

@@ -33,4 +33,8 @@ struct RowsOfTile {
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon);
 
+/// The sums of the rows' lanes by TileCode::sum, which reads inputs alone.
+void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
+                   std::span<const MemoryRange> soon, double* totals);
+
 }  // namespace meshd::kernels

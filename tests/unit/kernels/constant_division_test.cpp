@@ -122,7 +122,7 @@ void check_code(DType dtype) {
     const auto code = TileCode::make(program, cpu_level(), {});
     ASSERT_NE(code, nullptr);
     if (divisor != 0) {
-      EXPECT_TRUE(gains_by_code(program, false));
+      EXPECT_TRUE(gains_by_code(program, {}));
     }
     TileScratch scratch(program, count);
     std::memcpy(scratch.reg(0), dividends.data(), dividends.size() * sizeof(T));

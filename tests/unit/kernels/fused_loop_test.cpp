@@ -652,6 +652,47 @@ TEST(FusedLoop, items_behind_an_outer_dim_are_cut_only_where_their_order_does_no
   }
 }
 
+// Code adds what it computes along rows, and where all is one row; blocks of it, parts and rests.
+TEST(FusedLoop, sums_by_code_have_the_bits_of_folds) {
+  for (const int64_t row : {63, 64, 65, 100, 128, 250, 1000, 1023, 4099, 70'001}) {
+    for (const int64_t rows : {1, 7, row > 5000 ? 3 : 131}) {
+      for (const std::vector<int>& reduced : {std::vector<int>{1}, std::vector<int>{0, 1}}) {
+        LoopMaker maker(static_cast<uint32_t>(row));
+        FusedLoop loop;
+        loop.dims = {rows, row};
+        loop.program.input_count = 4;
+        const std::vector<Dims> strides = {{row, 1}, {1, 0}, {0, 1}, {0, 0}};
+        const std::vector<int64_t> sizes = {rows * row, rows, row, 1};
+        for (size_t i = 0; i < 4; ++i) {
+          loop.program.add_register(DType::kFloat32);
+          FusedInput input;
+          input.operand = maker.add_operand(DType::kFloat32, sizes[i]);
+          input.strides = strides[i];
+          loop.inputs.push_back(input);
+        }
+        const int init = maker.add_operand(DType::kFloat32, 1);
+        const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
+        const FusedLoop begun = loop;
+        for (const uint16_t other : {difference, uint16_t{2}, uint16_t{3}}) {
+          loop = begun;
+          loop.program.outputs = {loop.program.emit(ScalarOp::kMultiply, {difference, other}, DType::kFloat32)};
+          loop.reduce = FusedReduce{reduced, binary_reducer(ScalarOp::kAdd, DType::kFloat32), {init}};
+          const std::vector<Bytes> operands = maker.operands();
+          const FusedKernel kernel(loop);
+          const auto expected = run_kernel(kernel, operands, {}, {0, 0});
+          const FusedKernel code = code_at_once(loop);
+          for (int again = 0; again < 2; ++again) {
+            ASSERT_EQ(
+                run_kernel(code, operands, random_cuts(maker, kernel.barrier() > 0 ? 0 : kernel.work_count()), {0, 0}),
+                expected)
+                << describe(loop);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
   for (const bool by_code : {false, true}) {
     FusedLoop loop;

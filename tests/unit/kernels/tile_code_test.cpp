@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -17,6 +19,7 @@
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/scalar/vector_functions.h"
 #include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fold/fold_kernels.h"
 #include "service/kernels/tile/tile_code.h"
 #include "service/kernels/tile/tile_program.h"
 #include "tests/unit/kernels/fused_support.h"
@@ -262,6 +265,71 @@ TEST_F(TileCodeTest, inputs_of_one_value_are_read_as_one_element) {
   EXPECT_GT(made, 10);  // fewer in builds whose loops call no vector functions
 }
 
+TEST_F(TileCodeTest, sums_of_rows_have_the_bits_of_the_fold) {
+  if (cpu_level() != CpuLevel::kV3) GTEST_SKIP() << "code sums with AVX2 alone";
+  constexpr std::array kOps = {ScalarOp::kAdd, ScalarOp::kSubtract, ScalarOp::kMultiply, ScalarOp::kAbs,
+                               ScalarOp::kNegate};
+  constexpr std::array<int64_t, 10> kRowLanes = {64, 65, 79, 100, 127, 128, 129, 192, 250, 1000};
+  const std::optional<FoldKernels> fold = find_fold(ScalarOp::kAdd, DType::kFloat32);
+  ASSERT_TRUE(fold && fold->sums_floats);
+  int made = 0;
+  for (int i = 0; i < 600 && !HasFailure(); ++i) {
+    TileProgram program;
+    const int64_t inputs = number(1, 3);
+    for (int64_t k = 0; k < inputs; ++k) program.add_register(DType::kFloat32);
+    program.input_count = static_cast<int>(inputs);
+    for (int64_t k = number(1, 4); k > 0; --k) {
+      const ScalarOp op = kOps[static_cast<size_t>(number(0, std::ssize(kOps) - 1))];
+      std::vector<uint16_t> operands;
+      while (std::ssize(operands) < operand_count(op)) operands.push_back(any(program));
+      emit(program, op, operands, DType::kFloat32);
+    }
+    program.outputs = {static_cast<uint16_t>(program.registers.size() - 1)};
+    std::vector<uint16_t> elements;
+    for (uint16_t reg = 1; reg < program.input_count; ++reg) {
+      if (number(0, 1) == 0) elements.push_back(reg);
+    }
+    const auto code = TileCode::make(program, CpuLevel::kV3, {.sums = program.outputs[0], .elements = elements});
+    ASSERT_NE(code, nullptr);
+    if (!code->sums()) continue;
+    ++made;
+    const int64_t rows = number(1, 7);
+    const int64_t lanes = kRowLanes[static_cast<size_t>(number(0, std::ssize(kRowLanes) - 1))];
+    const bool is_special = number(0, 3) == 0;
+    TileScratch scratch(program, rows * lanes);
+    TileScratch by_code(program, rows * lanes);
+    std::vector<std::vector<float>> of_rows;
+    for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+      const bool is_element = std::find(elements.begin(), elements.end(), reg) != elements.end();
+      Bytes numbers = values(DType::kFloat32, rows * lanes);
+      auto* const all = reinterpret_cast<float*>(numbers.data());
+      for (int64_t at = 0; at < rows * lanes; ++at) {
+        if (!is_special) all[at] = static_cast<float>(number(-100000, 100000)) * 0.37F;
+        if (is_element) all[at] = all[at - at % lanes];
+      }
+      std::memcpy(scratch.reg(reg), numbers.data(), numbers.size());
+      std::memcpy(by_code.reg(reg), numbers.data(), numbers.size());
+      if (!is_element) continue;
+      std::vector<float>& of_row = of_rows.emplace_back();
+      for (int64_t row = 0; row < rows; ++row) of_row.insert(of_row.end(), {all[row * lanes], 1e30F});
+      by_code.bind(reg, reinterpret_cast<std::byte*>(of_row.data()));
+    }
+    run_tile(program, nullptr, scratch, rows * lanes);
+    std::vector<double> expected(static_cast<size_t>(rows));
+    fold->segments(scratch.reg(program.outputs[0]), rows, lanes, 1, reinterpret_cast<std::byte*>(expected.data()));
+    std::vector<double> got(static_cast<size_t>(rows));
+    const std::vector<int64_t> strides(elements.size(), 2 * sizeof(float));
+    code->sum(by_code.pointers(),
+              {.lanes = lanes, .count = rows, .strides = strides.data(), .totals = got.data(), .soon = by_code.reg(0)});
+    for (size_t row = 0; row < got.size(); ++row) {
+      const bool are_nan = std::isnan(got[row]) && std::isnan(expected[row]);
+      EXPECT_TRUE(are_nan || std::bit_cast<uint64_t>(got[row]) == std::bit_cast<uint64_t>(expected[row]))
+          << describe(program) << rows << " rows of " << lanes << ": " << got[row] << " " << expected[row];
+    }
+  }
+  EXPECT_GT(made, 100);
+}
+
 TEST_F(TileCodeTest, stores_past_the_caches_have_the_same_bits) {
   int made = 0;
   for (int i = 0; i < 400 && !HasFailure(); ++i) {
@@ -324,23 +392,25 @@ TEST_F(TileCodeTest, code_comes_when_it_pays_and_only_where_it_gains) {
   one.add_register(DType::kFloat32);
   one.input_count = 1;
   one.outputs = {one.emit(ScalarOp::kNegate, {0}, DType::kFloat32)};
-  EXPECT_FALSE(gains_by_code(one, false));
-  EXPECT_TRUE(gains_by_code(one, true));
+  EXPECT_FALSE(gains_by_code(one, {}));
+  EXPECT_TRUE(gains_by_code(one, {.streams = true}));
+  EXPECT_TRUE(gains_by_code(one, {.sums = one.outputs[0]}));
   TileProgram two = one;
   two.outputs = {two.emit(ScalarOp::kAbs, {two.outputs[0]}, DType::kFloat32)};
-  EXPECT_TRUE(gains_by_code(two, false));
-  EXPECT_GT(code_bytes(two, false), 0);
+  EXPECT_TRUE(gains_by_code(two, {}));
+  EXPECT_GT(code_bytes(two, 1), 0);
   TileProgram function = two;
   function.outputs = {function.emit(scalar_op("log"), {function.outputs[0]}, DType::kFloat32)};
   const bool has_functions = vector_function(scalar_op("log"), cpu_level()) != nullptr;
-  EXPECT_FALSE(gains_by_code(function, false));
-  EXPECT_EQ(gains_by_code(function, true), has_functions);
+  EXPECT_FALSE(gains_by_code(function, {}));
+  EXPECT_EQ(gains_by_code(function, {.streams = true}), has_functions);
+  EXPECT_FALSE(gains_by_code(function, {.sums = function.outputs[0]})) << "code with calls does not sum";
   TileProgram recipe = one;
   recipe.outputs = {recipe.emit(ScalarOp::kExp, {0}, DType::kFloat32)};
-  EXPECT_EQ(gains_by_code(recipe, false), has_functions) << "the code computes it itself";
+  EXPECT_EQ(gains_by_code(recipe, {}), has_functions) << "the code computes it itself";
   TileProgram calls = two;
   calls.outputs = {calls.emit(scalar_op("lgamma"), {calls.outputs[0]}, DType::kFloat32)};
-  EXPECT_FALSE(gains_by_code(calls, true));
+  EXPECT_FALSE(gains_by_code(calls, {.streams = true}));
 
   const LazyTileCode lazy(1000);
   EXPECT_EQ(lazy.get(two, {}, 999), nullptr);
