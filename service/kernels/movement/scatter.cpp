@@ -20,6 +20,9 @@ constexpr int64_t kMinSplitWindow = 16;
 constexpr int64_t kBucketUpdates = 1 << 14;
 constexpr int64_t kBucketElements = 1 << 18;
 constexpr int64_t kMaxBuckets = 32;
+// Arrays that stay in the second level cache: to combine runs as they come takes less time than two threads take to
+// sort them first. (20,000 runs of 64 floats into 1,000: 170 us, and 330 sorted.)
+constexpr int64_t kMostCachedBytes = 256 * 1024;
 // Tuples are sorted in chunks, on all threads.
 constexpr int64_t kMostChunkTuples = 1 << 13;
 constexpr int64_t kLeastChunkTuples = 1 << 10;
@@ -110,10 +113,17 @@ Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims upda
   const ElementUpdate update = apply_ == Apply::kReplace ? replacing_update(elem_sizes_[0], run_length_)
                                                          : combining_update(op, body_.registers[0], run_length_);
   if (chunk_count_ > 0) {
-    if (outer_.empty()) update_ = update;
-    return;
+    if (!outer_.empty()) return;
+    update_ = update;
+    if (array_elements_ * elem_sizes_[0] > kMostCachedBytes) return;
   }
   lines_ = ScatterLines::make(table_, {outer_, outer_update_, outer_array_}, run_length_, elem_sizes_[0], update);
+  if (chunk_count_ > 0) {
+    if (!lines_) return;
+    chunk_count_ = 0;
+    bucket_count_ = 1;
+    return;
+  }
   if (lines_ && apply_ == Apply::kBinary) plan_parts(op, table_.count() * tensor::element_count(window));
 }
 

@@ -9,6 +9,7 @@
 //    of the tuples: the order of the updates of one row is that of the whole, so bits do not depend on the split.
 //
 // Example: rows 20,000 x 64, 65,536 updates of a row: 8 work items of 8,192 tuples, a barrier, 32 buckets of 625 rows.
+// (Rows that stay in the cache are not sorted: one work item combines them as they come.)
 //
 // A scatter that adds many updates of few elements (or combines them by `or` and `xor`), as a histogram does, is a sum
 // of parts:

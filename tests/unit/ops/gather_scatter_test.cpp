@@ -366,11 +366,9 @@ TEST(scatter, large_scatters_of_rows_have_the_bits_of_updates_one_by_one) {
          const float product = a * b;
          return product - b;
        }}};
-  const std::vector<RowScatter> shapes = {{0, 20, 64, 9000, false},
-                                          {0, 1000, 17, 2100, false},
-                                          {0, 2, 33, 1100, false},
-                                          {0, 77, 16, 2050, true},
-                                          {5, 31, 19, 500, false}};
+  const std::vector<RowScatter> shapes = {
+      {0, 20, 64, 9000, false}, {0, 2000, 64, 9000, false}, {0, 1000, 17, 2100, false}, {0, 5000, 17, 2100, false},
+      {0, 2, 33, 1100, false},  {0, 77, 16, 2050, true},    {5, 31, 19, 500, false}};
   std::mt19937 random(31);
   for (const RowScatter& shape : shapes) {
     for (const FloatBody& body : bodies) {
@@ -396,8 +394,11 @@ TEST(scatter, large_scatters_of_rows_have_the_bits_of_updates_one_by_one) {
       const ops::PreparedKernel kernel =
           std::get<ops::LocalKernel>(scatter.instance.def->body)
               .prepare(scatter.instance.view(scatter.operand_types, scatter.instance.declared));
-      EXPECT_EQ(kernel.barriers.size(), 1U);
-      EXPECT_GT(kernel.work_count, 2);
+      // Rows that stay in the cache are not sorted where a loop combines them.
+      const bool is_cached = tensor::element_count(shape.operand()) * 4 <= 256 * 1024;
+      const bool is_sorted = !is_cached || shape.turned || &body == &bodies.back();
+      EXPECT_EQ(kernel.barriers.size(), is_sorted ? 1U : 0U);
+      EXPECT_EQ(kernel.work_count > 2, is_sorted);
       for (const auto& [cut, in_place] : {std::pair(Cut::kOneCall, false), std::pair(Cut::kOneCall, true),
                                           std::pair(Cut::kBackwards, false), std::pair(Cut::kBackwards, true)}) {
         const std::vector<float> got = scatter.instance.run(operands, cut, in_place)[0].values<float>();
