@@ -21,6 +21,9 @@ constexpr int64_t kPart = 256;
 // Lanes that are combined in registers. The last ones of a run are combined again with some before them: what is left
 // of a vector would take a branch for each element.
 constexpr int64_t kLanes = 16;
+// Lanes of a window that lie side by side: fewer, or vectors of as few, are combined one window after the other.
+constexpr int64_t kFewChannels = 256;
+constexpr int64_t kChannelVector = 8;
 
 /// Elements as they are in memory, and the accumulators that they become.
 template <typename Op, typename Acc, typename Element>
@@ -231,11 +234,22 @@ template <class R>
 
 /// Window j, as far as the row has its elements.
 template <class R>
-void combine_one(const WindowsAcross& across, const typename R::Memory* row, int64_t j, typename R::Accumulator* to,
-                 CombineElements<R> combine) {
+[[gnu::always_inline]] inline void combine_one(const WindowsAcross& across, const typename R::Memory* row, int64_t j,
+                                               typename R::Accumulator* to, CombineElements<R> combine) {
   const int64_t at = j * across.stride - across.pad_low;
   const int64_t begin = std::max<int64_t>(at, 0);
   const int64_t count = std::min(at + across.window, across.size) - begin;
+  if (across.inner < 2 * kLanes || (across.inner <= kFewChannels && across.inner % kChannelVector == 0)) {
+    const typename R::Memory* from = row + begin * across.inner;
+    typename R::Accumulator* const sums = to + j * across.inner;
+    for (int64_t lane = 0; lane < across.inner; ++lane) sums[lane] = R::load(from[lane]);
+    for (int64_t k = 1; k < count; ++k) {
+      from += across.inner;
+#pragma GCC ivdep
+      for (int64_t lane = 0; lane < across.inner; ++lane) sums[lane] = R::combine(sums[lane], R::load(from[lane]));
+    }
+    return;
+  }
   Sources<typename R::Memory> sources{};
   for (int64_t k = 0; k < count; ++k) sources[static_cast<size_t>(k)] = row + (begin + k) * across.inner;
   combine(sources, count, across.inner, to + j * across.inner);
