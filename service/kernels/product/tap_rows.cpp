@@ -17,25 +17,18 @@ struct Lanes {
   static constexpr int64_t kCount = kVectorBytes / static_cast<int64_t>(sizeof(T));
 };
 
-/// Floats: so many products are added one to the other, and their sum to the sums before. (One chain of all loses twice
-/// the digits.) Integers are exact.
+/// Floats: so many products are added one to the other, and their sum to the sums before. (One chain of a hundred taps
+/// loses twice the digits.) Integers are exact.
 constexpr int64_t kPartTaps = 8;
 
 /// Results that are kept in registers: some vectors, so that one sum need not wait for the other.
-template <class T, int kVectorBytes, int kVectors>
+template <class T, int kVectorBytes, int kVectors, bool kInParts>
 [[gnu::always_inline]] inline void sum_block(const TapRows& rows, int64_t first, std::byte* result) {
   using Vector = typename Lanes<T, kVectorBytes>::Vector;
   constexpr int64_t kCount = Lanes<T, kVectorBytes>::kCount;
-  constexpr int64_t kPart = std::is_floating_point_v<T> ? kPartTaps : std::numeric_limits<int64_t>::max();
+  constexpr int64_t kPart = kInParts ? kPartTaps : std::numeric_limits<int64_t>::max();
   Vector sums[kVectors] = {};
-  Vector all[kVectors] = {};
-  const auto end_part = [&]() __attribute__((always_inline)) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      all[v] += sums[v];
-      sums[v] = Vector{};
-    }
-  };
+  Vector before[kVectors] = {};
   int64_t left = kPart;  // taps of this part, which may be those of several rows
   for (int64_t r = 0; r < rows.row_count; ++r) {
     const T* const elements = reinterpret_cast<const T*>(rows.rows[r].elements) + first;
@@ -54,24 +47,37 @@ template <class T, int kVectorBytes, int kVectors>
         }
       }
       if (left > 0) continue;
-      end_part();
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        before[v] += sums[v];
+        sums[v] = Vector{};
+      }
       left = kPart;
     }
   }
-  end_part();
-  std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), all, sizeof(all));
+#pragma GCC unroll 8
+  for (int v = 0; kInParts && v < kVectors; ++v) sums[v] += before[v];
+  std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), sums, sizeof(sums));
 }
 
 /// The last block begins earlier where it would pass over the end: its results are made twice.
-template <class T, int kVectorBytes, int kVectors>
-[[gnu::always_inline]] inline void sum_rows(const TapRows& rows, std::byte* result, int64_t count) {
+template <class T, int kVectorBytes, int kVectors, bool kInParts>
+[[gnu::always_inline]] inline void sum_blocks(const TapRows& rows, std::byte* result, int64_t count) {
   constexpr int64_t kOne = Lanes<T, kVectorBytes>::kCount;
   constexpr int64_t kBlock = kVectors * kOne;
   static_assert(kOne <= kLeastTapResults);
   int64_t at = 0;
-  for (; at + kBlock <= count; at += kBlock) sum_block<T, kVectorBytes, kVectors>(rows, at, result);
-  if (at < count && count >= kBlock) return sum_block<T, kVectorBytes, kVectors>(rows, count - kBlock, result);
-  for (; at < count; at += kOne) sum_block<T, kVectorBytes, 1>(rows, std::min(at, count - kOne), result);
+  for (; at + kBlock <= count; at += kBlock) sum_block<T, kVectorBytes, kVectors, kInParts>(rows, at, result);
+  if (at < count && count >= kBlock)
+    return sum_block<T, kVectorBytes, kVectors, kInParts>(rows, count - kBlock, result);
+  for (; at < count; at += kOne) sum_block<T, kVectorBytes, 1, kInParts>(rows, std::min(at, count - kOne), result);
+}
+
+template <class T, int kVectorBytes, int kVectors>
+[[gnu::always_inline]] inline void sum_rows(const TapRows& rows, std::byte* result, int64_t count) {
+  if (std::is_floating_point_v<T> && rows.row_count * rows.taps > kPartTaps)
+    return sum_blocks<T, kVectorBytes, kVectors, true>(rows, result, count);
+  sum_blocks<T, kVectorBytes, kVectors, false>(rows, result, count);
 }
 
 template <class T>
