@@ -133,18 +133,17 @@ class FloatSum {
   /// in which those of the block before are -0.
   [[gnu::always_inline]] void add_rest(const float* end, int64_t rest) {
     const auto first = static_cast<int32_t>(kBlockLanes - rest);
+    const int first_row = first / static_cast<int>(kLanes);  // those before are -0, which changes no sum
 #pragma GCC unroll 2
     for (int half = 0; half < kHalves; ++half) {
       Floats sum = kNone;
-#pragma GCC unroll 4
-      for (int row = 0; row < kRows; ++row) {
+      for (int row = first_row; row < kRows; ++row) {
         const auto lane = static_cast<int32_t>(row * kLanes + half * kWidth);
         const Masks is_rest =
             Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >= first;
         Floats values;
         load(end - kBlockLanes + lane, values);
-        values = is_rest ? values : kNone;
-        sum = row == 0 ? values : sum + values;
+        sum += is_rest ? values : kNone;
       }
       add(half, sum);
     }
@@ -172,9 +171,11 @@ class FloatSum {
     }
   }
 
+  /// One NaN for all: which of two comes out of an addition depends on the order of operands, which is the compiler's.
   [[nodiscard, gnu::always_inline]] double total() const {
     const Doubles sum = (sums_[0] + sums_[1]) + (sums_[2] + sums_[3]);
-    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+    const double total = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+    return total == total ? total : std::numeric_limits<double>::quiet_NaN();
   }
 
  private:

@@ -253,14 +253,16 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   set_ragged_row(loop, plan);
 }
 
-/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (Not seen with AVX-512.)
+/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (With AVX-512
+/// there is no such form: it was never measured.)
 void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
   if (plan.code == nullptr || cpu_level() != CpuLevel::kV3) return;
   const bool is_sum = reduce.fold && reduce.fold->sums_floats && reduce.fold->widen == nullptr;
-  if (!is_sum || reduce.lanes != 1 || reduce.items < kBlockLanes || loop.program.outputs.size() != 1) return;
-  if (!is_computed(loop.program, loop.program.outputs[0])) return;
-  plan.sums = loop.program.outputs[0];
-  plan.prefetches = true;
+  if (!is_sum || reduce.lanes != 1 || loop.program.outputs.size() != 1) return;
+  // Of a row that ends within a block, so many lanes are computed for a second time.
+  const int64_t again = core::round_up(reduce.items, kBlockLanes) - reduce.items;
+  if (reduce.items < kBlockLanes || 2 * again > reduce.items) return;
+  if (is_computed(loop.program, loop.program.outputs[0])) plan.sums = loop.program.outputs[0];
 }
 
 /// The same for a reduction of rows.
@@ -356,10 +358,7 @@ bool code_streams(const FusedPlan& plan) {
 }
 
 TileCode::Options options_of(const FusedPlan& plan) {
-  return {.prefetches = plan.prefetches && !plan.reduce,
-          .streams = code_streams(plan),
-          .sums = plan.sums,
-          .elements = plan.elements};
+  return {.prefetches = plan.prefetches, .streams = code_streams(plan), .sums = plan.sums, .elements = plan.elements};
 }
 
 }  // namespace

@@ -14,9 +14,6 @@ namespace {
 /// Results a work item keeps at hand, in lanes.
 int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
 
-/// What code sums is prefetched so many lanes ahead.
-constexpr int64_t kLanesAhead = 1024;
-
 /// A tile that is computed into a row may begin in the block in front of it, and end in the one behind it.
 int64_t staged_row_bytes(const FusedLoop& loop, int64_t lanes) {
   const int64_t bytes = tensor::size_bytes(loop.program.registers[loop.program.outputs[0]]);
@@ -199,9 +196,7 @@ void ReduceRun::sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end
   RowsOfTile tile{.lanes = items, .count = rows, .elements = {}};
   if (by_row) tile.elements = reader_.row_elements(start, elements);
   totals_.resize(static_cast<size_t>(rows));
-  const bool is_in_cache = !plan_.prefetches || !soon_.empty();
-  const auto soon = is_in_cache ? soon_of_tile(start, count) : reader_.ranges(start + kLanesAhead, count);
-  sum_tile_rows(*code_, scratch_, tile, soon, totals_.data());
+  sum_tile_rows(*code_, scratch_, tile, totals_.data());
 }
 
 /// One step of some groups of a tile. Code that adds what it computes stores nothing.

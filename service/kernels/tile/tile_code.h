@@ -26,8 +26,7 @@ struct SummedRows {
   int64_t count = 0;
   /// Bytes between the elements of one row and the next, by number in Options::elements.
   const int64_t* strides = nullptr;
-  double* totals = nullptr;         ///< of each row
-  const std::byte* soon = nullptr;  ///< memory to be prefetched, four bytes with each lane
+  double* totals = nullptr;  ///< of each row
 };
 
 /// Code of one tile program for one processor level. Immutable; any thread.

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "service/kernels/cpu.h"
@@ -15,7 +14,6 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr size_t kNever = std::numeric_limits<size_t>::max();
 constexpr int kNoPointer = -1;
 // The frame: operands of a kernel call, the caller's stack, the last lane, iterations; slots.
 constexpr int kSavedStack = 32;

@@ -26,6 +26,7 @@
 #if defined(__x86_64__)
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -169,6 +170,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void round_to_half(const Vector& value);
 
   static constexpr int kTemporaries = 4;
+  static constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
   const int own_registers_;  ///< of the program that was given: only these have memory
   const ExpandedProgram expanded_;

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 
@@ -35,12 +34,13 @@ constexpr int kRowLanes = 16;
 constexpr int kLanesOfVector = 8;
 constexpr int kBlockMask = static_cast<int>(kBlockLanes) - 1;
 constexpr uint32_t kNegativeZero = 0x80000000U;
+constexpr uint32_t kNan = 0x7FF80000U;  // the upper half of the double
 
 }  // namespace
 
 // Calls lose all vector registers, and values that are spilled for the sums gain nothing.
 bool TileGenerator::can_sum() const {
-  const bool calls = next_call_[0] != std::numeric_limits<size_t>::max();
+  const bool calls = next_call_[0] != kNever;
   if (!options_.sums || is_wide_ || calls || expanded_.is_deep || most_alive_ > kGroupsBeside) return false;
   return options_.elements.size() <= kMostSummedElements &&
          std::all_of(options_.elements.begin(), options_.elements.end(),
@@ -90,10 +90,6 @@ void TileGenerator::write_rows() {
   mov(ptr[rsp + kLastLane], rax);
   align(32);
   L(block);
-  mov(rax, ptr[rsp + kRows]);
-  mov(rax, ptr[rax + offsetof(SummedRows, soon)]);
-  for (int line = 0; line < static_cast<int>(kBlockLanes) * 4 / kLineBytes; ++line)
-    prefetcht1(ptr[rax + r12 * 4 + line * kLineBytes]);
   write_block();
   add(r12, static_cast<int>(kBlockLanes));
   cmp(r12, ptr[rsp + kLastLane]);
@@ -172,6 +168,9 @@ void TileGenerator::write_total() {
   vaddpd(low, low, high);
   vunpckhpd(high, low, low);
   vaddsd(low, low, high);
+  vcmpunordpd(high, low, low);
+  vmovups(vector(2), constant({0, kNan, 0, kNan, 0, kNan, 0, kNan}));
+  vblendvpd(low, low, Xbyak::Xmm(2), high);
   mov(rax, ptr[rsp + kTotals]);
   vmovsd(ptr[rax], low);
   add(rax, static_cast<int>(sizeof(double)));

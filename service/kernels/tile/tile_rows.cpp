@@ -39,24 +39,11 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
   }
 }
 
-void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
-                   std::span<const MemoryRange> soon, double* totals) {
-  const int64_t bytes = rows.lanes * rows.count * static_cast<int64_t>(sizeof(float));
-  const std::byte* by_code = nullptr;  // the first range that has as many bytes as the code prefetches
-  for (const MemoryRange& range : soon) {
-    if (by_code == nullptr && range.bytes == bytes)
-      by_code = range.begin;
-    else
-      prefetch_part(range, 0, 1);
-  }
+void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals) {
   bind_row(scratch, rows, 0);
   std::array<int64_t, kMostSummedElements> strides{};
   for (size_t k = 0; k < rows.elements.size(); ++k) strides[k] = rows.elements[k].stride_bytes;
-  code.sum(scratch.pointers(), {.lanes = rows.lanes,
-                                .count = rows.count,
-                                .strides = strides.data(),
-                                .totals = totals,
-                                .soon = by_code != nullptr ? by_code : scratch.reg(0)});
+  code.sum(scratch.pointers(), {.lanes = rows.lanes, .count = rows.count, .strides = strides.data(), .totals = totals});
 }
 
 }  // namespace meshd::kernels

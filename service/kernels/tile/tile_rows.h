@@ -34,7 +34,6 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
                    std::span<const MemoryRange> soon);
 
 /// The sums of the rows' lanes by TileCode::sum, which reads inputs alone.
-void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
-                   std::span<const MemoryRange> soon, double* totals);
+void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals);
 
 }  // namespace meshd::kernels
