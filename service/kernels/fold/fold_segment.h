@@ -139,11 +139,10 @@ class FloatSum {
       Floats sum = kNone;
       for (int row = first_row; row < kRows; ++row) {
         const auto lane = static_cast<int32_t>(row * kLanes + half * kWidth);
-        const Masks is_rest =
-            Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >= first;
         Floats values;
         load(end - kBlockLanes + lane, values);
-        sum += is_rest ? values : kNone;
+        drop_before(first, lane, values);
+        sum += values;
       }
       add(half, sum);
     }
@@ -162,12 +161,10 @@ class FloatSum {
       }
       if (left == 0) continue;
       // The last values of all: those that belong to whole rows are -0.
-      const auto lane = static_cast<int32_t>(half * kWidth);
-      const Masks is_left = Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >=
-                            static_cast<int32_t>(kLanes) - left;
       Floats values;
       load(from + count - kLanes + half * kWidth, values);
-      add(half, is_left ? values : kNone);
+      drop_before(static_cast<int32_t>(kLanes) - left, static_cast<int32_t>(half * kWidth), values);
+      add(half, values);
     }
   }
 
@@ -189,6 +186,11 @@ class FloatSum {
   static constexpr Floats kNone = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F};
 
   [[gnu::always_inline]] static void load(const float* at, Floats& values) { std::memcpy(&values, at, sizeof(values)); }
+  /// Lanes before `first` become -0; the first value is lane `lane`.
+  [[gnu::always_inline]] static void drop_before(int32_t first, int32_t lane, Floats& values) {
+    const Masks stays = Masks{lane, lane + 1, lane + 2, lane + 3, lane + 4, lane + 5, lane + 6, lane + 7} >= first;
+    values = stays ? values : kNone;
+  }
   [[gnu::always_inline]] void add(int half, const Floats& values) {
     // Arrays, because g++ converts a vector of four floats by halves.
     float narrow[kWidth];

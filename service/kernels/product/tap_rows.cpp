@@ -55,8 +55,10 @@ template <class T, int kVectorBytes, int kVectors, bool kInParts>
       left = kPart;
     }
   }
+  if constexpr (kInParts) {
 #pragma GCC unroll 8
-  for (int v = 0; kInParts && v < kVectors; ++v) sums[v] += before[v];
+    for (int v = 0; v < kVectors; ++v) sums[v] += before[v];
+  }
   std::memcpy(result + first * static_cast<int64_t>(sizeof(T)), sums, sizeof(sums));
 }
 
