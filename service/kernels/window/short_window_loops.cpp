@@ -21,8 +21,9 @@ constexpr int64_t kPart = 256;
 // Lanes that are combined in registers. The last ones of a run are combined again with some before them: what is left
 // of a vector would take a branch for each element.
 constexpr int64_t kLanes = 16;
-// Lanes of a window that lie side by side: fewer, or vectors of as few, are combined one window after the other.
-constexpr int64_t kFewChannels = 256;
+// Channels, the lanes of one element of a window: so few of them are combined in the accumulators themselves, an
+// element after the other, where they are whole vectors or less than four.
+constexpr int64_t kMostChannels = 256;
 constexpr int64_t kChannelVector = 8;
 
 /// Elements as they are in memory, and the accumulators that they become.
@@ -239,7 +240,8 @@ template <class R>
   const int64_t at = j * across.stride - across.pad_low;
   const int64_t begin = std::max<int64_t>(at, 0);
   const int64_t count = std::min(at + across.window, across.size) - begin;
-  if (across.inner < 2 * kLanes || (across.inner <= kFewChannels && across.inner % kChannelVector == 0)) {
+  const bool are_vectors = across.inner <= kMostChannels && across.inner % kChannelVector == 0;
+  if (are_vectors || across.inner < 4 * kChannelVector) {
     const typename R::Memory* from = row + begin * across.inner;
     typename R::Accumulator* const sums = to + j * across.inner;
     for (int64_t lane = 0; lane < across.inner; ++lane) sums[lane] = R::load(from[lane]);
