@@ -253,8 +253,8 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   set_ragged_row(loop, plan);
 }
 
-/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (With AVX-512
-/// there is no such form: it was never measured.)
+/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (With AVX-512 there is no
+/// such form: it was never measured.)
 void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
   if (plan.code == nullptr || cpu_level() != CpuLevel::kV3) return;
   const bool is_sum = reduce.fold && reduce.fold->sums_floats && reduce.fold->widen == nullptr;
@@ -262,7 +262,7 @@ void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) 
   // Of a row that ends within a block, so many lanes are computed for a second time.
   const int64_t again = core::round_up(reduce.items, kBlockLanes) - reduce.items;
   if (reduce.items < kBlockLanes || 2 * again > reduce.items) return;
-  if (is_computed(loop.program, loop.program.outputs[0])) plan.sums = loop.program.outputs[0];
+  plan.sums = is_computed(loop.program, loop.program.outputs[0]);
 }
 
 /// The same for a reduction of rows.
@@ -282,7 +282,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
                  .layout = TileLayout(loop.program),
                  .stays = {},
                  .elements = {},
-                 .sums = std::nullopt,
+                 .sums = false,
                  .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
                  .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
@@ -373,8 +373,7 @@ std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& pla
 
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {
   const auto bytes_of = [](const TileProgram& program, const TileCode::Options& options) {
-    const int forms = 1 + (options.streams ? 1 : 0) + (options.sums ? 1 : 0);
-    return gains_by_code(program, options) ? code_bytes(program, forms) : 0;
+    return gains_by_code(program, options) ? code_bytes(program, options) : 0;
   };
   int64_t bytes = plan.code != nullptr ? bytes_of(loop.program, options_of(plan)) : 0;
   if (plan.reduce && plan.reduce->reducer_code != nullptr) bytes += bytes_of(loop.reduce->reducer, {});

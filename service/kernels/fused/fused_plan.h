@@ -61,8 +61,9 @@ struct FusedPlan {
   /// Tiles are rows of so many lanes, a block or more, each with elements of its own. 0: no tile with elements has two
   /// rows, nor one that ends within a block.
   int64_t row_lanes = 0;
-  std::optional<uint16_t> sums;  ///< an output whose lanes code may sum along rows of a block or more: a reduction's
-  bool prefetches = false;       ///< inputs are not in the cache: prefetch those of the next tile
+  /// Of a reduction: code may sum the lanes of its one output, along rows of a block or more.
+  bool sums = false;
+  bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;
 };

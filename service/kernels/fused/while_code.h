@@ -39,7 +39,7 @@ class WhileCode {
                                                int64_t most);
 
   /// Memory that the code takes at most.
-  [[nodiscard]] int64_t bytes() const { return code_bytes(program_, 1); }
+  [[nodiscard]] int64_t bytes() const { return code_bytes(program_, {}); }
   /// The code for `most` iterations more; null: the loop is interpreted.
   [[nodiscard]] const TileCode* get(int64_t most) const;
   /// At least one iteration, at most `most`; the condition was true. Returns how many.

@@ -99,7 +99,7 @@ bool gains_by_code(const TileProgram& program, const TileCode::Options& options)
   return spares_pass ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
 }
 
-int64_t code_bytes(const TileProgram& program, int forms) {
+int64_t code_bytes(const TileProgram& program, const TileCode::Options& options) {
   int64_t bytes = kFormBytes;
   for (const TileStep& step : expand_recipes(program, cpu_level()).steps) {
     const bool is_short = (step.kind >= StepKind::kAdd && step.kind <= StepKind::kDivide) ||
@@ -107,6 +107,7 @@ int64_t code_bytes(const TileProgram& program, int forms) {
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
   for (const TileFold& fold : program.folds) bytes += static_cast<int64_t>(fold.items.size()) * kFoldItemBytes;
+  const int forms = 1 + (options.streams ? 1 : 0) + (options.sums ? 1 : 0);
   return (forms * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 

@@ -38,8 +38,8 @@ class TileCode {
   struct Options {
     bool prefetches = false;  ///< inputs are prefetched some lines ahead
     bool streams = false;     ///< has a second form whose stores bypass the caches
-    /// A computed output of f32, the only one: with AVX2 alone the code has a form that sums its lanes.
-    std::optional<uint16_t> sums = std::nullopt;
+    /// The only output is computed, of f32: with AVX2 alone the code has a form that sums its lanes.
+    bool sums = false;
     /// Lanes of a block that are computed, at least.
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
@@ -116,7 +116,7 @@ class LazyTileCode {
 /// Code that spares a pass over memory, because it streams, sums or reads elements, gains with one instruction.
 bool gains_by_code(const TileProgram& program, const TileCode::Options& options);
 
-/// Bytes of memory for the code of a program, estimated from above. `forms`: with those that stream and sum.
-int64_t code_bytes(const TileProgram& program, int forms);
+/// Bytes of memory for the code of a program, with the forms that stream and sum; estimated from above.
+int64_t code_bytes(const TileProgram& program, const TileCode::Options& options);
 
 }  // namespace meshd::kernels

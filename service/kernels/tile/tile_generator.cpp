@@ -198,7 +198,7 @@ void TileGenerator::reset_places(int first_slot) {
 }
 
 /// The registers that the caller keeps.
-void TileGenerator::write_begin() {
+void TileGenerator::write_prologue() {
   for (const Xbyak::Reg64& reg : {rbx, rbp, r12, r13, r14, r15}) push(reg);
   mov(rax, rsp);
   sub(rsp, kFrameBytes);
@@ -215,7 +215,7 @@ void TileGenerator::write_pointers() {
   }
 }
 
-void TileGenerator::write_end() {
+void TileGenerator::write_epilogue() {
   mov(rsp, ptr[rsp + kSavedStack]);
   for (const Xbyak::Reg64& reg : {r15, r14, r13, r12, rbp, rbx}) pop(reg);
   vzeroupper();
@@ -225,7 +225,7 @@ void TileGenerator::write_end() {
 void TileGenerator::write_function(Form form) {
   form_ = form;
   reset_places(kFirstSlot);
-  write_begin();
+  write_prologue();
   mov(ptr[rsp + kEnd], rdx);
   if (options_.repeats_while) mov(qword[rsp + kIterations], 0);
   mov(r12, rsi);
@@ -252,7 +252,7 @@ void TileGenerator::write_function(Form form) {
     cmp(r12, ptr[rsp + kEnd]);
     jl(block, T_NEAR);
   }
-  write_end();
+  write_epilogue();
 }
 
 void TileGenerator::write_block() {

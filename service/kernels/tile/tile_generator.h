@@ -73,12 +73,12 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_function(Form form);
   void write_other_forms();
   void reset_places(int first_slot);
-  void write_begin();
+  void write_prologue();
   void write_pointers();
-  void write_end();
+  void write_epilogue();
   void write_summing_form();
   [[nodiscard]] bool can_sum() const;
-  void write_rows();
+  void write_summed_rows();
   void write_total();
   void clear_sum();
   void add_to_sum(int v, const Vector& value);

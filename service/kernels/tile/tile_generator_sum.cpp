@@ -55,14 +55,14 @@ void TileGenerator::write_summing_form() {
   summing_begin_ = getSize();
   form_ = Form::kSumming;
   reset_places(kFirstSlotBehind);
-  write_rows();
+  write_summed_rows();
   if (fits_frame_) return;
   fits_frame_ = true;  // as of the other forms
   summing_begin_ = 0;
 }
 
-void TileGenerator::write_rows() {
-  write_begin();
+void TileGenerator::write_summed_rows() {
+  write_prologue();
   mov(ptr[rsp + kRows], rsi);
   mov(rax, ptr[rsi + offsetof(SummedRows, count)]);
   mov(ptr[rsp + kRowsLeft], rax);
@@ -116,7 +116,7 @@ void TileGenerator::write_rows() {
   }
   dec(qword[rsp + kRowsLeft]);
   jnz(row, T_NEAR);
-  write_end();
+  write_epilogue();
 }
 
 /// x + -0 is x.

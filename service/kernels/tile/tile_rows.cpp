@@ -8,7 +8,6 @@
 #include "service/kernels/tile/tile_code.h"
 
 namespace meshd::kernels {
-
 namespace {
 
 void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
