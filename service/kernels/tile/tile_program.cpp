@@ -172,50 +172,51 @@ void run_instruction(const TileProgram& program, const TileInstruction& instruct
   }
 }
 
-int64_t whole_blocks(int64_t count) { return (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
-
-/// The last lanes of a tile that ends within a block: they are computed in the registers' own memory, where there is
-/// room for the block. `run(begin, padded)` computes lanes [begin, padded) there.
+/// A tile of fewer lanes than a block: it is computed in the registers' own memory, where there is room for the block.
+/// `run` computes all of them there.
 template <class Run>
-void run_last_block(const TileProgram& program, TileScratch& scratch, int64_t count, const Run& run) {
-  const int64_t begin = count - count % kBlockLanes;
-  const int64_t padded = whole_blocks(count);
+void run_short_tile(const TileProgram& program, TileScratch& scratch, int64_t count, const Run& run) {
   const auto copy_lanes = [&](uint16_t reg, const std::byte* from, std::byte* to) {
-    const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
-    std::memcpy(to + begin * element_bytes, from + begin * element_bytes,
-                static_cast<size_t>((count - begin) * element_bytes));
+    std::memcpy(to, from, static_cast<size_t>(count * tensor::size_bytes(program.registers[reg])));
   };
   for (uint16_t reg = 0; reg < program.input_count; ++reg) {
     std::byte* const home = scratch.home(reg);
     if (scratch.reg(reg) != home) copy_lanes(reg, scratch.reg(reg), home);
-    pad_lanes(home, tensor::size_bytes(program.registers[reg]), count, padded);
+    pad_lanes(home, tensor::size_bytes(program.registers[reg]), count, kBlockLanes);
   }
-  run(begin, padded);
+  run();
   for (const uint16_t reg : program.outputs) {
     const bool is_input = reg < program.input_count;
     if (!is_input && scratch.reg(reg) != scratch.home(reg)) copy_lanes(reg, scratch.home(reg), scratch.reg(reg));
   }
 }
 
-/// A tile that ends within a block of lanes.
+/// A tile that ends within a block of lanes: the last block begins earlier, and its first lanes are computed twice.
 void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
-  if (count > kBlockLanes) run_tile(program, scratch, count - count % kBlockLanes);
-  run_last_block(program, scratch, count, [&](int64_t begin, int64_t padded) {
+  if (count > kBlockLanes) {
+    run_tile(program, scratch, count - count % kBlockLanes);
+    for (const TileInstruction& instruction : program.instructions)
+      run_instruction(program, instruction, scratch.pointers(), count - kBlockLanes, kBlockLanes);
+    return;
+  }
+  run_short_tile(program, scratch, count, [&] {
     for (const TileInstruction& instruction : program.instructions) {
-      const int64_t end = instruction.is_lane_by_lane ? count : padded;
-      run_instruction(program, instruction, scratch.homes(), begin, end - begin);
-      if (end < padded)
+      const int64_t end = instruction.is_lane_by_lane ? count : kBlockLanes;
+      run_instruction(program, instruction, scratch.homes(), 0, end);
+      if (end < kBlockLanes)
         pad_lanes(scratch.home(instruction.result), tensor::size_bytes(program.registers[instruction.result]), count,
-                  padded);
+                  kBlockLanes);
     }
   });
 }
 
 /// The same by code.
 void run_ragged_code(const TileProgram& program, const TileCode& code, TileScratch& scratch, int64_t count) {
-  if (count > kBlockLanes) code.run(scratch.pointers(), 0, count - count % kBlockLanes);
-  run_last_block(program, scratch, count,
-                 [&](int64_t begin, int64_t padded) { code.run(scratch.homes(), begin, padded); });
+  if (count > kBlockLanes) {
+    code.run(scratch.pointers(), 0, count - count % kBlockLanes);
+    return code.run(scratch.pointers(), count - kBlockLanes, count);
+  }
+  run_short_tile(program, scratch, count, [&] { code.run(scratch.homes(), 0, kBlockLanes); });
 }
 
 }  // namespace
