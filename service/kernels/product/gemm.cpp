@@ -31,7 +31,7 @@ bool takes_packed(DType in, DType out) {
   return is_narrow && tensor::is_integer(out) && tensor::row(out).bits == 32;
 }
 
-enum class Loops : uint8_t { kIntegers, kPacked, kAmx, kSgemm, kOpenBlas, kPrimitive };
+enum class Loops : uint8_t { kIntegers, kVector, kPacked, kAmx, kSgemm, kOpenBlas, kPrimitive };
 
 // Which loops multiply f32 matrices, by instruction level and sizes. In GFLOP/s of one core of an AMD Zen 5 (4.1 GHz:
 // AVX-512 at most 265, AVX2 133), the other instructions masked:
@@ -56,8 +56,6 @@ enum class Loops : uint8_t { kIntegers, kPacked, kAmx, kSgemm, kOpenBlas, kPrimi
 Loops f32_loops(const GemmSpec& spec) {
   constexpr int64_t kShort = 64;
   constexpr double kSmallFlops = 2e7;  // few enough to be cut by columns for two cores
-  // A block of one column of a wider c is not a vector: BLAS would write its elements next to each other.
-  if (spec.m == 1 || (spec.n == 1 && spec.c_row_stride() == 1)) return Loops::kOpenBlas;
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   const bool is_large = std::min(spec.m, spec.k) >= kShort && flops >= kSmallFlops;
   return cpu_level() == CpuLevel::kV4 && is_large ? Loops::kSgemm : Loops::kPacked;
@@ -71,6 +69,7 @@ bool takes_amx(DType in, DType out) {
 
 Loops choose(const GemmSpec& spec) {
   if (is_wide_integer(spec.in)) return Loops::kIntegers;
+  if (takes_vector_loops(spec)) return Loops::kVector;
   if (spec.in == DType::kFloat32 && spec.out == DType::kFloat32) return f32_loops(spec);
   const double flops = 2 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   const bool is_packed = takes_packed(spec.in, spec.out);
@@ -83,6 +82,8 @@ std::string_view name_of(Loops loops) {
   switch (loops) {
     case Loops::kIntegers:
       return "integers";
+    case Loops::kVector:
+      return "vector";
     case Loops::kPacked:
       return "packed";
     case Loops::kAmx:
@@ -100,6 +101,8 @@ GemmPlan plan_of(const GemmSpec& spec) {
   switch (choose(spec)) {
     case Loops::kIntegers:
       return plan_loops(spec);
+    case Loops::kVector:
+      return plan_vector(spec);
     case Loops::kPacked:
       return plan_packed(spec);
     case Loops::kAmx:
@@ -162,7 +165,7 @@ std::string_view gemm_choice(const GemmSpec& spec) { return name_of(choose(spec)
 
 bool gemm_takes_blocks(const GemmSpec& spec) {
   const Loops loops = choose(spec);
-  return loops == Loops::kPacked || loops == Loops::kAmx;
+  return loops == Loops::kPacked || loops == Loops::kAmx || loops == Loops::kVector;
 }
 
 double gemm_flops_per_ns(const GemmSpec& spec) {

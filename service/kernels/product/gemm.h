@@ -49,7 +49,7 @@ bool gemm_takes(tensor::DType in, tensor::DType out);
 /// floats are better multiplied as f32 then.
 bool gemm_is_worth_it(tensor::DType in, int64_t m, int64_t n, int64_t k);
 
-/// What multiplies it: "packed", "amx" and "integers" (loops of our own), "onednn", "openblas".
+/// What multiplies it: "packed", "vector", "amx" and "integers" (loops of our own), "onednn", "openblas".
 std::string_view gemm_choice(const GemmSpec& spec);
 
 /// True when the bits of an element of c do not depend on the block of c that is computed with it.

@@ -69,6 +69,9 @@ GemmPlan plan_packed(const GemmSpec& spec);
 /// Loops of our own by tiles of AMX: bfloat16 into f32 or bfloat16, int8 into int32, in any layout with one stride
 /// of 1. Bits do not depend on the block of c.
 GemmPlan plan_amx(const GemmSpec& spec, const AmxUnit& unit);
+/// Loops of our own: a matrix and a vector. Bits do not depend on the block of c.
+bool takes_vector_loops(const GemmSpec& spec);
+GemmPlan plan_vector(const GemmSpec& spec);
 /// cblas_?gemm and cblas_?gemv.
 GemmPlan plan_openblas(const GemmSpec& spec);
 /// oneDNN's matmul primitive: bf16 and i8.

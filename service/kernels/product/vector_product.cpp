@@ -13,27 +13,23 @@ using tensor::DType;
 // Terms of a dot product that are added in a vector's lanes before they become one number. Their sums are added in
 // double.
 constexpr int64_t kDotTerms = 4096;
-constexpr int64_t kDotRows = 4;           // at once: the vector is read once for them
-constexpr int64_t kWeightedTerms = 1024;  // of a part of the sum of weighted rows
-constexpr int64_t kWeightedAtOnce = 8;    // rows: the sums are read and written once for them
-constexpr int64_t kWeightedBytes = 4096;  // of sums: they stay in the first level cache while rows pass by
+constexpr int64_t kShortTerms = 256;            // of a row: what follows a total takes longer than its terms
+constexpr int64_t kDotTermsAtOnce = 16 * 1024;  // of a row, before a checkpoint is passed
+constexpr int64_t kDotRows = 4;                 // at once: the vector is read once for them
+constexpr int64_t kWeightedTerms = 1024;        // of a part of the sum of weighted rows
+constexpr int64_t kWeightedAtOnce = 8;          // rows: the sums are read and written once for them
+constexpr int64_t kWeightedBytes = 4096;        // of sums: they stay in the first level cache while rows pass by
 
 template <typename T>
 using Long = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-// At most kDotTerms terms of some rows. Even and odd vectors are added apart, so that sums need not wait for each
-// other; what is left of a row is added as its last vector, without the lanes that were there before.
+// Terms of some rows, a vector at least and kDotTerms at most, in the lanes of one vector for each row. Even and odd
+// vectors are added apart, so that sums need not wait for each other; what is left of a row is added as its last
+// vector, without the lanes that were there before.
 template <class V, int kRows, typename T = typename V::Element>
-[[gnu::always_inline]] inline void dot_terms(const T* rows, int64_t pitch, const T* x, int64_t terms,
-                                             T (&sums)[kRows]) {
+[[gnu::always_inline]] inline void dot_lanes(const T* rows, int64_t pitch, const T* x, int64_t terms,
+                                             typename V::Vector* sums) {
   using Vector = typename V::Vector;
-  if (terms < V::kCount) {
-    for (int i = 0; i < kRows; ++i) {
-      sums[i] = T{};
-      for (int64_t p = 0; p < terms; ++p) sums[i] += rows[i * pitch + p] * x[p];
-    }
-    return;
-  }
   Vector even[kRows];
   Vector odd[kRows];
 #pragma GCC unroll 4
@@ -64,7 +60,47 @@ template <class V, int kRows, typename T = typename V::Element>
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < kRows; ++i) sums[i] = V::total(even[i] + odd[i]);
+  for (int i = 0; i < kRows; ++i) sums[i] = even[i] + odd[i];
+}
+
+// At most kDotTerms terms of some rows.
+template <class V, int kRows, typename T = typename V::Element>
+[[gnu::always_inline]] inline void dot_terms(const T* rows, int64_t pitch, const T* x, int64_t terms,
+                                             T (&sums)[kRows]) {
+  if (terms < V::kCount) {
+    for (int i = 0; i < kRows; ++i) {
+      sums[i] = T{};
+      for (int64_t p = 0; p < terms; ++p) sums[i] = V::add_product(sums[i], rows[i * pitch + p], x[p]);
+    }
+    return;
+  }
+  typename V::Vector lanes[kRows];
+  dot_lanes<V, kRows>(rows, pitch, x, terms, lanes);
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i) sums[i] = V::total(lanes[i]);
+}
+
+// As many rows as a vector has lanes, of fewer terms than that: a lane for each row, term by term.
+template <class V, typename T = typename V::Element>
+[[gnu::always_inline]] inline void dot_few_terms(const T* rows, int64_t pitch, const T* x, int64_t terms, T* y) {
+  typename V::Vector sums{};
+  for (int64_t p = 0; p < terms; ++p) {
+    typename V::Vector values{};
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < V::kCount; ++i) values[i] = rows[i * pitch + p];
+    sums += values * x[p];
+  }
+  V::at(y) = sums;
+}
+
+// As many rows as a vector has lanes, kDotRows at a time: their totals are made together.
+template <class V, typename T = typename V::Element>
+[[gnu::always_inline]] inline void dot_short_rows(const T* rows, int64_t pitch, const T* x, int64_t terms, T* y) {
+  typename V::Vector lanes[V::kCount];
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < V::kCount; i += kDotRows)
+    dot_lanes<V, kDotRows>(rows + i * pitch, pitch, x, terms, lanes + i);
+  V::totals(lanes, V::at(y));
 }
 
 template <class V, int kRows, typename T = typename V::Element>
@@ -86,9 +122,19 @@ template <class V, int kRows, typename T = typename V::Element>
 template <class V, typename T = typename V::Element>
 [[gnu::always_inline]] inline void dots(const VectorShape& shape, const T* matrix, const T* x, T* y,
                                         core::Checkpoint* checkpoint) {
+  const int64_t rows_at_once = std::max<int64_t>(1, kDotTermsAtOnce / std::max<int64_t>(1, shape.terms)) * kDotRows;
   int64_t row = 0;
-  for (; row + kDotRows <= shape.results; row += kDotRows) {
-    dot_rows<V, kDotRows>(matrix + row * shape.pitch, shape.pitch, x, shape.terms, y + row);
+  while (row + kDotRows <= shape.results) {
+    const int64_t end = std::min(row + rows_at_once, shape.results);
+    for (; shape.terms < V::kCount && row + V::kCount <= end; row += V::kCount)
+      dot_few_terms<V>(matrix + row * shape.pitch, shape.pitch, x, shape.terms, y + row);
+    if constexpr (V::kCount % kDotRows == 0) {
+      const bool is_short = shape.terms >= V::kCount && shape.terms <= kShortTerms;
+      for (; is_short && row + V::kCount <= end; row += V::kCount)
+        dot_short_rows<V>(matrix + row * shape.pitch, shape.pitch, x, shape.terms, y + row);
+    }
+    for (; row + kDotRows <= end; row += kDotRows)
+      dot_rows<V, kDotRows>(matrix + row * shape.pitch, shape.pitch, x, shape.terms, y + row);
     core::pass(checkpoint);
   }
   for (; row < shape.results; ++row) dot_rows<V, 1>(matrix + row * shape.pitch, shape.pitch, x, shape.terms, y + row);
@@ -112,7 +158,7 @@ template <class V, int kRows, typename T = typename V::Element>
   for (; j < columns; ++j) {
     T sum{};
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) sum += factors[i] * rows[i * pitch + j];
+    for (int i = 0; i < kRows; ++i) sum = V::add_product(sum, factors[i], rows[i * pitch + j]);
     sums[j] += sum;
   }
 }

@@ -655,6 +655,49 @@ TEST(gemm, sums_of_packed_products_have_the_order_of_their_terms_in_any_layout_a
   EXPECT_GT(packed, 100);
 }
 
+TEST(gemm, products_with_a_vector_have_the_same_bits_in_any_block) {
+  std::mt19937 random(77);
+  const auto below = [&](int64_t most) { return static_cast<int64_t>(random() % static_cast<uint32_t>(most)) + 1; };
+  int vectors = 0;
+  for (int round = 0; round < 400; ++round) {
+    const bool is_row = round % 2 == 0;
+    const int64_t results = round % 10 == 0 ? below(1200) : below(90);
+    // About a vector, about the terms of short rows, and of several parts.
+    const int64_t k = round % 20 == 0 ? 4000 + below(400) : round % 5 == 0 ? 240 + below(40) : below(40);
+    const int64_t m = is_row ? 1 : results;
+    const int64_t n = is_row ? results : 1;
+    const DType in = DType::kFloat32;
+    const Stored a(m, k, random() % 2 == 0, below(5) - 1, in, difficult_numbers(m * k, round % 4 == 3, random));
+    const Stored b(k, n, random() % 2 == 0, below(5) - 1, in, difficult_numbers(k * n, round % 4 == 3, random));
+    kernels::GemmSpec spec{m, n, k, in, in, a.layout, b.layout};
+    if (kernels::gemm_choice(spec) != "vector") continue;
+    ++vectors;
+    ASSERT_TRUE(kernels::gemm_takes_blocks(spec));
+    const std::vector<float> c = run_gemm(spec, a, b, 0, 0);
+    for (int64_t i = 0; i < results && round % 4 != 3; ++i) {
+      double sum = 0;
+      double magnitude = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        const double product = static_cast<double>(a.values[static_cast<size_t>(is_row ? p : i * k + p)]) *
+                               static_cast<double>(b.values[static_cast<size_t>(is_row ? p * n + i : p)]);
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      ASSERT_NEAR(c[static_cast<size_t>(i)], sum, 1e-6 * magnitude) << "round " << round;
+    }
+    const int64_t begin = below(results) - 1;
+    kernels::GemmSpec part = spec;
+    (is_row ? part.n : part.m) = below(results - begin);
+    const std::vector<float> block = run_gemm(part, a, b, is_row ? 0 : begin, is_row ? begin : 0);
+    for (size_t i = 0; i < block.size(); ++i) {
+      ASSERT_EQ(different_bits(block[i], c[static_cast<size_t>(begin) + i]), 0)
+          << (is_row ? "1 x " : "") << results << (is_row ? "" : " x 1") << ", " << k << " terms, block of "
+          << block.size() << " from " << begin << ", round " << round;
+    }
+  }
+  EXPECT_GT(vectors, 200);
+}
+
 TEST(gemm, a_copy_of_b_that_stayed_is_found_and_another_b_is_not_taken_for_it) {
   std::mt19937 random(31);
   constexpr int64_t kColumns = 75, kTerms = 700;  // of two parts, and of columns that fill no tile
