@@ -39,10 +39,23 @@ constexpr uint8_t kLess = 1;
 constexpr uint8_t kLessOrEqual = 2;
 constexpr uint8_t kUnordered = 3;
 constexpr uint8_t kNotEqual = 4;
+constexpr uint8_t kOrdered = 7;
 constexpr uint8_t kNotLess = 5;  // of vpcmpd
 constexpr uint8_t kNotLessOrEqual = 6;
 constexpr uint8_t kGreaterOrEqual = 13;
 constexpr uint8_t kGreater = 14;
+
+/// Of floats: arithmetic, whose NaN are quiet whatever those of the operands are.
+bool makes_quiet_nans(StepKind kind) {
+  return (kind >= StepKind::kAdd && kind <= StepKind::kSquare) || kind == StepKind::kSqrt;
+}
+
+/// Of bfloat16: the result is one, without rounding.
+bool is_exact(StepKind kind) {
+  return kind == StepKind::kAbs || kind == StepKind::kNegate ||
+         (kind >= StepKind::kMaximum && kind <= StepKind::kClamp) ||
+         (kind >= StepKind::kSign && kind <= StepKind::kRoundEven);
+}
 
 uint8_t float_predicate(ScalarOp comparison) {
   constexpr std::array kPredicates = {kEqual, kNotEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual};
@@ -483,7 +496,7 @@ void TileGenerator::write_step(size_t number) {
     if (is_swapped) swap_operands();
     write_vector(step, to, v);
     if (is_swapped) swap_operands();
-    if (step.rounds) round_to_half(to);
+    if (step.rounds) round_to_half(step.kind, to);
     store_result(instruction.result, v, to);
   }
   for (const uint16_t reg : operands_) release(reg, number);
@@ -528,7 +541,7 @@ void TileGenerator::write_call(size_t begin, size_t number) {
     call(rax);
     if (step.rounds) {
       vmovaps(vector(3), first);
-      round_to_half(vector(3));
+      round_to_half(step.kind, vector(3));
       vmovaps(first, vector(3));
     }
     if (is_used && !stays) store(slot_address(instruction.result, v), form(instruction.result), first);
@@ -1066,15 +1079,22 @@ void TileGenerator::write_multiply_high(bool is_signed, const Vector& to, int v)
 }
 
 /// To the nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet.
-void TileGenerator::round_to_half(const Vector& value) {
+void TileGenerator::round_to_half(StepKind kind, const Vector& value) {
+  // A product with one is the value, and of a NaN the quiet one.
+  if (!makes_quiet_nans(kind)) vmulps(value, value, constant(kOne));
+  if (is_exact(kind)) return;
   vpsrld(vector(0), value, 16);
   vandps(vector(0), vector(0), constant(1));
   vpaddd(vector(0), vector(0), constant(0x7FFF));
-  vpaddd(vector(0), vector(0), value);
-  vandps(vector(0), vector(0), constant(0xFFFF0000U));
-  vandps(vector(1), value, constant(0xFFFF0000U));
-  vorps(vector(1), vector(1), constant(0x00400000U));
-  choose_where(value, vector(0), vector(1), value, value, kUnordered);
+  if (is_wide_) {
+    vcmpps(k1, value, value, kOrdered);
+    vpaddd(value | k1, value, vector(0));
+  } else {
+    vcmpps(vector(1), value, value, kOrdered);
+    vandps(vector(0), vector(0), vector(1));
+    vpaddd(value, value, vector(0));
+  }
+  vandps(value, value, constant(0xFFFF0000U));
 }
 
 }  // namespace meshd::kernels
