@@ -5,10 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "service/ops/fused_call.h"
+
 namespace meshd::device {
 namespace {
 
 constexpr int64_t kSmallIterations = 1000;  // of a small loop between two checkpoints
+constexpr int kMostRepeated = 64;           // calls that keep registers: together they stay in the second level cache
 
 void exchange(const compile::Plan& plan, const compile::Step& loop, std::vector<std::byte*>& table) {
   for (const auto& [a, b] : loop.exchanges) {
@@ -101,7 +104,12 @@ void BoundWhile::bind_calls(const compile::Step& step, const std::vector<std::by
     if (kernel.workspace_bytes > 0)
       call.workspace = context_.scratch + plan.shared_scratch_bytes + shard * kernel.workspace_bytes;
     if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
-    if (call.end > 0) to.emplace_back(KernelCall{&kernel, call, kept != nullptr && shard == 0});
+    if (call.end == 0) continue;
+    KernelCall bound{&kernel, call, kept != nullptr && shard == 0, nullptr};
+    if (kernel.fused != nullptr && repeated_ < kMostRepeated)
+      bound.repeated = kernels::RepeatedLoop::make(kernel.fused, ops::fused_call(call));
+    if (bound.repeated != nullptr) ++repeated_;
+    to.emplace_back(std::move(bound));
   }
 }
 
@@ -153,7 +161,10 @@ void BoundWhile::execute(std::vector<Call>& calls) {
   for (Call& call : calls) {
     if (KernelCall* const kernel = std::get_if<KernelCall>(&call)) {
       if (kernel->starts_packing) *kernel->call.kept = {};
-      kernel->kernel->run(kernel->call);
+      if (kernel->repeated != nullptr)
+        kernel->repeated->run();
+      else
+        kernel->kernel->run(kernel->call);
     } else if (CollectiveCall* const collective = std::get_if<CollectiveCall>(&call)) {
       collective->collective->run(collective->call);
     } else if (InnerLoop* const loop = std::get_if<InnerLoop>(&call)) {

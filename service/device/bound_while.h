@@ -17,6 +17,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/core/checkpoint.h"
 #include "service/device/small_while_blocks.h"
+#include "service/kernels/fused/repeated_loop.h"
 #include "service/kernels/product/packed_operand.h"
 #include "service/ops/kernel_interface.h"
 
@@ -55,7 +56,8 @@ class BoundWhile {
   struct KernelCall {
     const ops::PreparedKernel* kernel = nullptr;
     ops::KernelCall call;
-    bool starts_packing = false;  ///< call.kept is of an earlier execution
+    bool starts_packing = false;                      ///< call.kept is of an earlier execution
+    std::unique_ptr<kernels::RepeatedLoop> repeated;  ///< of a small fused loop: makes the call; null: the kernel does
   };
   struct CollectiveCall {
     const compile::Collective* collective = nullptr;
@@ -101,6 +103,7 @@ class BoundWhile {
   const compile::Step& loop_;
   std::vector<std::unique_ptr<std::byte*[]>> pointers_;  // of calls
   std::vector<std::unique_ptr<kernels::PackedOperand>> kept_;
+  int repeated_ = 0;  // calls that keep registers
   std::array<Iteration, 2> iterations_;
   size_t count_ = 1;  // of those that differ
   bool is_periodic_ = true;

@@ -10,6 +10,7 @@
 #include "service/core/error.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/tile/tile_program.h"
+#include "service/ops/fused_call.h"
 #include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
@@ -386,17 +387,7 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   step.kernel.workspace_bytes = kernel->workspace_bytes();
   if (kernel->barrier() > 0) step.kernel.barriers = {kernel->barrier()};
   step.kernel.fused = kernel;
-  step.kernel.run = [kernel](const ops::KernelCall& call) {
-    kernels::FusedCall fused;
-    fused.operands = call.operands;
-    fused.results = call.results;
-    fused.begin = call.begin;
-    fused.end = call.end;
-    fused.dim_offsets = call.result_offsets;
-    fused.checkpoint = call.checkpoint;
-    fused.workspace = call.workspace;
-    kernel->run(fused);
-  };
+  step.kernel.run = [kernel](const ops::KernelCall& call) { kernel->run(ops::fused_call(call)); };
 }
 
 }  // namespace meshd::compile

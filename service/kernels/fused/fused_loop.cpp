@@ -52,6 +52,8 @@ int64_t FusedKernel::code_bytes() const { return prepared_->small ? 0 : fused_co
 
 const SmallLoop* FusedKernel::small() const { return prepared_->small ? &*prepared_->small : nullptr; }
 
+const FusedPlan& FusedKernel::plan() const { return prepared_->plan; }
+
 void FusedKernel::run(const FusedCall& call) const {
   if (prepared_->small) return prepared_->small->run(call);
   if (loop_.reduce) return run_reduce(loop_, prepared_->plan, call);

@@ -77,6 +77,7 @@ struct FusedCall {
 };
 
 class SmallLoop;
+struct FusedPlan;
 
 /// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint
 /// ranges.
@@ -95,6 +96,8 @@ class FusedKernel {
   [[nodiscard]] int64_t code_bytes() const;
   /// The form of a loop over at most one block of lanes; null: it is none.
   [[nodiscard]] const SmallLoop* small() const;
+  /// The schedule of the other forms.
+  [[nodiscard]] const FusedPlan& plan() const;
 
  private:
   FusedLoop loop_;

@@ -134,6 +134,14 @@ void PointwiseRun::place_output(size_t output, int64_t at, int64_t count) {
   if (count > 0) copy(1, count);
 }
 
+bool PointwiseRun::run_again() {
+  if (!again_) return false;
+  core::pass(call_.checkpoint);
+  run_tile(loop_.program, code_, scratch_, again_->lanes);
+  copy_outputs(again_->at, again_->count);
+  return true;
+}
+
 void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) {
   const TileProgram& program = loop_.program;
   const int64_t begin = at;
@@ -141,6 +149,7 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
   const bool by_row = !elements.empty() && plan_.row_lanes > 0;
   const bool in_place = soon.empty() && reads_in_place(elements);
+  again_.reset();
   while (at < end) {
     int64_t count = tile_at(at, end, in_place);
     if (plan_.by_rows) count = std::min(count, row_ - at % row_);
@@ -175,6 +184,8 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
       run_tile(program, nullptr, scratch_, lanes, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
     } else {
       run_tile(program, code_, scratch_, lanes);
+      const bool is_all = at == begin && at + count == end;
+      if (is_all && code_ != nullptr && !reader_.has_copied()) again_ = Tile{at, count, lanes};
     }
     copy_outputs(at, count);
     at += count;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,10 @@ class PointwiseRun {
   /// The memory of an input has other contents than when it was read.
   void forget(size_t input) { reader_.forget(input); }
 
+  /// What run() did last, once more, when inputs have other contents. False, and nothing is done, where it takes more
+  /// than the code of one tile.
+  bool run_again();
+
   /// Elements [at, end) of the region. As many elements of each of `soon` are prefetched meanwhile.
   void run(int64_t at, int64_t end, std::span<const SoonRead> soon = {});
 
@@ -39,6 +44,12 @@ class PointwiseRun {
   void copy_outputs(int64_t at, int64_t count);
   void place_output(size_t output, int64_t at, int64_t count);
   [[nodiscard]] bool is_direct() const;
+  /// The only tile of a run, which may be computed again without being read.
+  struct Tile {
+    int64_t at = 0;
+    int64_t count = 0;
+    int64_t lanes = 0;
+  };
   [[nodiscard]] bool can_stream_by_code(int64_t at, int64_t count) const;
   [[nodiscard]] bool reads_in_place(std::span<const uint16_t> elements) const;
   /// Elements of the tile at `at` of a range that ends at `end`.
@@ -61,6 +72,7 @@ class PointwiseRun {
   std::pmr::vector<MemoryRange> soon_;  ///< of one tile
   int64_t row_ = 1;                     ///< elements after which a tile ends, where tiles are parts of rows
   bool takes_over_ = false;             ///< a result has an operand's memory
+  std::optional<Tile> again_;
 };
 
 }  // namespace meshd::kernels

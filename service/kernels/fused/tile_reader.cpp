@@ -220,6 +220,15 @@ void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<con
   }
 }
 
+bool TileReader::has_copied() const {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const RegionInput& input = region_.inputs[i];
+    const bool is_number = input.is_iota && !input.first_only;
+    if (!is_number && scratch_.reg(input.reg) == states_[i].home) return true;
+  }
+  return false;
+}
+
 std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   ranges_.clear();
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -243,12 +252,11 @@ std::span<const RowElement> TileReader::row_elements(int64_t start, std::span<co
 void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element) {
   const auto [start, count, filled] = lanes;
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
-  // A tile that ends within a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
-  const bool is_ragged = filled % kBlockLanes != 0;
+  // A tile of less than a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
+  const bool is_short = filled < kBlockLanes;
   if (input.is_dense) {
     // Registers are only read, so lending them memory that must not change is safe.
-    scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
-    return;
+    return scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
   }
   const tensor::Dims& dims = input.walk_dims;
   const tensor::Dims& strides = input.walk_strides;
@@ -261,7 +269,7 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     const int64_t place = place_of(dims, strides, start);
     if (filled == count || place + filled <= input.extent) {
       scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place * element_bytes);
-      if (is_ragged) state.filled_count = 0;
+      if (is_short) state.filled_count = 0;
       return;
     }
   }
@@ -272,7 +280,7 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     return;
   }
   if (stride == 0 && in_row && !input.is_iota) {
-    if (is_ragged || !is_element) return read_element(input, state, start, filled);
+    if (is_short || !is_element) return read_element(input, state, start, filled);
     return scratch_.bind(input.reg,
                          const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
   }
@@ -306,7 +314,7 @@ void TileReader::read_input(const RegionInput& input, State& state, const Lanes&
     state.filled_count = filled;
     state.gathered_count = count;
   }
-  if (is_ragged && phase != kOneElement) state.filled_count = count;
+  if (is_short && phase != kOneElement) state.filled_count = count;
 }
 
 /// One element for all lanes of a tile.

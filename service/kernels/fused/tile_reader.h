@@ -70,6 +70,10 @@ class TileReader {
   /// `by_row` they have one for each of its rows, and are left to row_elements().
   void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {}, bool by_row = false);
 
+  /// Whether a register holds what was copied of an input's memory. If none does, what was read last may be computed
+  /// again when the memory has other contents.
+  [[nodiscard]] bool has_copied() const;
+
   /// Of a region of two dims: where the registers `elements`, which have one value for a row, find those of the rows
   /// from lane `start` on, which begins one. Valid until the next call.
   std::span<const RowElement> row_elements(int64_t start, std::span<const uint16_t> elements);

@@ -10,6 +10,7 @@
 #include "service/kernels/tile/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/fused_call.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/quantized.h"
 #include "service/ops/reduction/reduction_batch.h"
@@ -144,14 +145,7 @@ PreparedKernel prepare_reduce(const OpView& local) {
   kernel.workspace_bytes = fused->workspace_bytes();
   if (fused->barrier() > 0) kernel.barriers = {fused->barrier()};
   kernel.passes_checkpoints = true;
-  kernel.run = [fused](const KernelCall& call) {
-    fused->run({.operands = call.operands,
-                .results = call.results,
-                .begin = call.begin,
-                .end = call.end,
-                .checkpoint = call.checkpoint,
-                .workspace = call.workspace});
-  };
+  kernel.run = [fused](const KernelCall& call) { fused->run(fused_call(call)); };
   return kernel;
 }
 
