@@ -22,6 +22,7 @@
 #include "service/compile/plan/plan_builder.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/joined_loops.h"
+#include "service/kernels/movement/groups.h"
 
 namespace meshd::compile {
 namespace {
@@ -219,16 +220,25 @@ class ConcatenationFuser {
     return out;
   }
 
-  /// Loops that read the same are one.
-  static std::vector<Computed> joined(std::vector<Computed> computed) {
+  /// Loops that read the same are one, and those that make the columns of a result of few, which leave them together.
+  static std::vector<Computed> joined(std::vector<Computed> computed, const tensor::Dims& result) {
     std::vector<Computed> out;
     for (Computed& next : computed) {
-      if (out.empty() || !join(out.back(), next)) out.push_back(std::move(next));
+      const bool is_joined = !out.empty() && join(out.back(), next, makes_column(*next.by.loop, result));
+      if (!is_joined) out.push_back(std::move(next));
     }
     return out;
   }
 
-  static bool join(Computed& to, const Computed& next) {
+  /// As far as sizes show it.
+  static bool makes_column(const kernels::FusedLoop& loop, const tensor::Dims& result) {
+    const auto most = static_cast<int64_t>(kernels::kMostInterleaved);
+    const int64_t columns = tensor::element_count(result) / std::max<int64_t>(1, tensor::element_count(loop.dims));
+    const auto last = std::find_if(result.rbegin(), result.rend(), [](int64_t size) { return size != 1; });
+    return columns >= 2 && columns <= most && last != result.rend() && *last == columns;
+  }
+
+  static bool join(Computed& to, const Computed& next, bool may_read_others) {
     std::vector<LocalId> reads = to.reads;
     kernels::FusedLoop loop = *next.by.loop;
     std::vector<int> numbers;
@@ -238,7 +248,7 @@ class ConcatenationFuser {
       if (found == reads.end()) reads.push_back(id);
     }
     for (kernels::FusedInput& input : loop.inputs) input.operand = numbers[static_cast<size_t>(input.operand)];
-    std::optional<kernels::FusedLoop> made = kernels::join_loops(*to.by.loop, loop);
+    std::optional<kernels::FusedLoop> made = kernels::join_loops(*to.by.loop, loop, may_read_others);
     if (!made) return false;
     to.by.loop = std::make_shared<const kernels::FusedLoop>(*std::move(made));
     to.by.operands.insert(to.by.operands.end(), next.by.operands.begin(), next.by.operands.end());
@@ -248,7 +258,8 @@ class ConcatenationFuser {
 
   void take_over(BuilderStep& consumer, Taken taken) {
     std::vector<ops::ComputedOperands> loops;
-    for (const Computed& made : joined(std::move(taken.computed))) {
+    const tensor::Dims& result = builder_.program->type(consumer.op->results[0]).local.dims;
+    for (const Computed& made : joined(std::move(taken.computed), result)) {
       loops.push_back(made.by);
       loops.back().read_count = static_cast<int>(made.reads.size());
       taken.operands.insert(taken.operands.end(), made.reads.begin(), made.reads.end());

@@ -1,12 +1,15 @@
 #include "service/kernels/fused/concatenation.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fused/fused_loop.h"
+#include "service/kernels/movement/groups.h"
 
 namespace meshd::kernels {
 namespace {
@@ -52,6 +55,13 @@ Concatenation::Concatenation(const tensor::Dims& dims, size_t dim, int64_t elem_
     // Whole blocks of lanes of each part, where that is no larger.
     if (item_rows_ >= kBlockLanes) item_rows_ = core::round_up(item_rows_, kBlockLanes);
   }
+  elem_size_ = elem_size;
+  if (by_rows && computed.empty()) columns_ = columns_of(dims, dim, elem_size, copied);
+  if (!columns_.empty()) {
+    copied_bytes_ = 2.0 * static_cast<double>(rows_ * row * elem_size);
+    work_count_ = core::ceil_div(rows_, item_rows_);
+    return;
+  }
   const auto add = [&](Part part, int64_t work_count) {
     part.first = work_count_;
     part.work_count = work_count;
@@ -90,6 +100,30 @@ Concatenation::Concatenation(const tensor::Dims& dims, size_t dim, int64_t elem_
   if (by_rows) work_count_ = core::ceil_div(rows_, item_rows_);
 }
 
+std::vector<Concatenation::Column> Concatenation::columns_of(const tensor::Dims& dims, size_t dim, int64_t elem_size,
+                                                             const std::vector<CopiedPart>& copied) {
+  const auto row = static_cast<size_t>(tensor::element_count(dims, dim, dims.size()));
+  const bool are_columns =
+      std::all_of(copied.begin(), copied.end(), [](const CopiedPart& part) { return part.size == 1; });
+  if (!are_columns || row != copied.size() || row < 2 || row > kMostInterleaved || !visit_element(elem_size, [](auto) {})) return {};
+  std::vector<Column> columns(row);
+  for (const CopiedPart& part : copied) {
+    const std::optional<tensor::Dims> strides = with_rows(dims, part.strides, dim);
+    if (!strides || strides->front() != 1) return {};
+    columns[static_cast<size_t>(part.start)] = {part.operand, part.offset * elem_size};
+  }
+  return columns;
+}
+
+void Concatenation::interleave_columns(const std::byte* const* operands, std::byte* result, int64_t row,
+                                       int64_t count) const {
+  std::array<const std::byte*, kMostInterleaved> from{};
+  for (size_t k = 0; k < columns_.size(); ++k)
+    from[k] = operands[columns_[k].operand] + columns_[k].from + row * elem_size_;
+  const auto row_bytes = static_cast<int64_t>(columns_.size()) * elem_size_;
+  interleave(result + row * row_bytes, {from.data(), columns_.size()}, count, elem_size_);
+}
+
 int64_t Concatenation::code_bytes() const {
   int64_t bytes = 0;
   for (const Part& part : parts_) {
@@ -120,6 +154,8 @@ void Concatenation::run(const std::byte* const* operands, std::byte* result, int
   if (item_rows_ > 0) {
     for (int64_t item = begin; item < end; ++item) {
       core::pass(checkpoint);
+      const int64_t row = item * item_rows_;
+      if (!columns_.empty()) interleave_columns(operands, result, row, std::min(item_rows_, rows_ - row));
       for (const Part& part : parts_) run_part(part, item, item + 1);
     }
     return;

@@ -65,6 +65,18 @@ class Concatenation {
     int64_t work_count = 0;
   };
 
+  /// Copied parts of one element a row, whose rows follow each other.
+  struct Column {
+    int operand = 0;
+    int64_t from = 0;  ///< bytes, in the operand
+  };
+  /// Empty where they are not all of the result, or too many for interleave().
+  static std::vector<Column> columns_of(const tensor::Dims& dims, size_t dim, int64_t elem_size,
+                                        const std::vector<CopiedPart>& copied);
+  void interleave_columns(const std::byte* const* operands, std::byte* result, int64_t row, int64_t count) const;
+
+  std::vector<Column> columns_;  ///< in order; empty: there are parts
+  int64_t elem_size_ = 1;
   int64_t rows_ = 1;
   int64_t item_rows_ = 0;  ///< of a work item of all parts; 0: parts have work items of their own
   std::vector<Part> parts_;

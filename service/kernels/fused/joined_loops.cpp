@@ -80,7 +80,7 @@ class Join {
 
 }  // namespace
 
-std::optional<FusedLoop> join_loops(const FusedLoop& first, const FusedLoop& second) {
+std::optional<FusedLoop> join_loops(const FusedLoop& first, const FusedLoop& second, bool may_read_others) {
   if (first.dims != second.dims) return std::nullopt;
   Join join(first);
   std::vector<uint16_t> of_first;
@@ -88,7 +88,8 @@ std::optional<FusedLoop> join_loops(const FusedLoop& first, const FusedLoop& sec
   join.add_inputs(first, of_first);
   join.add_inputs(second, of_second);
   const size_t inputs = join.made().inputs.size();
-  if (inputs == first.inputs.size() + second.inputs.size() || inputs > kMostFusedInputs) return std::nullopt;
+  const bool has_common = inputs < first.inputs.size() + second.inputs.size();
+  if ((!has_common && !may_read_others) || inputs > kMostFusedInputs) return std::nullopt;
   join.add_program(first.program, of_first);
   join.add_program(second.program, of_second);
   if (join.made().program.instructions.size() > kMostFusedInstructions) return std::nullopt;

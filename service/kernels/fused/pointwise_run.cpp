@@ -1,6 +1,7 @@
 #include "service/kernels/fused/pointwise_run.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "service/kernels/elementwise/lanes/lane_loop.h"
@@ -26,13 +27,17 @@ PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const F
       reader_(plan.region, scratch_, memory),
       ways_(loop.program.outputs.size(), OutputWay::kDirect, memory),
       soon_(memory),
+      columns_(memory),
       row_(plan.region.dims.empty() ? 1 : plan.region.dims.back()) {
   set_ways();
 }
 
 void PointwiseRun::set_ways() {
   const std::vector<uint16_t>& outputs = loop_.program.outputs;
-  if (!loop_.places.empty()) return std::fill(ways_.begin(), ways_.end(), OutputWay::kPlace);
+  if (!loop_.places.empty()) {
+    columns_.resize(outputs.size());
+    return std::fill(ways_.begin(), ways_.end(), set_columns() ? OutputWay::kColumn : OutputWay::kPlace);
+  }
   // A result that takes over an operand's memory may only be written when nothing reads the tile any more.
   for (const FusedInput& input : loop_.inputs) {
     if (input.kind == FusedInput::Kind::kIota) continue;
@@ -46,6 +51,20 @@ void PointwiseRun::set_ways() {
     if (takes_over_ || !is_first || !is_computed(loop_.program, outputs[k])) ways_[k] = OutputWay::kCopy;
     if (plan_.streams && (plan_.stays.empty() || !plan_.stays[k])) ways_[k] = OutputWay::kStream;
   }
+}
+
+/// Whether the outputs are all columns of the result, each of one element a row.
+bool PointwiseRun::set_columns() {
+  const size_t count = columns_.size();
+  if (count < 2 || count > kMostInterleaved) return false;
+  for (size_t k = 0; k < count; ++k) {
+    const FusedPlace& place = loop_.places[k];
+    const bool is_column = place.row == 1 && place.row_stride == static_cast<int64_t>(count) &&
+                           place.offset < place.row_stride && element_bytes(k) == element_bytes(0);
+    if (!is_column) return false;
+    columns_[static_cast<size_t>(place.offset)] = loop_.program.outputs[k];
+  }
+  return true;
 }
 
 // Results that were copied past the caches are stored there by the code itself: a full tile, cache line by cache line.
@@ -91,6 +110,12 @@ void PointwiseRun::bind_outputs(int64_t at) {
 }
 
 void PointwiseRun::copy_outputs(int64_t at, int64_t count) {
+  if (ways_[0] == OutputWay::kColumn) {
+    std::array<const std::byte*, kMostInterleaved> rows{};
+    for (size_t k = 0; k < columns_.size(); ++k) rows[k] = scratch_.reg(columns_[k]);
+    const auto group_bytes = static_cast<int64_t>(columns_.size()) * element_bytes(0);
+    return interleave(call_.results[0] + at * group_bytes, {rows.data(), columns_.size()}, count, element_bytes(0));
+  }
   for (size_t k = 0; k < ways_.size(); ++k) {
     if (ways_[k] == OutputWay::kDirect) continue;
     if (ways_[k] == OutputWay::kPlace) {

@@ -39,10 +39,12 @@ class PointwiseRun {
     kCopy,    ///< copied after each tile
     kStream,  ///< copied past the caches
     kPlace,   ///< copied after each tile to where it goes in the result
+    kColumn,  ///< as one of columns_, with the others
   };
   void bind_outputs(int64_t at);
   void copy_outputs(int64_t at, int64_t count);
   void place_output(size_t output, int64_t at, int64_t count);
+  [[nodiscard]] bool set_columns();
   [[nodiscard]] bool is_direct() const;
   /// The only tile of a run, which may be computed again without being read.
   struct Tile {
@@ -70,6 +72,7 @@ class PointwiseRun {
   const TileCode* code_ = nullptr;
   std::pmr::vector<OutputWay> ways_;
   std::pmr::vector<MemoryRange> soon_;  ///< of one tile
+  std::pmr::vector<uint16_t> columns_;  ///< registers of outputs that are the columns of the result, in order
   int64_t row_ = 1;                     ///< elements after which a tile ends, where tiles are parts of rows
   bool takes_over_ = false;             ///< a result has an operand's memory
   std::optional<Tile> again_;

@@ -1,5 +1,6 @@
 #include "service/kernels/movement/groups.h"
 
+#include <array>
 #include <cstring>
 
 #include "service/core/error.h"
@@ -123,7 +124,50 @@ void copy_of_type(std::byte* dst, const std::byte* src, const Groups& groups) {
   }
 }
 
+template <int kSize, class T>
+[[gnu::always_inline]] inline void interleave_rows(std::byte* __restrict dst, const std::byte* const* rows,
+                                                   int64_t count) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  std::array<const std::byte*, kSize> from;
+  for (size_t k = 0; k < kSize; ++k) from[k] = rows[k];
+  for (int64_t i = 0; i < count; ++i) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kSize; ++k) {
+      *reinterpret_cast<Loose<T>*>(dst + (i * kSize + static_cast<int64_t>(k)) * kBytes) =
+          *reinterpret_cast<const Loose<T>*>(from[k] + i * kBytes);
+    }
+  }
+}
+
+template <int kSize, class T>
+void interleave_base(std::byte* dst, const std::byte* const* rows, int64_t count) {
+  interleave_rows<kSize, T>(dst, rows, count);
+}
+#if defined(__x86_64__)
+template <int kSize, class T>
+[[gnu::target("arch=x86-64-v3")]] void interleave_v3(std::byte* dst, const std::byte* const* rows, int64_t count) {
+  interleave_rows<kSize, T>(dst, rows, count);
+}
+#endif
+
+template <int kSize, class T>
+void interleave_of_size(std::byte* dst, const std::byte* const* rows, int64_t count) {
+#if defined(__x86_64__)
+  if (cpu_level() != CpuLevel::kBase) return interleave_v3<kSize, T>(dst, rows, count);
+#endif
+  interleave_base<kSize, T>(dst, rows, count);
+}
+
 }  // namespace
+
+void interleave(std::byte* dst, std::span<const std::byte* const> rows, int64_t count, int64_t element_bytes) {
+  with_element(element_bytes, [&]<class T>(T) {
+    if (rows.size() == 2) return interleave_of_size<2, T>(dst, rows.data(), count);
+    if (rows.size() == 3) return interleave_of_size<3, T>(dst, rows.data(), count);
+    if (rows.size() == kMostInterleaved) return interleave_of_size<4, T>(dst, rows.data(), count);
+    throw core::Error("internal", "two to four rows are interleaved");
+  });
+}
 
 void copy_groups(std::byte* dst, const std::byte* src, const Groups& groups) {
   with_element(groups.element_bytes, [&]<class T>(T) { copy_of_type<T>(dst, src, groups); });

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace meshd::kernels {
 
@@ -27,5 +28,12 @@ struct Groups {
   GroupSide src;
 };
 void copy_groups(std::byte* dst, const std::byte* src, const Groups& groups);
+
+/// Rows that are interleaved at once, at most.
+inline constexpr size_t kMostInterleaved = 4;
+
+/// Dense groups of 2 to kMostInterleaved elements, of which each row has one: element i of row k becomes element k of
+/// group i. Rows are anywhere, and not in `dst`; else as copy_groups.
+void interleave(std::byte* dst, std::span<const std::byte* const> rows, int64_t count, int64_t element_bytes);
 
 }  // namespace meshd::kernels

@@ -235,6 +235,30 @@ TEST(ConcatenatedLoops, of_several_results_and_names_of_the_same_bytes) {
   EXPECT_EQ(expect_same_bits(with_readers(", %b, %a", ", tensor<30000xf32>, tensor<30000xf32>")).size(), 3U);
 }
 
+// Of few columns one loop makes all, whatever they read.
+TEST(ConcatenatedLoops, of_columns_are_one) {
+  for (const auto* const dtype : {"f32", "bf16", "i8", "complex<f64>"}) {
+    for (const int columns : {2, 3, 4, 5}) {
+      const std::string type = fmt::format("tensor<80001x{}>", dtype);
+      const std::string column = fmt::format("tensor<80001x1x{}>", dtype);
+      const std::string result = fmt::format("tensor<80001x{}x{}>", columns, dtype);
+      std::string arguments, body, operands, types;
+      for (int k = 0; k < columns; ++k) {
+        const char* const comma = k == 0 ? "" : ", ";
+        arguments += fmt::format("{}%x{}: {}", comma, k, type);
+        body += fmt::format("  %a{0} = stablehlo.add %x{0}, %x{0} : {1}\n", k, type);
+        body += fmt::format("  %b{0} = stablehlo.reshape %a{0} : ({1}) -> {2}\n", k, type, column);
+        operands += fmt::format("{}%b{}", comma, k);
+        types += fmt::format("{}{}", comma, column);
+      }
+      const auto names = expect_same_bits(fmt::format(
+          "func.func @main({}) -> {} {{\n{}  %z = stablehlo.concatenate {}, dim = 1 : ({}) -> {}\n  return %z : {}\n}}",
+          arguments, result, body, operands, types, result, result));
+      EXPECT_EQ(names, std::vector<std::string>{fmt::format("fused add concatenate ({} ops)", columns + 1)});
+    }
+  }
+}
+
 TEST(ConcatenatedLoops, that_count_along_a_dim_stay) {
   const auto names = expect_same_bits(R"(
 func.func @main(%x: tensor<200x100xf32>) -> tensor<200x200xf32> {

@@ -122,6 +122,59 @@ TEST(concatenation, copied_and_computed_parts_are_where_they_belong) {
   for (uint32_t seed = 0; seed < 400; ++seed) expect_parts_where_they_belong(seed);
 }
 
+/// Arrays of `elem` bytes side by side, of which the second has rows `stride` elements apart.
+void expect_columns(size_t columns, int64_t elem, const Dims& front, int64_t stride) {
+  const int64_t rows = tensor::element_count(front);
+  Dims dims = front;
+  dims.push_back(static_cast<int64_t>(columns));
+  Bytes expected(static_cast<size_t>(rows * elem) * columns);
+  std::vector<Bytes> operands;
+  std::vector<CopiedPart> copied;
+  for (size_t k = 0; k < columns; ++k) {
+    const int64_t step = k == 1 ? stride : 1;
+    Bytes operand(static_cast<size_t>((rows * step + 3) * elem));
+    for (size_t i = 0; i < operand.size(); ++i) operand[i] = static_cast<std::byte>(i * 31 + k * 7 + i / 256);
+    Dims strides = tensor::row_major_strides(front);
+    for (int64_t& each : strides) each *= step;
+    strides.push_back(0);
+    copied.push_back({static_cast<int>(k), 3, strides, 1, static_cast<int64_t>(k)});
+    for (int64_t row = 0; row < rows; ++row) {
+      std::memcpy(expected.data() + (row * static_cast<int64_t>(columns) + static_cast<int64_t>(k)) * elem,
+                  operand.data() + (3 + row * step) * elem, static_cast<size_t>(elem));
+    }
+    operands.push_back(std::move(operand));
+  }
+  std::vector<const std::byte*> pointers;
+  for (const Bytes& operand : operands) pointers.push_back(operand.data());
+  std::swap(copied.front(), copied.back());  // they come in any order
+  const Concatenation concatenation(dims, front.size(), elem, copied, {});
+  Bytes got(expected.size(), std::byte{0xAB});
+  for (int64_t item = concatenation.work_count(); item-- > 0;)
+    concatenation.run(pointers.data(), got.data(), item, item + 1, nullptr);
+  ASSERT_EQ(got, expected) << columns << " columns of " << rows << " elements of " << elem << " bytes";
+}
+
+TEST(concatenation, columns_of_every_width_are_interleaved) {
+  for (const int64_t elem : {1, 2, 4, 8, 16}) {
+    for (const size_t columns : {2, 3, 4, 5}) {
+      for (const Dims& front : {Dims{2}, Dims{7}, Dims{33}, Dims{100}, Dims{9, 11}, Dims{70'001}}) {
+        expect_columns(columns, elem, front, 1);
+        expect_columns(columns, elem, front, 2);
+      }
+    }
+  }
+}
+
+TEST(concatenation, a_part_without_columns_beside_one_of_two) {
+  const std::vector<int32_t> pairs = {1, 2, 3, 4, 5, 6};
+  std::vector<int32_t> result(6);
+  const std::vector<CopiedPart> copied = {{0, 0, {2, 1}, 2, 0}, {1, 0, {0, 0}, 0, 2}};
+  const Concatenation concatenation({3, 2}, 1, 4, copied, {});
+  const std::byte* const operands[] = {reinterpret_cast<const std::byte*>(pairs.data()), nullptr};
+  concatenation.run(operands, reinterpret_cast<std::byte*>(result.data()), 0, concatenation.work_count(), nullptr);
+  EXPECT_EQ(result, pairs);
+}
+
 TEST(concatenation, joined_loops_have_the_outputs_of_both) {
   int joined = 0;
   for (uint32_t seed = 0; seed < 300; ++seed) {
@@ -149,6 +202,15 @@ TEST(concatenation, loops_that_read_nothing_in_common_are_not_joined) {
   FusedLoop second = first;
   for (FusedInput& input : second.inputs) input.operand += 2;
   EXPECT_FALSE(join_loops(first, second));
+  const std::optional<FusedLoop> both = join_loops(first, second, true);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->inputs.size(), 4U);
+  LoopMaker maker(1);
+  for (int i = 0; i < 4; ++i) maker.add_operand(DType::kFloat32, 10);
+  const std::vector<Bytes> operands = maker.operands();
+  std::vector<Bytes> expected = run_kernel(FusedKernel(first), operands, {}, {0});
+  for (Bytes& output : run_kernel(FusedKernel(second), operands, {}, {0})) expected.push_back(std::move(output));
+  EXPECT_EQ(run_kernel(FusedKernel(*both), operands, {}, {0}), expected);
 }
 
 }  // namespace
