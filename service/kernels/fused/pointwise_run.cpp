@@ -146,6 +146,8 @@ void PointwiseRun::place_output(size_t output, int64_t at, int64_t count) {
                    .element_bytes = bytes,
                    .dst = {place.row_stride * bytes, bytes},
                    .src = {lanes * bytes, bytes}});
+    } else if (lanes * bytes >= kLeastCopiedRow && lanes * bytes <= kMostCopiedRow) {
+      copy_rows(to, place.row_stride * bytes, from, lanes * bytes, lanes * bytes, rows);
     } else {
       for (int64_t row = 0; row < rows; ++row)
         copy_run(to + row * place.row_stride * bytes, from + row * lanes * bytes, lanes * bytes, plan_.places_stream);

@@ -9,6 +9,7 @@
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
 #include "service/kernels/elementwise/lanes/strided_lanes.h"
 #include "service/kernels/movement/groups.h"
+#include "service/kernels/movement/movement_loops.h"
 
 namespace meshd::kernels {
 namespace {
@@ -119,13 +120,23 @@ void for_each_row(std::span<const int64_t> dims, std::span<const int64_t> stride
   }
 }
 
-/// The same for whole rows of few elements, all those of one stride at once.
+/// Rows that are copied as such.
+bool is_copied_row(int64_t stride, int64_t bytes) {
+  return stride == 1 && bytes >= kLeastCopiedRow && bytes <= kMostCopiedRow;
+}
+
+/// The same for whole rows that are short, all those of one stride at once.
 void gather_groups(const std::byte* memory, std::span<const int64_t> dims, std::span<const int64_t> strides,
                    int64_t element_bytes, int64_t start, int64_t count, std::byte* to) {
   const int64_t size = dims.back();
   const size_t outer = dims.size() - 1;
   for_each_row(dims.first(outer), strides.first(outer), start / size, count / size,
                [&](int64_t place, int64_t stride, int64_t row, int64_t rows) {
+                 const int64_t bytes = size * element_bytes;
+                 if (is_copied_row(strides.back(), bytes)) {
+                   return copy_rows(to + row * bytes, bytes, memory + place * element_bytes, stride * element_bytes,
+                                    bytes, rows);
+                 }
                  copy_groups(to + row * size * element_bytes, memory + place * element_bytes,
                              {.count = rows,
                               .size = size,
@@ -394,7 +405,9 @@ void TileReader::gather_tensor(const RegionInput& input, const State& state, int
     });
   };
   const int64_t size = rank > 1 ? dims[rank - 1] : 0;
-  if (size < 2 || size > kMaxGroup || distinct < kFewGroups * size) {
+  const bool is_group = size >= 2 && size <= kMaxGroup;
+  const bool is_row = rank > 1 && is_copied_row(strides[rank - 1], size * element_bytes);
+  if ((!is_group && !is_row) || distinct < kFewGroups * size) {
     by_rows(start, distinct);
   } else {
     // Parts of rows at both ends, whole rows between them.

@@ -5,9 +5,12 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/cpu.h"
 #include "service/kernels/element_width.h"
 #include "service/kernels/elementwise/lanes/repeat_elements.h"
@@ -197,7 +200,60 @@ void stream_line(std::byte* dst, const std::byte* src) {
   for (int64_t i = 0; i < kRows; ++i) stream_row(dst + i * kRowBytes, line[i]);
 }
 
+// Rows of so many pieces; the last one ends where the row ends.
+using RowPiece [[gnu::vector_size(kLeastCopiedRow)]] = uint8_t;
+
+template <int kPieces>
+[[gnu::always_inline]] inline void copy_pieces(std::byte* __restrict dst, int64_t dst_step,
+                                               const std::byte* __restrict src, int64_t src_step, int64_t bytes,
+                                               int64_t rows) {
+  const int64_t last = bytes - kLeastCopiedRow;
+  for (int64_t row = 0; row < rows; ++row, dst += dst_step, src += src_step) {
+#pragma GCC unroll 16
+    for (int64_t piece = 0; piece + 1 < kPieces; ++piece) {
+      RowPiece value;
+      std::memcpy(&value, src + piece * kLeastCopiedRow, sizeof(value));
+      std::memcpy(dst + piece * kLeastCopiedRow, &value, sizeof(value));
+    }
+    RowPiece value;
+    std::memcpy(&value, src + last, sizeof(value));
+    std::memcpy(dst + last, &value, sizeof(value));
+  }
+}
+
+using PieceLoop = void (*)(std::byte* dst, int64_t dst_step, const std::byte* src, int64_t src_step, int64_t bytes,
+                           int64_t rows);
+constexpr size_t kMostPieces = kMostCopiedRow / kLeastCopiedRow;
+
+template <int kPieces>
+void copy_pieces_base(std::byte* dst, int64_t dst_step, const std::byte* src, int64_t src_step, int64_t bytes,
+                      int64_t rows) {
+  copy_pieces<kPieces>(dst, dst_step, src, src_step, bytes, rows);
+}
+#if defined(__x86_64__)
+template <int kPieces>
+[[gnu::target("arch=x86-64-v3")]] void copy_pieces_v3(std::byte* dst, int64_t dst_step, const std::byte* src,
+                                                      int64_t src_step, int64_t bytes, int64_t rows) {
+  copy_pieces<kPieces>(dst, dst_step, src, src_step, bytes, rows);
+}
+#endif
+
+template <size_t... kPieces>
+PieceLoop piece_loop(size_t pieces, std::index_sequence<kPieces...> /*all*/) {
+#if defined(__x86_64__)
+  static constexpr std::array<PieceLoop, kMostPieces> kV3 = {copy_pieces_v3<static_cast<int>(kPieces) + 1>...};
+  if (cpu_level() != CpuLevel::kBase) return kV3[pieces - 1];
+#endif
+  static constexpr std::array<PieceLoop, kMostPieces> kBase = {copy_pieces_base<static_cast<int>(kPieces) + 1>...};
+  return kBase[pieces - 1];
+}
+
 }  // namespace
+
+void copy_rows(std::byte* dst, int64_t dst_step, const std::byte* src, int64_t src_step, int64_t bytes, int64_t rows) {
+  const auto pieces = static_cast<size_t>(core::ceil_div(bytes, kLeastCopiedRow));
+  piece_loop(pieces, std::make_index_sequence<kMostPieces>())(dst, dst_step, src, src_step, bytes, rows);
+}
 
 void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming) {
   if (!streaming || bytes < kStreamMinBytes) {

@@ -15,6 +15,13 @@ void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streamin
 void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count,
                   int64_t elem_size);
 
+/// Rows that copy_rows() takes, in bytes: shorter ones are groups of elements, longer ones are worth a call each.
+inline constexpr int64_t kLeastCopiedRow = 32;
+inline constexpr int64_t kMostCopiedRow = 512;
+
+/// `rows` rows of `bytes`, one every `dst_step` and `src_step` bytes; they do not overlap.
+void copy_rows(std::byte* dst, int64_t dst_step, const std::byte* src, int64_t src_step, int64_t bytes, int64_t rows);
+
 /// A matrix whose rows are contiguous and `row_stride` bytes apart.
 struct MatrixRows {
   std::byte* data;
