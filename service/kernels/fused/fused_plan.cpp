@@ -231,11 +231,12 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   if (2 * row <= plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
 }
 
-/// One row that ends within a block is computed as several are: its last block of lanes begins earlier.
-void set_ragged_row(const FusedLoop& loop, FusedPlan& plan) {
+/// Tiles of one row, too, are run as rows: of one that ends within a block the last block of lanes begins earlier, and
+/// code that reads all where it is takes several.
+void set_long_row(const FusedLoop& loop, FusedPlan& plan) {
   if (plan.elements.empty() || plan.region.dims.size() != 2) return;
   const int64_t row = plan.region.dims.back();
-  if (row % kBlockLanes != 0 && row == plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
+  if (row == plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
 }
 
 void set_rows(const FusedLoop& loop, FusedPlan& plan) {
@@ -250,7 +251,7 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   }
   plan.by_rows = !is_one_row && row >= plan.tile;
   if (!is_one_row && !plan.by_rows) plan.elements.clear();
-  set_ragged_row(loop, plan);
+  set_long_row(loop, plan);
 }
 
 /// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (With AVX-512 there is no
@@ -369,6 +370,15 @@ const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t la
 
 std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan) {
   return code != nullptr && code->reads_elements() ? plan.elements : std::span<const uint16_t>();
+}
+
+bool reads_in_place(const TileCode* code, const FusedPlan& plan) {
+  if (code == nullptr || !code->needs_no_registers()) return false;
+  const std::span<const uint16_t> elements = elements_of(code, plan);
+  if (plan.region.dims.size() > 1 && (elements.empty() || plan.row_lanes == 0)) return false;
+  return std::all_of(plan.region.inputs.begin(), plan.region.inputs.end(), [&](const RegionInput& input) {
+    return input.is_dense || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+  });
 }
 
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {

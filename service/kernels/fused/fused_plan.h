@@ -77,6 +77,11 @@ FusedPlan make_fused_plan(const FusedLoop& loop);
 const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes);
 /// The plan's elements where that code reads them as such; none where it is null or reads all lanes.
 std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan);
+/// Elements that code takes at once, and between two checkpoints, where no lane passes through a register; some
+/// microseconds.
+inline constexpr int64_t kLongTile = 16 * 1024;
+/// Whether it reads all inputs where they are, at any place of a region of one dim or of rows (FusedPlan::row_lanes).
+bool reads_in_place(const TileCode* code, const FusedPlan& plan);
 /// Memory that it takes at most.
 int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan);
 

@@ -13,8 +13,6 @@ namespace meshd::kernels {
 namespace {
 
 constexpr uintptr_t kStreamAlignment = 64;
-/// Elements between two checkpoints where code needs no registers; some microseconds.
-constexpr int64_t kLongTile = 16 * 1024;
 
 }  // namespace
 
@@ -86,19 +84,13 @@ bool PointwiseRun::is_direct() const {
   return std::all_of(ways_.begin(), ways_.end(), [](OutputWay way) { return way == OutputWay::kDirect; });
 }
 
-/// Whether code reads all inputs where they are, at any place of the region.
-bool PointwiseRun::reads_in_place(std::span<const uint16_t> elements) const {
-  if (code_ == nullptr || !code_->needs_no_registers() || plan_.region.dims.size() > 1) return false;
-  return std::all_of(plan_.region.inputs.begin(), plan_.region.inputs.end(), [&](const RegionInput& input) {
-    return input.is_dense || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
-  });
-}
-
-// Tiles have the size of registers. Where no lane passes through one, whole blocks of lanes go on for longer.
-int64_t PointwiseRun::tile_at(int64_t at, int64_t end, bool in_place) const {
-  const int64_t tile = std::min(plan_.tile, end - at);
+// Tiles have the size of registers. Where no lane passes through one, whole blocks of lanes, or rows, go on for longer.
+int64_t PointwiseRun::tile_at(int64_t at, int64_t end, bool in_place, bool by_row) const {
+  int64_t tile = std::min(plan_.tile, end - at);
+  if (plan_.by_rows) tile = std::min(tile, row_ - at % row_);
   if (!in_place) return tile;
-  const int64_t longer = std::min(kLongTile, (end - at) / kBlockLanes * kBlockLanes);
+  const int64_t unit = by_row ? plan_.row_lanes : kBlockLanes;
+  const int64_t longer = std::min(kLongTile, end - at) / unit * unit;
   return longer > tile && (is_direct() || can_stream_by_code(at, longer)) ? longer : tile;
 }
 
@@ -175,11 +167,10 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
   const bool by_row = !elements.empty() && plan_.row_lanes > 0;
-  const bool in_place = soon.empty() && reads_in_place(elements);
+  const bool in_place = (soon.empty() || by_row) && reads_in_place(code_, plan_);
   again_.reset();
   while (at < end) {
-    int64_t count = tile_at(at, end, in_place);
-    if (plan_.by_rows) count = std::min(count, row_ - at % row_);
+    const int64_t count = tile_at(at, end, in_place, by_row);
     core::pass(call_.checkpoint);
     const int64_t lanes = by_row ? count : lanes_of(at, count, end);
     reader_.read(at, count, lanes, elements, by_row);

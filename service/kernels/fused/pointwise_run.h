@@ -53,9 +53,8 @@ class PointwiseRun {
     int64_t lanes = 0;
   };
   [[nodiscard]] bool can_stream_by_code(int64_t at, int64_t count) const;
-  [[nodiscard]] bool reads_in_place(std::span<const uint16_t> elements) const;
   /// Elements of the tile at `at` of a range that ends at `end`.
-  [[nodiscard]] int64_t tile_at(int64_t at, int64_t end, bool in_place) const;
+  [[nodiscard]] int64_t tile_at(int64_t at, int64_t end, bool in_place, bool by_row) const;
   /// Lanes that the tile [at, at + count) of a range that ends at `end` is computed on.
   [[nodiscard]] int64_t lanes_of(int64_t at, int64_t count, int64_t end) const;
 

@@ -201,7 +201,7 @@ void ReduceRun::sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end
 
 /// One step of some groups of a tile. Code that adds what it computes stores nothing.
 void ReduceRun::add_tile(Accumulator& to, int64_t start, int64_t groups, int64_t items, int64_t end, int64_t lane) {
-  if (plan_.sums && items >= kBlockLanes && code_ != nullptr && code_->sums()) {
+  if (sums_by_code() && items >= kBlockLanes) {
     sum_rows(start, groups, items, end);
     return to.add_totals(totals_.data(), groups, lane);
   }
@@ -274,11 +274,14 @@ void ReduceRun::add_lanes(int64_t first, int64_t size) {
 
 void ReduceRun::add_groups(int64_t first, int64_t size) {
   const int64_t group_size = reduce_.items * reduce_.lanes;
-  const int64_t at_once = groups_of_tile(tile_, group_size);
-  for (int64_t group = 0; group < size; group += at_once) {
+  const int64_t of_tile = groups_of_tile(tile_, group_size);
+  for (int64_t group = 0; group < size;) {
+    const bool in_place = sums_by_code() && reads_in_place(code_, plan_);
+    const int64_t at_once = in_place ? std::max(of_tile, kLongTile / group_size) : of_tile;
     const int64_t count = std::min(at_once, size - group);
     add_tile(*results_, (first + group) * group_size, count, reduce_.items, (first + size) * group_size,
              group * reduce_.lanes);
+    group += count;
   }
 }
 
