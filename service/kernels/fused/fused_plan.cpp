@@ -207,6 +207,13 @@ bool is_element(tensor::DType dtype) {
   return lane_form(dtype) == LaneForm::kWord || lane_form(dtype) == LaneForm::kHalf;
 }
 
+/// Inputs that have other lanes in each row, which would be gathered; one row for all is gathered once.
+size_t gathered_rows(const Region& region) {
+  return static_cast<size_t>(std::count_if(region.inputs.begin(), region.inputs.end(), [](const RegionInput& input) {
+    return input.has_rows() && input.strides[0] != 0;
+  }));
+}
+
 /// Whether code takes a row as it is. What it computes behind a row that ends within a block should cost no more than
 /// putting the elements on all lanes of the row, about one and a half simple operations for each element and lane.
 bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
@@ -214,7 +221,8 @@ bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
   double cost = 0;
   for (const TileInstruction& instruction : loop.program.instructions) cost += cost_of(instruction.op);
   const auto behind = static_cast<double>(core::round_up(row, kBlockLanes) - row);
-  return behind * cost <= 1.5 * static_cast<double>(row) * static_cast<double>(plan.elements.size());
+  const auto spared = static_cast<double>(plan.elements.size() + gathered_rows(plan.region));
+  return behind * cost <= 1.5 * static_cast<double>(row) * spared;
 }
 
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
@@ -226,7 +234,7 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
     const bool is_constant = input.strides.empty() || input.strides.back() == 0;
     if (is_constant && !input.is_iota && is_element(input.dtype)) plan.elements.push_back(input.reg);
   }
-  if (plan.elements.empty() || plan.region.dims.size() != 2) return;
+  if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
   const int64_t row = plan.region.dims.back();
   if (2 * row <= plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
 }
@@ -234,7 +242,7 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
 /// Tiles of one row, too, are run as rows: of one that ends within a block the last block of lanes begins earlier, and
 /// code that reads all where it is takes several.
 void set_long_row(const FusedLoop& loop, FusedPlan& plan) {
-  if (plan.elements.empty() || plan.region.dims.size() != 2) return;
+  if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
   const int64_t row = plan.region.dims.back();
   if (row == plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
 }
@@ -372,12 +380,24 @@ std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& pla
   return code != nullptr && code->reads_elements() ? plan.elements : std::span<const uint16_t>();
 }
 
+bool FusedPlan::has_rows_apart() const {
+  return std::any_of(region.inputs.begin(), region.inputs.end(),
+                     [](const RegionInput& input) { return input.has_rows(); });
+}
+
+ByRow by_row_of(const TileCode* code, const FusedPlan& plan) {
+  const bool reads_all = code != nullptr && (plan.elements.empty() || code->reads_elements());
+  return reads_all && plan.row_lanes > 0 ? ByRow::kAll : ByRow::kNone;
+}
+
 bool reads_in_place(const TileCode* code, const FusedPlan& plan) {
   if (code == nullptr || !code->needs_no_registers()) return false;
+  const ByRow by_row = by_row_of(code, plan);
+  if (plan.region.dims.size() > 1 && by_row == ByRow::kNone) return false;
   const std::span<const uint16_t> elements = elements_of(code, plan);
-  if (plan.region.dims.size() > 1 && (elements.empty() || plan.row_lanes == 0)) return false;
   return std::all_of(plan.region.inputs.begin(), plan.region.inputs.end(), [&](const RegionInput& input) {
-    return input.is_dense || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+    const bool is_row = by_row == ByRow::kAll && input.has_rows();
+    return input.is_dense || is_row || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "service/kernels/elementwise/lanes/lane_loop.h"
 #include "service/kernels/fold/argmax_fold.h"
 #include "service/kernels/fold/fold_kernels.h"
 #include "service/kernels/fused/fused_loop.h"
@@ -58,9 +59,11 @@ struct FusedPlan {
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
   std::vector<uint16_t>
       elements;  ///< inputs with one value on all lanes of a row of the region, which code may read as it is
-  /// Tiles are rows of so many lanes, a block or more, each with elements of its own. 0: no tile with elements has two
-  /// rows, nor one that ends within a block.
+  /// Tiles are rows of so many lanes, a block or more, each with elements of its own, or lanes anywhere in memory. 0:
+  /// no tile with elements has two rows.
   int64_t row_lanes = 0;
+  [[nodiscard]] bool has_rows_apart() const;  ///< rows of some inputs are anywhere in memory
+  [[nodiscard]] bool is_apart() const { return row_lanes % kBlockLanes != 0 && has_rows_apart(); }
   /// Of a reduction: code may sum the lanes of its one output, along rows of a block or more.
   bool sums = false;
   bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
@@ -77,6 +80,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop);
 const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes);
 /// The plan's elements where that code reads them as such; none where it is null or reads all lanes.
 std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan);
+/// Whether that code goes row by row.
+ByRow by_row_of(const TileCode* code, const FusedPlan& plan);
 /// Elements that code takes at once, and between two checkpoints, where no lane passes through a register; some
 /// microseconds.
 inline constexpr int64_t kLongTile = 16 * 1024;

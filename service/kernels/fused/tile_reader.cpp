@@ -212,21 +212,17 @@ void Region::collapse(std::vector<bool>& labels) {
 }
 
 TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::memory_resource* memory)
-    : region_(region),
-      scratch_(scratch),
-      states_(region.inputs.size(), memory),
-      ranges_(memory),
-      row_elements_(memory) {
+    : region_(region), scratch_(scratch), states_(region.inputs.size(), memory), ranges_(memory), row_inputs_(memory) {
   for (size_t i = 0; i < states_.size(); ++i) {
     states_[i].home = scratch.reg(region.inputs[i].reg);
   }
 }
 
-void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements, bool by_row) {
+void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements, ByRow by_row) {
   for (size_t i = 0; i < states_.size(); ++i) {
     const RegionInput& input = region_.inputs[i];
     const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
-    if (is_element && by_row) continue;
+    if ((is_element && by_row != ByRow::kNone) || (input.has_rows() && by_row == ByRow::kAll)) continue;
     read_input(input, states_[i], {.start = start, .count = count, .filled = lanes}, is_element);
   }
 }
@@ -250,14 +246,20 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
-std::span<const RowElement> TileReader::row_elements(int64_t start, std::span<const uint16_t> elements) {
-  row_elements_.clear();
-  for (const uint16_t reg : elements) {
+std::span<const RowInput> TileReader::row_inputs(int64_t start, std::span<const uint16_t> elements, ByRow by_row) {
+  const int64_t lanes = region_.dims[1];
+  row_inputs_.clear();
+  const auto add = [&](uint16_t reg, int64_t lanes_of_row) {
     const RegionInput& input = region_.inputs[reg];
-    const int64_t stride = input.strides[0] * tensor::size_bytes(input.dtype);
-    row_elements_.push_back({reg, states_[reg].memory + start / region_.dims[1] * stride, stride});
+    const int64_t bytes = tensor::size_bytes(input.dtype);
+    row_inputs_.push_back({reg, states_[reg].memory + start / lanes * input.strides[0] * bytes,
+                           (input.strides[0] - lanes_of_row) * bytes});
+  };
+  for (const uint16_t reg : elements) add(reg, 0);
+  for (size_t i = 0; i < region_.inputs.size() && by_row == ByRow::kAll; ++i) {
+    if (region_.inputs[i].has_rows()) add(region_.inputs[i].reg, lanes);
   }
-  return row_elements_;
+  return row_inputs_;
 }
 
 void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element) {

@@ -29,8 +29,17 @@ struct RegionInput {
   tensor::Dims walk_strides;
   bool first_only = false;  ///< an iota of int32 of which only the first lane of a tile is used, and filled
   bool is_dense = false;    ///< lanes are contiguous in memory over the region
-  int64_t period = 1;       ///< lanes after which the input repeats itself
-  int64_t extent = 0;       ///< elements of its memory from index 0 to the last index, where no stride is negative
+  /// They are within each row of its last dim, of two, but rows are anywhere.
+  [[nodiscard]] bool has_rows() const { return !is_dense && !is_iota && strides.size() == 2 && strides[1] == 1; }
+  int64_t period = 1;  ///< lanes after which the input repeats itself
+  int64_t extent = 0;  ///< elements of its memory from index 0 to the last index, where no stride is negative
+};
+
+/// Which inputs TileReader::read leaves to row_inputs().
+enum class ByRow : uint8_t {
+  kNone,
+  kElements,  ///< those of one element a row
+  kAll,       ///< and those of which a row's lanes follow each other, but rows do not
 };
 
 /// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.
@@ -66,17 +75,18 @@ class TileReader {
 
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
   /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
-  /// registers for which one lane will do where `lanes` are whole blocks, because the tile has one value for all; with
-  /// `by_row` they have one for each of its rows, and are left to row_elements().
-  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {}, bool by_row = false);
+  /// registers for which one lane will do where `lanes` are whole blocks, because the tile has one value for all;
+  /// by row they have one for each.
+  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {},
+            ByRow by_row = ByRow::kNone);
 
   /// Whether a register holds what was copied of an input's memory. If none does, what was read last may be computed
   /// again when the memory has other contents.
   [[nodiscard]] bool has_copied() const;
 
-  /// Of a region of two dims: where the registers `elements`, which have one value for a row, find those of the rows
-  /// from lane `start` on, which begins one. Valid until the next call.
-  std::span<const RowElement> row_elements(int64_t start, std::span<const uint16_t> elements);
+  /// Of a region of two dims: what read() leaves out, for the rows from lane `start` on, which begins one. Valid until
+  /// the next call.
+  std::span<const RowInput> row_inputs(int64_t start, std::span<const uint16_t> elements, ByRow by_row);
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
@@ -109,7 +119,7 @@ class TileReader {
   TileScratch& scratch_;
   std::pmr::vector<State> states_;
   std::pmr::vector<MemoryRange> ranges_;
-  std::pmr::vector<RowElement> row_elements_;
+  std::pmr::vector<RowInput> row_inputs_;
 };
 
 }  // namespace meshd::kernels

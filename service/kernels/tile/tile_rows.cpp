@@ -12,8 +12,8 @@ namespace {
 
 void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
   // The code only reads its inputs.
-  for (const RowElement& element : rows.elements)
-    scratch.bind(element.reg, const_cast<std::byte*>(element.first) + row * element.stride_bytes);
+  for (const RowInput& input : rows.inputs)
+    scratch.bind(input.reg, const_cast<std::byte*>(input.first) + row * input.stride_bytes);
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
     const int64_t end = begin + rows.lanes;
     if (rows.streams) {
       code.run_streaming(scratch.pointers(), begin, end);
-    } else if (row + 1 < rows.count) {
+    } else if (row + 1 < rows.count && !rows.is_apart) {
       // What it writes behind the row, the next one overwrites.
       code.run(scratch.pointers(), begin, begin + core::round_up(rows.lanes, kBlockLanes));
     } else {
@@ -41,7 +41,7 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
 void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals) {
   bind_row(scratch, rows, 0);
   std::array<int64_t, kMostSummedElements> strides{};
-  for (size_t k = 0; k < rows.elements.size(); ++k) strides[k] = rows.elements[k].stride_bytes;
+  for (size_t k = 0; k < rows.inputs.size(); ++k) strides[k] = rows.inputs[k].stride_bytes;
   code.sum(scratch.pointers(), {.lanes = rows.lanes, .count = rows.count, .strides = strides.data(), .totals = totals});
 }
 

@@ -1,5 +1,5 @@
-// Code of a tile program over a tile of several rows, where some inputs have one element for each row: it reads the
-// element, where other tiles have it on all lanes of the row.
+// Code of a tile program over a tile of several rows, of which some inputs have one element each, that is read as such,
+// or lanes that do not follow those of the row before: rows of a longer one, or one row for all.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,10 @@ namespace meshd::kernels {
 
 class TileCode;
 
-/// An input register of TileCode::Options::elements: the element of row r is at `first` + r * `stride_bytes`.
-struct RowElement {
+/// An input register that is bound anew for each row: to `first` + r * `stride_bytes` for row r. One of
+/// TileCode::Options::elements has its element there; of another the row's lanes begin as many lanes behind it as there
+/// are in the rows of the tile before.
+struct RowInput {
   uint16_t reg = 0;
   const std::byte* first = nullptr;
   int64_t stride_bytes = 0;
@@ -23,17 +25,18 @@ struct RowElement {
 struct RowsOfTile {
   int64_t lanes = 0;  ///< of a row: a block or more
   int64_t count = 0;
-  std::span<const RowElement> elements;
-  bool streams = false;  ///< by TileCode::run_streaming: rows are whole blocks
+  std::span<const RowInput> inputs;  ///< the elements in their order, then others
+  bool streams = false;              ///< by TileCode::run_streaming: rows are whole blocks
+  bool is_apart = false;             ///< nothing may be read behind a row
 };
 
 /// Runs the code row by row; meanwhile the memory of `soon` is prefetched. All other registers hold the whole tile.
-/// Where rows end within a block, lanes behind a row are computed with it, and of the last row some lanes twice: so
-/// results are not in an input's memory.
+/// Where rows end within a block, lanes behind a row are computed with it, and of the last row (of each, where they are
+/// apart) some lanes twice: so results are not in an input's memory.
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon);
 
-/// The sums of the rows' lanes by TileCode::sum, which reads inputs alone.
+/// The sums of the rows' lanes by TileCode::sum, which reads inputs alone; of `rows.inputs` there are only elements.
 void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals);
 
 }  // namespace meshd::kernels

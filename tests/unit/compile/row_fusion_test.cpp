@@ -187,6 +187,14 @@ TEST(RowFusion, every_kind_of_number_is_folded_as_before) {
   }
 }
 
+// Results leave past the caches while rows of the next block are prefetched.
+TEST(RowFusion, rows_that_exceed_the_caches) {
+  for (const int64_t columns : {256, 1000, 1024}) {
+    const int64_t rows = (int64_t{64} << 20) / 4 / columns;
+    EXPECT_EQ(expect_same_bits(with_types(kCenter, {rows}, columns, "f32"), 11), 1) << columns;
+  }
+}
+
 TEST(RowFusion, a_value_that_is_a_result_is_read_from_its_place) {
   const Plans plans = plans_of(with_types(kResidualNorm, {64}, 77, "f32"));
   EXPECT_EQ(plans.rows->step_count, 1) << to_text(*plans.rows);

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -186,6 +190,93 @@ TEST(FusedLoop, rows_that_are_apart_or_repeated) {
         ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), expected)
             << describe(loop);
         ASSERT_EQ(run_kernel(code_at_once(loop), operands, {}, offsets), expected) << "code " << describe(loop);
+      }
+    }
+  }
+}
+
+/// A copy of bytes, in front of and behind which no memory may be read: at the end of its pages, or at their beginning.
+class FencedBytes {
+ public:
+  FencedBytes(const Bytes& bytes, bool at_end) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t size = (bytes.size() + page - 1) / page * page;
+    mapped_ = size + 2 * page;
+    base_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_ + page, size, PROT_READ | PROT_WRITE);
+    data_ = base_ + page + (at_end ? size - bytes.size() : 0);
+    std::memcpy(data_, bytes.data(), bytes.size());
+  }
+  ~FencedBytes() { munmap(base_, mapped_); }
+  FencedBytes(const FencedBytes&) = delete;
+  FencedBytes& operator=(const FencedBytes&) = delete;
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  size_t mapped_ = 0;
+  std::byte* base_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+/// All work items, with operands and results between pages that may not be touched.
+std::vector<Bytes> run_fenced(const FusedKernel& kernel, const std::vector<Bytes>& operands,
+                              const std::vector<Bytes>& like, bool at_end) {
+  std::vector<std::unique_ptr<FencedBytes>> memory;
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> to;
+  for (const Bytes& operand : operands) {
+    memory.push_back(std::make_unique<FencedBytes>(operand, at_end));
+    from.push_back(memory.back()->data());
+  }
+  for (const Bytes& result : like) {
+    memory.push_back(std::make_unique<FencedBytes>(Bytes(result.size(), std::byte{0xAB}), at_end));
+    to.push_back(memory.back()->data());
+  }
+  FusedCall call;
+  call.operands = from.data();
+  call.results = to.data();
+  call.end = kernel.work_count();
+  kernel.run(call);
+  std::vector<Bytes> out;
+  for (size_t k = 0; k < like.size(); ++k) out.emplace_back(to[k], to[k] + like[k].size());
+  return out;
+}
+
+// Dense rows, rows of longer ones, one row for all and an element for each, which code reads where they are.
+TEST(FusedLoop, rows_of_each_kind_side_by_side_are_read_where_they_are) {
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
+    for (const int64_t row : {64, 65, 100, 127, 128, 250, 512, 1000, 1024, 4096}) {
+      for (const int64_t rows : {2, 3, 37}) {
+        LoopMaker maker(static_cast<uint32_t>(row + rows));
+        FusedLoop loop;
+        loop.dims = {rows, row};
+        loop.program.input_count = 4;
+        const std::vector<Dims> strides = {{row, 1}, {row + 3, 1}, {0, 1}, {1, 0}};
+        const std::vector<int64_t> counts = {rows * row, (rows - 1) * (row + 3) + row, row, rows};
+        for (size_t i = 0; i < strides.size(); ++i) {
+          loop.program.add_register(dtype);
+          FusedInput input;
+          input.operand = maker.add_operand(dtype, counts[i]);
+          input.strides = strides[i];
+          loop.inputs.push_back(input);
+        }
+        const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, dtype);
+        const uint16_t product = loop.program.emit(ScalarOp::kMultiply, {sum, 2}, dtype);
+        const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {product, 3}, dtype);
+        loop.program.outputs = {loop.program.emit(ScalarOp::kMultiply, {difference, difference}, dtype)};
+        FusedLoop largest = loop;
+        largest.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kMaximum, dtype), {maker.add_operand(dtype, 1)}};
+        FusedLoop total = loop;
+        total.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kAdd, dtype), {largest.reduce->init_operands[0]}};
+        const std::vector<Bytes> operands = maker.operands();
+        for (const FusedLoop& each : {loop, largest, total}) {
+          const auto interpreted = run_kernel(FusedKernel(each), operands, {}, {0, 0});
+          const FusedKernel code = code_at_once(each);
+          for (const bool at_end : {true, false})
+            ASSERT_EQ(run_fenced(code, operands, interpreted, at_end), interpreted) << describe(each);
+          if (each.reduce) continue;
+          ASSERT_EQ(interpreted, run_naively(each, operands, {0, 0})) << describe(each);
+        }
       }
     }
   }
