@@ -5,7 +5,8 @@
 
 namespace meshd::kernels {
 
-struct Element16 {
+/// Anywhere in memory, as the others through a type of alignment 1: the assignment of a struct binds a reference to it.
+struct [[gnu::packed]] Element16 {
   uint64_t low;
   uint64_t high;
 };
