@@ -73,9 +73,14 @@ void Warmup::run() {
   static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness));
   compile_all(clock_.steady());
   if (over_) over_(stats());
+  core::SteadyTime saved_at = clock_.steady();
   for (;;) {
     if (write_waiting()) return;
-    records_.save_order();
+    // It names all records: to write it for each new one would cost more than to compile what is recorded.
+    if (clock_.steady() - saved_at >= options_.save_every) {
+      records_.save_order();
+      saved_at = clock_.steady();
+    }
     std::unique_lock held(mutex_);
     wake_.wait_for(held, options_.save_every, [this] { return ending_ || !waiting_.empty(); });
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <future>
 #include <set>
+#include <thread>
 
 #include "service/core/error.h"
 #include "service/warmup/compile_record.h"
@@ -166,6 +167,23 @@ TEST_F(WarmupTest, the_next_start_has_compiled_all) {
   EXPECT_GT(stats.record_bytes, 5 * 32);
   EXPECT_TRUE(stats.is_over);
   EXPECT_TRUE(removed_.empty());
+}
+
+// It names all of them: with a thousand records, to write it costs more than to compile.
+TEST_F(WarmupTest, the_order_is_not_written_for_each_record) {
+  const std::string order = folder_.path() + "/warmup/order.entry";
+  {
+    Process first(*this);
+    first.warm_up();
+    int64_t records = 0;
+    for (const auto& [program, request] : programs(first.compiler)) {
+      first.compiler.lower(program, request);
+      ++records;
+      while (first.warmup.stats().records < records) std::this_thread::yield();
+    }
+    EXPECT_FALSE(std::filesystem::exists(order));
+  }
+  EXPECT_TRUE(std::filesystem::exists(order)) << "the end of a process keeps it";
 }
 
 TEST_F(WarmupTest, most_recently_used_first_while_there_is_room) {
