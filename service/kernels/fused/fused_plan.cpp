@@ -45,11 +45,13 @@ tensor::Dims walk_of(const FusedInput& input, size_t rank) {
 Region whole_region(const FusedLoop& loop) {
   Region region;
   region.dims = loop.dims;
+  const std::vector<uint16_t>& outputs = loop.program.outputs;
   for (size_t i = 0; i < loop.inputs.size(); ++i) {
     RegionInput input;
     input.reg = static_cast<uint16_t>(i);
     input.dtype = loop.program.registers[i];
     input.is_iota = loop.inputs[i].kind == FusedInput::Kind::kIota;
+    input.is_output = std::find(outputs.begin(), outputs.end(), input.reg) != outputs.end();
     input.strides = walk_of(loop.inputs[i], loop.dims.size());
     region.inputs.push_back(std::move(input));
   }
@@ -228,9 +230,8 @@ bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
 /// several rows, row by row.
 void set_elements(const FusedLoop& loop, FusedPlan& plan) {
-  const std::vector<uint16_t>& outputs = loop.program.outputs;
   for (const RegionInput& input : plan.region.inputs) {
-    if (std::find(outputs.begin(), outputs.end(), input.reg) != outputs.end()) continue;  // it is copied
+    if (input.is_output) continue;  // it is copied
     const bool is_constant = input.strides.empty() || input.strides.back() == 0;
     if (is_constant && !input.is_iota && is_element(input.dtype)) plan.elements.push_back(input.reg);
   }

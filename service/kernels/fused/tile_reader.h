@@ -29,8 +29,11 @@ struct RegionInput {
   tensor::Dims walk_strides;
   bool first_only = false;  ///< an iota of int32 of which only the first lane of a tile is used, and filled
   bool is_dense = false;    ///< lanes are contiguous in memory over the region
-  /// They are within each row of its last dim, of two, but rows are anywhere.
-  [[nodiscard]] bool has_rows() const { return !is_dense && !is_iota && strides.size() == 2 && strides[1] == 1; }
+  bool is_output = false;   ///< of the program, too: a register holds the lanes
+  /// They are within each row of its last dim, of two, but rows are anywhere. Code reads them there.
+  [[nodiscard]] bool has_rows() const {
+    return !is_dense && !is_iota && !is_output && strides.size() == 2 && strides[1] == 1;
+  }
   int64_t period = 1;  ///< lanes after which the input repeats itself
   int64_t extent = 0;  ///< elements of its memory from index 0 to the last index, where no stride is negative
 };

@@ -409,6 +409,42 @@ TileProgram composition_reducer(DType dtype = DType::kInt64) {
   return reducer;
 }
 
+// Rows of a longer array, one row for all and rows in reverse, which are results, or are reduced, beside what is
+// computed of them: code reads rows where they are, but such a register has to hold the lanes.
+TEST(FusedLoop, rows_that_are_outputs_themselves) {
+  for (const int64_t row : {64, 100, 250, 1024}) {
+    for (const int64_t rows : {3, 37}) {
+      const std::array<int64_t, 3> row_strides = {row + 3, 0, -row};
+      for (const int64_t row_stride : row_strides) {
+        LoopMaker maker(static_cast<uint32_t>(row + rows));
+        FusedLoop loop;
+        loop.dims = {rows, row};
+        loop.program.input_count = 2;
+        for (int i = 0; i < 2; ++i) {
+          loop.program.add_register(DType::kInt32);
+          FusedInput input;
+          input.operand = maker.add_operand(DType::kInt32, rows * (row + 3));
+          input.strides = {row, 1};
+          loop.inputs.push_back(input);
+        }
+        loop.inputs[1].strides[0] = row_stride;
+        if (row_stride < 0) loop.inputs[1].offset = (rows - 1) * row;
+        const uint16_t product = loop.program.emit(ScalarOp::kMultiply, {0, 1}, DType::kInt32);
+        loop.program.outputs = {1, loop.program.emit(ScalarOp::kSubtract, {product, 0}, DType::kInt32)};
+        FusedLoop folded = loop;
+        const int init = maker.add_operand(DType::kInt32, 1);
+        folded.reduce = FusedReduce{{1}, composition_reducer(DType::kInt32), {init, init}};
+        const std::vector<Bytes> operands = maker.operands();
+        for (const FusedLoop& each : {loop, folded}) {
+          const auto expected = run_naively(each, operands, {0, 0});
+          ASSERT_EQ(run_kernel(FusedKernel(each), operands, {}, {0, 0}), expected) << describe(each);
+          ASSERT_EQ(run_kernel(code_at_once(each), operands, {}, {0, 0}), expected) << "code " << describe(each);
+        }
+      }
+    }
+  }
+}
+
 TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
   const TileProgram reducer = composition_reducer();
   for (uint32_t seed = 0; seed < 100; ++seed) {
