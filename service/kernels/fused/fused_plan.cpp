@@ -227,6 +227,13 @@ bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
   return behind * cost <= 1.5 * static_cast<double>(row) * spared;
 }
 
+void set_row_lanes(FusedPlan& plan, int64_t row) {
+  plan.row_lanes = row;
+  for (const RegionInput& input : plan.region.inputs) {
+    if (input.has_rows()) plan.row_inputs.push_back(input.reg);
+  }
+}
+
 /// Inputs that have one value for a row, which code reads as one element: of a tile that is in one row, or of tiles of
 /// several rows, row by row.
 void set_elements(const FusedLoop& loop, FusedPlan& plan) {
@@ -237,7 +244,7 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
   }
   if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
   const int64_t row = plan.region.dims.back();
-  if (2 * row <= plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
+  if (2 * row <= plan.tile && can_be_row(loop, plan, row)) set_row_lanes(plan, row);
 }
 
 /// Tiles of one row, too, are run as rows: of one that ends within a block the last block of lanes begins earlier, and
@@ -245,7 +252,7 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
 void set_long_row(const FusedLoop& loop, FusedPlan& plan) {
   if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
   const int64_t row = plan.region.dims.back();
-  if (row == plan.tile && can_be_row(loop, plan, row)) plan.row_lanes = row;
+  if (row == plan.tile && can_be_row(loop, plan, row)) set_row_lanes(plan, row);
 }
 
 void set_rows(const FusedLoop& loop, FusedPlan& plan) {
@@ -263,10 +270,9 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   set_long_row(loop, plan);
 }
 
-/// Rows of a block or more, of a value that is computed: the only one, for it is not stored. (With AVX-512 there is no
-/// such form: it was never measured.)
+/// Rows of a block or more, of a value that is computed: the only one, for it is not stored.
 void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
-  if (plan.code == nullptr || cpu_level() != CpuLevel::kV3) return;
+  if (plan.code == nullptr || cpu_level() == CpuLevel::kBase) return;
   const bool is_sum = reduce.fold && reduce.fold->sums_floats && reduce.fold->widen == nullptr;
   if (!is_sum || reduce.lanes != 1 || loop.program.outputs.size() != 1) return;
   // Of a row that ends within a block, so many lanes are computed for a second time.
@@ -292,6 +298,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
                  .layout = TileLayout(loop.program),
                  .stays = {},
                  .elements = {},
+                 .row_inputs = {},
                  .sums = false,
                  .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
                  .reduce = std::nullopt};
@@ -308,6 +315,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
         // Rows cannot begin with each work item.
         plan.row_lanes = 0;
         plan.elements.clear();
+        plan.row_inputs.clear();
       } else {
         plan.work_item_elements -= plan.work_item_elements % plan.row_lanes;
       }
@@ -368,7 +376,12 @@ bool code_streams(const FusedPlan& plan) {
 }
 
 TileCode::Options options_of(const FusedPlan& plan) {
-  return {.prefetches = plan.prefetches, .streams = code_streams(plan), .sums = plan.sums, .elements = plan.elements};
+  return {.prefetches = plan.prefetches,
+          .streams = code_streams(plan),
+          .walks = plan.row_lanes > 0,
+          .sums = plan.sums,
+          .elements = plan.elements,
+          .row_inputs = plan.row_inputs};
 }
 
 }  // namespace
@@ -381,24 +394,18 @@ std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& pla
   return code != nullptr && code->reads_elements() ? plan.elements : std::span<const uint16_t>();
 }
 
-bool FusedPlan::has_rows_apart() const {
-  return std::any_of(region.inputs.begin(), region.inputs.end(),
-                     [](const RegionInput& input) { return input.has_rows(); });
-}
-
-ByRow by_row_of(const TileCode* code, const FusedPlan& plan) {
-  const bool reads_all = code != nullptr && (plan.elements.empty() || code->reads_elements());
-  return reads_all && plan.row_lanes > 0 ? ByRow::kAll : ByRow::kNone;
+bool goes_by_row(const TileCode* code, const FusedPlan& plan) {
+  return plan.row_lanes > 0 && code != nullptr && (plan.elements.empty() || code->reads_elements());
 }
 
 bool reads_in_place(const TileCode* code, const FusedPlan& plan) {
   if (code == nullptr || !code->needs_no_registers()) return false;
-  const ByRow by_row = by_row_of(code, plan);
-  if (plan.region.dims.size() > 1 && by_row == ByRow::kNone) return false;
+  const bool by_row = goes_by_row(code, plan);
+  if (plan.region.dims.size() > 1 && !by_row) return false;
   const std::span<const uint16_t> elements = elements_of(code, plan);
   return std::all_of(plan.region.inputs.begin(), plan.region.inputs.end(), [&](const RegionInput& input) {
-    const bool is_row = by_row == ByRow::kAll && input.has_rows();
-    return input.is_dense || is_row || std::find(elements.begin(), elements.end(), input.reg) != elements.end();
+    return input.is_dense || (by_row && input.has_rows()) ||
+           std::find(elements.begin(), elements.end(), input.reg) != elements.end();
   });
 }
 

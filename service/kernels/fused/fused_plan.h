@@ -62,8 +62,7 @@ struct FusedPlan {
   /// Tiles are rows of so many lanes, a block or more, each with elements of its own, or lanes anywhere in memory. 0:
   /// no tile with elements has two rows.
   int64_t row_lanes = 0;
-  [[nodiscard]] bool has_rows_apart() const;  ///< rows of some inputs are anywhere in memory
-  [[nodiscard]] bool is_apart() const { return row_lanes % kBlockLanes != 0 && has_rows_apart(); }
+  std::vector<uint16_t> row_inputs;  ///< RegionInput::has_rows(), where row_lanes says that tiles are rows
   /// Of a reduction: code may sum the lanes of its one output, along rows of a block or more.
   bool sums = false;
   bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
@@ -81,7 +80,7 @@ const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t la
 /// The plan's elements where that code reads them as such; none where it is null or reads all lanes.
 std::span<const uint16_t> elements_of(const TileCode* code, const FusedPlan& plan);
 /// Whether that code goes row by row.
-ByRow by_row_of(const TileCode* code, const FusedPlan& plan);
+bool goes_by_row(const TileCode* code, const FusedPlan& plan);
 /// Elements that code takes at once, and between two checkpoints, where no lane passes through a register; some
 /// microseconds.
 inline constexpr int64_t kLongTile = 16 * 1024;

@@ -166,8 +166,7 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   const int64_t begin = at;
   if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
-  const ByRow rows_of_code = by_row_of(code_, plan_);
-  const bool by_row = rows_of_code != ByRow::kNone;
+  const bool by_row = goes_by_row(code_, plan_);
   // While others are prefetched no results are stored past the caches by code.
   const bool in_place = (soon.empty() || (by_row && is_direct())) && reads_in_place(code_, plan_);
   again_.reset();
@@ -175,13 +174,10 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     const int64_t count = tile_at(at, end, in_place, by_row);
     core::pass(call_.checkpoint);
     const int64_t lanes = by_row ? count : lanes_of(at, count, end);
-    reader_.read(at, count, lanes, elements, rows_of_code);
+    reader_.read(at, count, lanes, elements, by_row);
     RowsOfTile rows;
     if (by_row) {
-      rows = {.lanes = plan_.row_lanes,
-              .count = count / plan_.row_lanes,
-              .inputs = reader_.row_inputs(at, elements, rows_of_code),
-              .is_apart = plan_.is_apart()};
+      rows = {.lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .inputs = reader_.row_inputs(at, elements)};
     }
     soon_.clear();
     for (const SoonRead& read : soon)

@@ -163,17 +163,14 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   core::pass(call_.checkpoint);
   if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
-  const ByRow rows_of_code = by_row_of(code_, plan_);
-  const bool by_row = rows_of_code != ByRow::kNone;
+  const bool by_row = goes_by_row(code_, plan_);
   // What the lanes behind the tile become is not folded.
   const int64_t lanes = by_row ? count : lanes_of_tile(start, count, end);
-  reader_.read(start, count, lanes, elements, rows_of_code);
+  reader_.read(start, count, lanes, elements, by_row);
   const std::span<const MemoryRange> soon = soon_of_tile(start, count);
   if (by_row) {
-    const RowsOfTile rows{.lanes = plan_.row_lanes,
-                          .count = count / plan_.row_lanes,
-                          .inputs = reader_.row_inputs(start, elements, rows_of_code),
-                          .is_apart = plan_.is_apart()};
+    const RowsOfTile rows{
+        .lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .inputs = reader_.row_inputs(start, elements)};
     run_tile_rows(*code_, scratch_, rows, soon);
   } else if (!loop_.program.instructions.empty()) {
     run_tile(loop_.program, code_, scratch_, lanes, soon);
@@ -194,11 +191,10 @@ void ReduceRun::sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end
   core::pass(call_.checkpoint);
   const int64_t count = rows * items;
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
-  const bool by_row = !elements.empty() && plan_.row_lanes > 0;
-  const ByRow rows_of_code = by_row ? ByRow::kElements : ByRow::kNone;
-  reader_.read(start, count, lanes_of_tile(start, count, end), elements, rows_of_code);
+  const bool by_row = goes_by_row(code_, plan_);
+  reader_.read(start, count, by_row ? count : lanes_of_tile(start, count, end), elements, by_row);
   RowsOfTile tile{.lanes = items, .count = rows, .inputs = {}};
-  if (by_row) tile.inputs = reader_.row_inputs(start, elements, rows_of_code);
+  if (by_row) tile.inputs = reader_.row_inputs(start, elements);
   totals_.resize(static_cast<size_t>(rows));
   sum_tile_rows(*code_, scratch_, tile, totals_.data());
 }
@@ -280,7 +276,7 @@ void ReduceRun::add_groups(int64_t first, int64_t size) {
   const int64_t group_size = reduce_.items * reduce_.lanes;
   const int64_t of_tile = groups_of_tile(tile_, group_size);
   for (int64_t group = 0; group < size;) {
-    const bool in_place = sums_by_code() && reads_in_place(code_, plan_) && !plan_.has_rows_apart();
+    const bool in_place = sums_by_code() && reads_in_place(code_, plan_);
     const int64_t at_once = in_place ? std::max(of_tile, kLongTile / group_size) : of_tile;
     const int64_t count = std::min(at_once, size - group);
     add_tile(*results_, (first + group) * group_size, count, reduce_.items, (first + size) * group_size,

@@ -218,11 +218,11 @@ TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::mem
   }
 }
 
-void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements, ByRow by_row) {
+void TileReader::read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements, bool by_row) {
   for (size_t i = 0; i < states_.size(); ++i) {
     const RegionInput& input = region_.inputs[i];
     const bool is_element = std::find(elements.begin(), elements.end(), input.reg) != elements.end();
-    if ((is_element && by_row != ByRow::kNone) || (input.has_rows() && by_row == ByRow::kAll)) continue;
+    if (by_row && (is_element || input.has_rows())) continue;
     read_input(input, states_[i], {.start = start, .count = count, .filled = lanes}, is_element);
   }
 }
@@ -246,7 +246,7 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
-std::span<const RowInput> TileReader::row_inputs(int64_t start, std::span<const uint16_t> elements, ByRow by_row) {
+std::span<const RowInput> TileReader::row_inputs(int64_t start, std::span<const uint16_t> elements) {
   const int64_t lanes = region_.dims[1];
   row_inputs_.clear();
   const auto add = [&](uint16_t reg, int64_t lanes_of_row) {
@@ -256,8 +256,8 @@ std::span<const RowInput> TileReader::row_inputs(int64_t start, std::span<const 
                            (input.strides[0] - lanes_of_row) * bytes});
   };
   for (const uint16_t reg : elements) add(reg, 0);
-  for (size_t i = 0; i < region_.inputs.size() && by_row == ByRow::kAll; ++i) {
-    if (region_.inputs[i].has_rows()) add(region_.inputs[i].reg, lanes);
+  for (const RegionInput& input : region_.inputs) {
+    if (input.has_rows()) add(input.reg, lanes);
   }
   return row_inputs_;
 }

@@ -38,13 +38,6 @@ struct RegionInput {
   int64_t extent = 0;  ///< elements of its memory from index 0 to the last index, where no stride is negative
 };
 
-/// Which inputs TileReader::read leaves to row_inputs().
-enum class ByRow : uint8_t {
-  kNone,
-  kElements,  ///< those of one element a row
-  kAll,       ///< and those of which a row's lanes follow each other, but rows do not
-};
-
 /// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.
 struct Region {
   tensor::Dims dims;
@@ -79,9 +72,8 @@ class TileReader {
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
   /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
   /// registers for which one lane will do where `lanes` are whole blocks, because the tile has one value for all;
-  /// by row they have one for each.
-  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {},
-            ByRow by_row = ByRow::kNone);
+  /// `by_row`: they have one for each row, and with the inputs that have rows are left to row_inputs().
+  void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {}, bool by_row = false);
 
   /// Whether a register holds what was copied of an input's memory. If none does, what was read last may be computed
   /// again when the memory has other contents.
@@ -89,7 +81,7 @@ class TileReader {
 
   /// Of a region of two dims: what read() leaves out, for the rows from lane `start` on, which begins one. Valid until
   /// the next call.
-  std::span<const RowInput> row_inputs(int64_t start, std::span<const uint16_t> elements, ByRow by_row);
+  std::span<const RowInput> row_inputs(int64_t start, std::span<const uint16_t> elements);
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.

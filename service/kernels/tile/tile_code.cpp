@@ -53,8 +53,10 @@ std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLe
     made->needs_no_registers_ = !generator.calls_kernels();
     if (generator.streaming_begin() != 0)
       made->streaming_ = reinterpret_cast<Function>(code + generator.streaming_begin());
+    if (generator.walking_begin() != 0)
+      made->walking_ = reinterpret_cast<RowsFunction>(code + generator.walking_begin());
     if (generator.summing_begin() != 0)
-      made->summing_ = reinterpret_cast<SumFunction>(code + generator.summing_begin());
+      made->summing_ = reinterpret_cast<RowsFunction>(code + generator.summing_begin());
     return made;
   } catch (const Xbyak::Error&) {  // too much code
     return nullptr;
@@ -95,7 +97,7 @@ bool gains_by_code(const TileProgram& program, const TileCode::Options& options)
   }
   if (own < kernels * kStepsOfKernelCall) return false;
   const bool sums = options.sums && functions + kernels == 0;  // TileGenerator::can_sum
-  const bool spares_pass = options.streams || sums || !options.elements.empty();
+  const bool spares_pass = options.streams || sums || !options.elements.empty() || !options.row_inputs.empty();
   return spares_pass ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
 }
 
@@ -107,7 +109,8 @@ int64_t code_bytes(const TileProgram& program, const TileCode::Options& options)
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
   for (const TileFold& fold : program.folds) bytes += static_cast<int64_t>(fold.items.size()) * kFoldItemBytes;
-  const int forms = 1 + (options.streams ? 1 : 0) + (options.sums ? 1 : 0);
+  // Those that go through rows have the block twice: for the end of a row, too.
+  const int forms = 1 + (options.streams ? 1 : 0) + (options.walks ? 2 : 0) + (options.sums ? 2 : 0);
   return (forms * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 

@@ -17,16 +17,17 @@
 
 namespace meshd::kernels {
 
-/// Code that sums reads so many Options::elements at most.
-inline constexpr size_t kMostSummedElements = 8;
+/// Code that goes from row to row moves so many registers at most.
+inline constexpr size_t kMostWalkedInputs = 12;
 
-/// Rows of lanes that code sums. Generated code reads it.
-struct SummedRows {
+/// Rows of lanes that code goes through, one behind the other from lane `begin` on. Generated code reads it.
+struct CodeRows {
+  int64_t begin = 0;
   int64_t lanes = 0;  ///< of a row: kBlockLanes or more
   int64_t count = 0;
-  /// Bytes between the elements of one row and the next, by number in Options::elements.
+  /// Bytes by which registers move from one row to the next: of Options::elements, then of Options::row_inputs.
   const int64_t* strides = nullptr;
-  double* totals = nullptr;  ///< of each row
+  double* totals = nullptr;  ///< of each row, where it sums
 };
 
 /// Code of one tile program for one processor level. Immutable; any thread.
@@ -38,8 +39,8 @@ class TileCode {
   struct Options {
     bool prefetches = false;  ///< inputs are prefetched some lines ahead
     bool streams = false;     ///< has a second form whose stores bypass the caches
-    /// The only output is computed, of f32: with AVX2 alone the code has a form that sums its lanes.
-    bool sums = false;
+    bool walks = false;       ///< has a form that goes from row to row
+    bool sums = false;        ///< has one that sums the lanes of rows: the only output is computed, of f32
     /// Lanes of a block that are computed, at least.
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
@@ -50,8 +51,10 @@ class TileCode {
     /// With repeats_while: an input and an output register that have the same memory. It may be written when the last
     /// repetition is over, and until then be in a vector register.
     std::span<const std::pair<uint16_t, uint16_t>> carried = {};
-    /// Inputs of four bytes that have one value on all lanes of every run.
+    /// Inputs of two or four bytes that have one value on all lanes of a run, or of a row.
     std::span<const uint16_t> elements = {};
+    /// Inputs of which the lanes of a row follow each other, but not those of two rows: where the code walks.
+    std::span<const uint16_t> row_inputs = {};
   };
   /// Null where code is not generated: on processors other than x86-64 with AVX2, for programs that call a function for
   /// each lane, and for those too large.
@@ -64,12 +67,16 @@ class TileCode {
   void run_streaming(std::byte* const* registers, int64_t begin, int64_t end) const {
     streaming_(registers, begin, end);
   }
+  /// Where it walks(): runs the program over rows. Of one that ends within a block some lanes are computed twice, so
+  /// results are not in an input's memory. Nothing is read or written outside of rows.
+  void run_rows(std::byte* const* registers, const CodeRows& rows) const { walking_(registers, &rows); }
   /// Where it sums(): the totals of the rows' lanes, which are not stored; of f32 in double, added as the fold adds
-  /// them (FloatSum in fold_segment.h). Rows follow each other from lane 0 on.
-  void sum(std::byte* const* registers, const SummedRows& rows) const { summing_(registers, &rows); }
+  /// them (FloatSum in fold_segment.h).
+  void sum_rows(std::byte* const* registers, const CodeRows& rows) const { summing_(registers, &rows); }
   /// With repeats_while: computes the first block at most `most` (1 or more) times; returns how many it was.
   int64_t repeat(std::byte* const* registers, int64_t most) const { return plain_(registers, 0, most); }
   [[nodiscard]] bool streams() const { return streaming_ != nullptr; }
+  [[nodiscard]] bool walks() const { return walking_ != nullptr; }
   [[nodiscard]] bool sums() const { return summing_ != nullptr; }
   /// Of Options::elements the code reads the first lane alone.
   [[nodiscard]] bool reads_elements() const { return reads_elements_; }
@@ -80,13 +87,14 @@ class TileCode {
 
  private:
   using Function = int64_t (*)(std::byte* const* registers, int64_t begin, int64_t end);
-  using SumFunction = int64_t (*)(std::byte* const* registers, const SummedRows* rows);
+  using RowsFunction = int64_t (*)(std::byte* const* registers, const CodeRows* rows);
   TileCode() = default;
 
   std::unique_ptr<const CodeMemory> memory_;
   Function plain_ = nullptr;
   Function streaming_ = nullptr;
-  SumFunction summing_ = nullptr;
+  RowsFunction walking_ = nullptr;
+  RowsFunction summing_ = nullptr;
   bool reads_elements_ = false;
   bool needs_no_registers_ = false;
 };
@@ -113,10 +121,11 @@ class LazyTileCode {
 };
 
 /// Whether generated code gains anything: instructions that it computes itself outweigh calls of functions and kernels.
-/// Code that spares a pass over memory, because it streams, sums or reads elements, gains with one instruction.
+/// Code that spares a pass over memory, because it streams, sums, or reads elements or rows where they are, gains with
+/// one instruction.
 bool gains_by_code(const TileProgram& program, const TileCode::Options& options);
 
-/// Bytes of memory for the code of a program, with the forms that stream and sum; estimated from above.
+/// Bytes of memory for the code of a program, with all its forms; estimated from above.
 int64_t code_bytes(const TileProgram& program, const TileCode::Options& options);
 
 }  // namespace meshd::kernels

@@ -195,7 +195,11 @@ void TileGenerator::write_other_forms() {
     streaming_begin_ = getSize();
     write_function(Form::kStreaming);
   }
-  write_summing_form();
+  if (options_.walks && can_walk()) walking_begin_ = write_rows_form(Form::kWalking);
+  if (options_.sums && can_sum()) {
+    choose_width_beside_sums();  // it is the last form
+    summing_begin_ = write_rows_form(Form::kSumming);
+  }
 }
 
 void TileGenerator::reset_places(int first_slot) {
@@ -321,15 +325,26 @@ size_t TileGenerator::chain_begin(size_t called, size_t least) const {
   return begin;
 }
 
+/// Lines of inputs where the options say so; of results always: a store that waits for its line holds up all that
+/// follow. (Measured on an Intel Xeon: a broadcast column subtracted takes 0.75 to 0.85 of the time, one_hot 0.65 to
+/// 0.85.) What repeats one block keeps its lines.
 void TileGenerator::prefetch() {
-  if (!options_.prefetches || form_ == Form::kSumming) return;
-  for (uint16_t reg = 0; reg < program_.input_count; ++reg) {
-    if (uses_[reg].empty() || is_element(reg)) continue;
+  const bool stores = form_ == Form::kPlain || form_ == Form::kWalking;
+  const bool has_next = !options_.repeats_while && !options_.one_strip;
+  const auto for_lines = [&](uint16_t reg, const auto& fetch) {
     const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
-    if (bytes > 8) continue;
+    if (bytes > 8) return;
     const Xbyak::Reg64 memory = pointer(reg);
     for (int line = 0; line < static_cast<int>(kBlockLanes) * bytes / kLineBytes; ++line)
-      prefetcht0(ptr[memory + r12 * bytes + (kLinesAhead + line) * kLineBytes]);
+      fetch(ptr[memory + r12 * bytes + (kLinesAhead + line) * kLineBytes]);
+  };
+  for (uint16_t reg = 0; reg < own_registers_; ++reg) {
+    if (is_output_[reg] != 0 && stores && has_next) {
+      for_lines(reg, [&](const Xbyak::Address& line) { prefetchw(line); });
+    } else if (reg < program_.input_count && options_.prefetches && form_ != Form::kSumming && !uses_[reg].empty() &&
+               !is_element(reg)) {
+      for_lines(reg, [&](const Xbyak::Address& line) { prefetcht0(line); });
+    }
   }
 }
 
@@ -338,6 +353,13 @@ void TileGenerator::prefetch() {
 bool TileGenerator::is_element(uint16_t reg) const {
   return reads_elements() &&
          std::find(options_.elements.begin(), options_.elements.end(), reg) != options_.elements.end();
+}
+
+/// Whether code that goes from row to row moves its pointer.
+bool TileGenerator::is_walked(uint16_t reg) const {
+  if (!options_.walks && !options_.sums) return false;
+  return is_element(reg) ||
+         std::find(options_.row_inputs.begin(), options_.row_inputs.end(), reg) != options_.row_inputs.end();
 }
 
 size_t TileGenerator::next_use(uint16_t reg, size_t after) const {
@@ -604,9 +626,11 @@ void TileGenerator::write_kernel_call(size_t number) {
 
 // --- memory ---
 
-/// Pointers to the memory of inputs and outputs stay in general registers, those that are used most first; the table of
-/// all has one only where it must. (Loaded again for each vector, they hold up the loads behind them.)
+/// Pointers to the memory of inputs and outputs stay in general registers, those that move from row to row and then
+/// those that are used most first; the table of all has one only where it must. (Loaded again for each vector, they
+/// hold up the loads behind them.)
 void TileGenerator::choose_pointers() {
+  constexpr auto kFirst = static_cast<size_t>(std::numeric_limits<int>::max());
   std::vector<std::pair<size_t, uint16_t>> wanted;
   const bool calls = next_call_[0] != kNever;
   for (int number = 0; number < own_registers_; ++number) {
@@ -616,7 +640,8 @@ void TileGenerator::choose_pointers() {
     const bool is_input = reg < program_.input_count && (is_array || !uses_[reg].empty());
     const bool is_read_by_kernel = constant_of_[reg] != nullptr && calls_kernels_;
     if (is_input || is_output_[reg] != 0 || is_read_by_kernel)
-      wanted.emplace_back(uses_[reg].size() + static_cast<size_t>(is_output_[reg]), reg);
+      wanted.emplace_back((is_walked(reg) ? kFirst : 0) + uses_[reg].size() + static_cast<size_t>(is_output_[reg]),
+                          reg);
   }
   std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   constexpr std::array kKept = {5, 13, 14, 15};             // rbp, r13 to r15: calls keep them

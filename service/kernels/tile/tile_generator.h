@@ -12,8 +12,9 @@
 // (Functions that have a recipe are no calls: their steps are like all others, and values stay where they are.)
 // 3. An instruction that has no step calls its kernel on the block, so the program falls into runs of steps, each
 //    strip by strip. Slots have 64 lanes, as they are in memory.
-// 4. Results are stored as they are computed; a second form of the code stores past the caches, another one adds them
-//    (tile_generator_sum.cpp).
+// 4. Results are stored as they are computed; a second form of the code stores past the caches, two others go from row
+// to
+//    row, and one of these adds results (tile_generator_rows.cpp).
 //
 // Registers: r12 the lane, rax for one address, with rcx and rdx those of a row; the others hold addresses of inputs
 // and outputs. Vectors 0 to 3 are for one step.
@@ -50,6 +51,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   [[nodiscard]] size_t size() const { return getSize(); }
   /// Where the other forms begin; 0: there is none.
   [[nodiscard]] size_t streaming_begin() const { return streaming_begin_; }
+  [[nodiscard]] size_t walking_begin() const { return walking_begin_; }
   [[nodiscard]] size_t summing_begin() const { return summing_begin_; }
   /// Of the options' elements the first lane alone. Kernels that are called read whole blocks.
   [[nodiscard]] bool reads_elements() const { return !calls_kernels_ && !options_.elements.empty(); }
@@ -66,7 +68,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
     bool in_memory = false;  ///< its slot is written, or it is an input or constant
   };
 
-  enum class Form : uint8_t { kPlain, kStreaming, kSumming };
+  enum class Form : uint8_t { kPlain, kStreaming, kWalking, kSumming };
 
   void choose_width();
   void choose_carried();
@@ -76,12 +78,20 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_prologue();
   void write_pointers();
   void write_epilogue();
-  void write_summing_form();
+  size_t write_rows_form(Form form);
+  [[nodiscard]] bool can_walk() const;
   [[nodiscard]] bool can_sum() const;
-  void write_summed_rows();
+  void choose_width_beside_sums();
+  [[nodiscard]] int sum_register() const;
+  [[nodiscard]] int held_register() const;
+  void write_rows();
+  void write_last_summed_lane();
+  void write_rest();
+  void move_pointers();
   void write_total();
   void clear_sum();
   void add_to_sum(int v, const Vector& value);
+  void widen_held(const Vector& held, int half);
   Vector masked_rest(int lane, const Vector& value);
   void write_block();
   void load_carried();
@@ -100,6 +110,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   // Values.
   [[nodiscard]] LaneForm form(uint16_t reg) const { return lane_form(program_.registers[reg]); }
   [[nodiscard]] bool is_element(uint16_t reg) const;
+  [[nodiscard]] bool is_walked(uint16_t reg) const;
   [[nodiscard]] size_t next_use(uint16_t reg, size_t after) const;
   [[nodiscard]] bool is_kept(uint16_t reg, size_t after) const;
   int take_group();
@@ -192,6 +203,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   Form form_ = Form::kPlain;  ///< that is being written
   bool fits_frame_ = true;
   size_t streaming_begin_ = 0;
+  size_t walking_begin_ = 0;
   size_t summing_begin_ = 0;
   bool is_rest_ = false;  ///< the block that is written has lanes that are summed already
   // In the order in which they are written.

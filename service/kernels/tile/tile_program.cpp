@@ -251,13 +251,13 @@ void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scr
     if (soon.empty()) return code->run(scratch.pointers(), 0, count);
     const int64_t pieces = (count + kPrefetchLanes - 1) / kPrefetchLanes;
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      for (const MemoryRange& range : soon) prefetch_part(range, piece, pieces);
+      for (const MemoryRange& range : soon) prefetch_parts(range, piece, 1, pieces);
       code->run(scratch.pointers(), piece * kPrefetchLanes, std::min(count, (piece + 1) * kPrefetchLanes));
     }
     return;
   }
   for (int64_t part = 0; part < parts; ++part) {
-    for (const MemoryRange& range : soon) prefetch_part(range, part, parts);
+    for (const MemoryRange& range : soon) prefetch_parts(range, part, 1, parts);
     run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch.pointers(), 0, count);
   }
 }

@@ -1,5 +1,6 @@
 #include "service/kernels/tile/tile_rows.h"
 
+#include <algorithm>
 #include <array>
 
 #include "service/core/checked_math.h"
@@ -9,6 +10,17 @@
 
 namespace meshd::kernels {
 namespace {
+
+constexpr int64_t kLanesBetweenPrefetches = 512;
+
+using Strides = std::array<int64_t, kMostWalkedInputs>;
+
+/// As CodeRows has them. (Code that walks has no more of them.)
+Strides strides_of(const RowsOfTile& rows) {
+  Strides strides{};
+  for (size_t k = 0; k < std::min(rows.inputs.size(), strides.size()); ++k) strides[k] = rows.inputs[k].stride_bytes;
+  return strides;
+}
 
 void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
   // The code only reads its inputs.
@@ -20,18 +32,23 @@ void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
 
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon) {
-  for (int64_t row = 0; row < rows.count; ++row) {
-    for (const MemoryRange& range : soon) prefetch_part(range, row, rows.count);
+  const bool walks = code.walks() && !rows.streams;
+  const int64_t step = !walks ? 1 : soon.empty() ? rows.count : core::ceil_div(kLanesBetweenPrefetches, rows.lanes);
+  const Strides strides = strides_of(rows);
+  for (int64_t row = 0; row < rows.count; row += step) {
+    const int64_t count = std::min(step, rows.count - row);
+    for (const MemoryRange& range : soon) prefetch_parts(range, row, count, rows.count);
     bind_row(scratch, rows, row);
     const int64_t begin = row * rows.lanes;
     const int64_t end = begin + rows.lanes;
-    if (rows.streams) {
+    const int64_t rest = rows.lanes % kBlockLanes;
+    if (walks) {
+      code.run_rows(
+          scratch.pointers(),
+          {.begin = begin, .lanes = rows.lanes, .count = count, .strides = strides.data(), .totals = nullptr});
+    } else if (rows.streams) {
       code.run_streaming(scratch.pointers(), begin, end);
-    } else if (row + 1 < rows.count && !rows.is_apart) {
-      // What it writes behind the row, the next one overwrites.
-      code.run(scratch.pointers(), begin, begin + core::round_up(rows.lanes, kBlockLanes));
     } else {
-      const int64_t rest = rows.lanes % kBlockLanes;
       code.run(scratch.pointers(), begin, end - rest);
       if (rest > 0) code.run(scratch.pointers(), end - kBlockLanes, end);
     }
@@ -40,9 +57,9 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
 
 void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals) {
   bind_row(scratch, rows, 0);
-  std::array<int64_t, kMostSummedElements> strides{};
-  for (size_t k = 0; k < rows.inputs.size(); ++k) strides[k] = rows.inputs[k].stride_bytes;
-  code.sum(scratch.pointers(), {.lanes = rows.lanes, .count = rows.count, .strides = strides.data(), .totals = totals});
+  const Strides strides = strides_of(rows);
+  code.sum_rows(scratch.pointers(),
+                {.begin = 0, .lanes = rows.lanes, .count = rows.count, .strides = strides.data(), .totals = totals});
 }
 
 }  // namespace meshd::kernels

@@ -27,16 +27,14 @@ struct RowsOfTile {
   int64_t count = 0;
   std::span<const RowInput> inputs;  ///< the elements in their order, then others
   bool streams = false;              ///< by TileCode::run_streaming: rows are whole blocks
-  bool is_apart = false;             ///< nothing may be read behind a row
 };
 
-/// Runs the code row by row; meanwhile the memory of `soon` is prefetched. All other registers hold the whole tile.
-/// Where rows end within a block, lanes behind a row are computed with it, and of the last row (of each, where they are
-/// apart) some lanes twice: so results are not in an input's memory.
+/// Runs the code over the rows; meanwhile the memory of `soon` is prefetched. All other registers hold the whole tile.
+/// Where rows end within a block, some lanes are computed twice, so results are not in an input's memory.
 void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows,
                    std::span<const MemoryRange> soon);
 
-/// The sums of the rows' lanes by TileCode::sum, which reads inputs alone; of `rows.inputs` there are only elements.
+/// The sums of the rows' lanes by TileCode::sum_rows, which reads inputs alone.
 void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals);
 
 }  // namespace meshd::kernels
