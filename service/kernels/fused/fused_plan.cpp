@@ -31,6 +31,10 @@ constexpr int64_t kRoundingTile = 1024;
 /// Of inputs that code reads as one element for a row; tiles of shorter rows have several rows.
 constexpr int64_t kLeastTileOfRow = 512;
 constexpr int64_t kMostTileOfRow = 4096;
+/// Lanes of rows of one stride, where there are others: code is called anew for these.
+constexpr int64_t kLeastAlike = 128;
+/// Rows of so many lanes, or a few times as many, are summed by code although they are shorter than a block.
+constexpr int64_t kShortSum = 16;
 /// Fewer lanes than these are folded within tiles: a tile of one row of them costs more than what it computes.
 constexpr int64_t kTileLanes = 512;
 
@@ -212,23 +216,46 @@ bool is_element(tensor::DType dtype) {
 /// Inputs that have other lanes in each row, which would be gathered; one row for all is gathered once.
 size_t gathered_rows(const Region& region) {
   return static_cast<size_t>(std::count_if(region.inputs.begin(), region.inputs.end(), [](const RegionInput& input) {
-    return input.has_rows() && input.strides[0] != 0;
+    const auto outer = input.strides.end() - 1;
+    return input.has_rows() && std::any_of(input.strides.begin(), outer, [](int64_t stride) { return stride != 0; });
   }));
 }
 
-/// Whether code takes a row as it is. What it computes behind a row that ends within a block should cost no more than
-/// putting the elements on all lanes of the row, about one and a half simple operations for each element and lane.
-bool can_be_row(const FusedLoop& loop, const FusedPlan& plan, int64_t row) {
-  if (row < kBlockLanes) return false;
-  double cost = 0;
-  for (const TileInstruction& instruction : loop.program.instructions) cost += cost_of(instruction.op);
-  const auto behind = static_cast<double>(core::round_up(row, kBlockLanes) - row);
-  const auto spared = static_cast<double>(plan.elements.size() + gathered_rows(plan.region));
-  return behind * cost <= 1.5 * static_cast<double>(row) * spared;
+/// Outputs whose rows go to places of their own.
+size_t placed_rows(const FusedLoop& loop, int64_t row) {
+  const std::vector<uint16_t>& outputs = loop.program.outputs;
+  for (size_t k = 0; k < loop.places.size(); ++k) {
+    const bool is_again = std::count(outputs.begin(), outputs.end(), outputs[k]) > 1;
+    if (loop.places[k].row != row || is_again || !is_computed(loop.program, outputs[k])) return 0;
+  }
+  return loop.places.size();
 }
 
-void set_row_lanes(FusedPlan& plan, int64_t row) {
-  plan.row_lanes = row;
+/// Whether code takes a row as it is. What it computes twice of a row that ends within a vector should cost no more
+/// than putting the elements on all lanes of the row, about one and a half simple operations for each element and lane.
+/// Rows of less than a block are taken by code that goes from row to row alone.
+bool can_be_row(const FusedLoop& loop, const FusedPlan& plan) {
+  if (plan.region.dims.size() < 2) return false;
+  const int64_t row = plan.region.dims.back();
+  const size_t placed = placed_rows(loop, row);
+  const size_t spared = plan.elements.size() + gathered_rows(plan.region) + placed;
+  if (spared == 0 || row < lanes_of_vector()) return false;
+  const int64_t alike = plan.region.dims[plan.region.dims.size() - 2];
+  if (row < kBlockLanes || plan.region.dims.size() > 2) {
+    const auto has_rows = [](const RegionInput& input) { return input.has_rows(); };
+    const auto rows = std::count_if(plan.region.inputs.begin(), plan.region.inputs.end(), has_rows);
+    const size_t moved = plan.elements.size() + static_cast<size_t>(rows) + placed;
+    const bool is_code = plan.code != nullptr && can_walk_by_code(loop.program, moved);
+    if (!is_code || alike * row < kLeastAlike) return false;
+  }
+  double cost = 0;
+  for (const TileInstruction& instruction : loop.program.instructions) cost += cost_of(instruction.op);
+  const auto twice = static_cast<double>(core::round_up(row, lanes_of_vector()) - row);
+  return twice * cost <= 1.5 * static_cast<double>(row) * static_cast<double>(spared);
+}
+
+void set_row_lanes(FusedPlan& plan) {
+  plan.row_lanes = plan.region.dims.back();
   for (const RegionInput& input : plan.region.inputs) {
     if (input.has_rows()) plan.row_inputs.push_back(input.reg);
   }
@@ -242,17 +269,15 @@ void set_elements(const FusedLoop& loop, FusedPlan& plan) {
     const bool is_constant = input.strides.empty() || input.strides.back() == 0;
     if (is_constant && !input.is_iota && is_element(input.dtype)) plan.elements.push_back(input.reg);
   }
-  if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
-  const int64_t row = plan.region.dims.back();
-  if (2 * row <= plan.tile && can_be_row(loop, plan, row)) set_row_lanes(plan, row);
+  if (plan.region.dims.size() < 2) return;
+  if (2 * plan.region.dims.back() <= plan.tile && can_be_row(loop, plan)) set_row_lanes(plan);
 }
 
 /// Tiles of one row, too, are run as rows: of one that ends within a block the last block of lanes begins earlier, and
 /// code that reads all where it is takes several.
 void set_long_row(const FusedLoop& loop, FusedPlan& plan) {
-  if (plan.region.dims.size() != 2 || plan.elements.size() + gathered_rows(plan.region) == 0) return;
-  const int64_t row = plan.region.dims.back();
-  if (row == plan.tile && can_be_row(loop, plan, row)) set_row_lanes(plan, row);
+  if (plan.region.dims.size() < 2) return;
+  if (plan.region.dims.back() == plan.tile && can_be_row(loop, plan)) set_row_lanes(plan);
 }
 
 void set_rows(const FusedLoop& loop, FusedPlan& plan) {
@@ -270,20 +295,21 @@ void set_rows(const FusedLoop& loop, FusedPlan& plan) {
   set_long_row(loop, plan);
 }
 
-/// Rows of a block or more, of a value that is computed: the only one, for it is not stored.
+/// Rows of a block or more, or of 16, 32 or 48 lanes, of a value that is computed: the only one, for it is not stored.
 void set_sums(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
   if (plan.code == nullptr || cpu_level() == CpuLevel::kBase) return;
   const bool is_sum = reduce.fold && reduce.fold->sums_floats && reduce.fold->widen == nullptr;
   if (!is_sum || reduce.lanes != 1 || loop.program.outputs.size() != 1) return;
   // Of a row that ends within a block, so many lanes are computed for a second time.
   const int64_t again = core::round_up(reduce.items, kBlockLanes) - reduce.items;
-  if (reduce.items < kBlockLanes || 2 * again > reduce.items) return;
-  plan.sums = is_computed(loop.program, loop.program.outputs[0]);
+  const bool is_short = reduce.items < kBlockLanes && reduce.items > 0 && reduce.items % kShortSum == 0;
+  if (!is_short && (reduce.items < kBlockLanes || 2 * again > reduce.items)) return;
+  if (is_computed(loop.program, loop.program.outputs[0])) plan.sum_lanes = reduce.items;
 }
 
 /// The same for a reduction of rows.
 void set_rows_of_reduction(const FusedLoop& loop, const ReducePlan& reduce, FusedPlan& plan) {
-  if (reduce.items <= 1 || reduce.lanes != 1 || plan.region.dims.size() > 2) return;
+  if (reduce.items <= 1 || reduce.lanes != 1) return;
   if (plan.region.dims.back() != reduce.items) return;
   set_elements(loop, plan);
   if (plan.row_lanes > 0) return;
@@ -299,7 +325,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
                  .stays = {},
                  .elements = {},
                  .row_inputs = {},
-                 .sums = false,
+                 .row_outputs = {},
                  .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
                  .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
@@ -328,6 +354,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     const bool is_large = output_bytes * loop.copies >= streaming_bytes();
     plan.streams = is_large && loop.places.empty();
     plan.places_stream = is_large && !loop.places.empty();
+    if (plan.row_lanes > 0 && placed_rows(loop, plan.row_lanes) > 0 && !plan.places_stream)
+      plan.row_outputs = loop.program.outputs;
     plan.prefetches = is_large || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
     return plan;
   }
@@ -378,10 +406,11 @@ bool code_streams(const FusedPlan& plan) {
 TileCode::Options options_of(const FusedPlan& plan) {
   return {.prefetches = plan.prefetches,
           .streams = code_streams(plan),
-          .walks = plan.row_lanes > 0,
-          .sums = plan.sums,
+          .row_lanes = plan.row_lanes,
+          .sums = plan.sum_lanes,
           .elements = plan.elements,
-          .row_inputs = plan.row_inputs};
+          .row_inputs = plan.row_inputs,
+          .row_outputs = plan.row_outputs};
 }
 
 }  // namespace

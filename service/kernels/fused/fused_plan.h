@@ -59,12 +59,13 @@ struct FusedPlan {
   bool by_rows = false;            ///< pointwise: no tile has lanes of two rows of the region
   std::vector<uint16_t>
       elements;  ///< inputs with one value on all lanes of a row of the region, which code may read as it is
-  /// Tiles are rows of so many lanes, a block or more, each with elements of its own, or lanes anywhere in memory. 0:
+  /// Tiles are rows of so many lanes, a vector or more, each with elements of its own, or lanes anywhere in memory. 0:
   /// no tile with elements has two rows.
   int64_t row_lanes = 0;
-  std::vector<uint16_t> row_inputs;  ///< RegionInput::has_rows(), where row_lanes says that tiles are rows
-  /// Of a reduction: code may sum the lanes of its one output, along rows of a block or more.
-  bool sums = false;
+  std::vector<uint16_t> row_inputs;   ///< RegionInput::has_rows(), where row_lanes says that tiles are rows
+  std::vector<uint16_t> row_outputs;  ///< likewise, all outputs: their rows go where FusedLoop::places says
+  /// Of a reduction: code may sum the lanes of its one output, along rows of a block or more, or of so many. 0: none.
+  int64_t sum_lanes = 0;
   bool prefetches = false;                   ///< inputs are not in the cache: prefetch those of the next tile
   std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;

@@ -91,7 +91,8 @@ int64_t PointwiseRun::tile_at(int64_t at, int64_t end, bool in_place, bool by_ro
   if (!in_place) return tile;
   const int64_t unit = by_row ? plan_.row_lanes : kBlockLanes;
   const int64_t longer = std::min(kLongTile, end - at) / unit * unit;
-  return longer > tile && (is_direct() || can_stream_by_code(at, longer)) ? longer : tile;
+  const bool is_placed = by_row && !plan_.row_outputs.empty();
+  return longer > tile && (is_direct() || is_placed || can_stream_by_code(at, longer)) ? longer : tile;
 }
 
 void PointwiseRun::bind_outputs(int64_t at) {
@@ -168,6 +169,7 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
   const bool by_row = goes_by_row(code_, plan_);
   // While others are prefetched no results are stored past the caches by code.
+  const bool is_placed = by_row && !plan_.row_outputs.empty();
   const bool in_place = (soon.empty() || (by_row && is_direct())) && reads_in_place(code_, plan_);
   again_.reset();
   while (at < end) {
@@ -175,19 +177,14 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     core::pass(call_.checkpoint);
     const int64_t lanes = by_row ? count : lanes_of(at, count, end);
     reader_.read(at, count, lanes, elements, by_row);
-    RowsOfTile rows;
-    if (by_row) {
-      rows = {.lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .inputs = reader_.row_inputs(at, elements)};
-    }
     soon_.clear();
     for (const SoonRead& read : soon)
       soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
     if (soon.empty() && can_stream_by_code(at, count)) {
       for (size_t k = 0; k < ways_.size(); ++k)
         scratch_.bind(program.outputs[k], call_.results[k] + at * element_bytes(k));
-      rows.streams = true;
       if (by_row)
-        run_tile_rows(*code_, scratch_, rows, {});
+        run_rows(at, count, elements, true);
       else
         code_->run_streaming(scratch_.pointers(), 0, count);
       for (const uint16_t reg : program.outputs) scratch_.bind(reg, scratch_.home(reg));
@@ -196,7 +193,7 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
     }
     bind_outputs(at);
     if (by_row) {
-      run_tile_rows(*code_, scratch_, rows, soon_);
+      run_rows(at, count, elements, false);
     } else if (!soon.empty()) {
       run_tile(program, code_, scratch_, lanes, soon_);
     } else if (code_ == nullptr && plan_.prefetches && !plan_.by_rows) {
@@ -206,9 +203,24 @@ void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) 
       const bool is_all = at == begin && at + count == end;
       if (is_all && code_ != nullptr && !reader_.has_copied()) again_ = Tile{at, count, lanes};
     }
-    copy_outputs(at, count);
+    if (!is_placed) copy_outputs(at, count);
     at += count;
   }
+}
+
+/// A tile of rows, results included where their rows have places of their own.
+void PointwiseRun::run_rows(int64_t at, int64_t count, std::span<const uint16_t> elements, bool streams) {
+  reader_.for_rows(at, count, elements, [&](RowsOfTile rows, auto& registers, int64_t from) {
+    for (size_t k = 0; k < plan_.row_outputs.size(); ++k) {
+      const FusedPlace& place = loop_.places[k];
+      const int64_t first = place.offset + from / place.row * place.row_stride - (from - at);
+      registers.push_back({plan_.row_outputs[k], call_.results[0] + first * element_bytes(k),
+                           (place.row_stride - place.row) * element_bytes(k)});
+    }
+    rows.registers = registers;
+    rows.streams = streams;
+    run_tile_rows(*code_, scratch_, rows, soon_);
+  });
 }
 
 }  // namespace meshd::kernels

@@ -45,6 +45,7 @@ class PointwiseRun {
   void copy_outputs(int64_t at, int64_t count);
   void place_output(size_t output, int64_t at, int64_t count);
   [[nodiscard]] bool set_columns();
+  void run_rows(int64_t at, int64_t count, std::span<const uint16_t> elements, bool streams);
   [[nodiscard]] bool is_direct() const;
   /// The only tile of a run, which may be computed again without being read.
   struct Tile {

@@ -169,9 +169,10 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count, int64_t end) {
   reader_.read(start, count, lanes, elements, by_row);
   const std::span<const MemoryRange> soon = soon_of_tile(start, count);
   if (by_row) {
-    const RowsOfTile rows{
-        .lanes = plan_.row_lanes, .count = count / plan_.row_lanes, .inputs = reader_.row_inputs(start, elements)};
-    run_tile_rows(*code_, scratch_, rows, soon);
+    reader_.for_rows(start, count, elements, [&](RowsOfTile rows, const auto& registers, int64_t /*at*/) {
+      rows.registers = registers;
+      run_tile_rows(*code_, scratch_, rows, soon);
+    });
   } else if (!loop_.program.instructions.empty()) {
     run_tile(loop_.program, code_, scratch_, lanes, soon);
   }
@@ -193,15 +194,20 @@ void ReduceRun::sum_rows(int64_t start, int64_t rows, int64_t items, int64_t end
   const std::span<const uint16_t> elements = elements_of(code_, plan_);
   const bool by_row = goes_by_row(code_, plan_);
   reader_.read(start, count, by_row ? count : lanes_of_tile(start, count, end), elements, by_row);
-  RowsOfTile tile{.lanes = items, .count = rows, .inputs = {}};
-  if (by_row) tile.inputs = reader_.row_inputs(start, elements);
   totals_.resize(static_cast<size_t>(rows));
-  sum_tile_rows(*code_, scratch_, tile, totals_.data());
+  if (!by_row) {
+    return sum_tile_rows(*code_, scratch_, {.lanes = items, .count = rows, .of_tile = rows, .registers = {}},
+                         totals_.data());
+  }
+  reader_.for_rows(start, count, elements, [&](RowsOfTile of, const auto& registers, int64_t /*at*/) {
+    of.registers = registers;
+    sum_tile_rows(*code_, scratch_, of, totals_.data() + of.first);
+  });
 }
 
 /// One step of some groups of a tile. Code that adds what it computes stores nothing.
 void ReduceRun::add_tile(Accumulator& to, int64_t start, int64_t groups, int64_t items, int64_t end, int64_t lane) {
-  if (sums_by_code() && items >= kBlockLanes) {
+  if (sums_by_code() && (items >= kBlockLanes || items == plan_.sum_lanes)) {
     sum_rows(start, groups, items, end);
     return to.add_totals(totals_.data(), groups, lane);
   }

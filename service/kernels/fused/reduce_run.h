@@ -46,7 +46,7 @@ class ReduceRun {
   [[nodiscard]] std::unique_ptr<Accumulator> make_accumulator(int64_t lanes) const;
   [[nodiscard]] bool tile_holds_one_group() const;
   [[nodiscard]] bool only_reads() const;
-  [[nodiscard]] bool sums_by_code() const { return plan_.sums && code_ != nullptr && code_->sums(); }
+  [[nodiscard]] bool sums_by_code() const { return plan_.sum_lanes > 0 && code_ != nullptr && code_->sums(); }
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
   /// Indices of the first outer dim that is reduced, or of the items, that are added: those of a part, or all.
   [[nodiscard]] int64_t outer_size(size_t depth) const;

@@ -212,7 +212,11 @@ void Region::collapse(std::vector<bool>& labels) {
 }
 
 TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::memory_resource* memory)
-    : region_(region), scratch_(scratch), states_(region.inputs.size(), memory), ranges_(memory), row_inputs_(memory) {
+    : region_(region),
+      scratch_(scratch),
+      states_(region.inputs.size(), memory),
+      ranges_(memory),
+      row_registers_(memory) {
   for (size_t i = 0; i < states_.size(); ++i) {
     states_[i].home = scratch.reg(region.inputs[i].reg);
   }
@@ -246,20 +250,30 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   return ranges_;
 }
 
-std::span<const RowInput> TileReader::row_inputs(int64_t start, std::span<const uint16_t> elements) {
-  const int64_t lanes = region_.dims[1];
-  row_inputs_.clear();
-  const auto add = [&](uint16_t reg, int64_t lanes_of_row) {
+int64_t TileReader::rows_alike(int64_t start) const {
+  const int64_t rows = region_.dims[region_.dims.size() - 2];
+  return rows - start / region_.dims.back() % rows;
+}
+
+void TileReader::add_row_inputs(int64_t start, int64_t lane, std::span<const uint16_t> elements) {
+  const size_t outer = region_.dims.size() - 1;
+  const int64_t lanes = region_.dims[outer];
+  const auto add = [&](uint16_t reg, int64_t lanes_before, int64_t lanes_of_row) {
     const RegionInput& input = region_.inputs[reg];
     const int64_t bytes = tensor::size_bytes(input.dtype);
-    row_inputs_.push_back({reg, states_[reg].memory + start / lanes * input.strides[0] * bytes,
-                           (input.strides[0] - lanes_of_row) * bytes});
+    int64_t place = -lanes_before;
+    int64_t row = start / lanes;
+    for (size_t d = outer; d-- > 0;) {
+      place += row % region_.dims[d] * input.strides[d];
+      row /= region_.dims[d];
+    }
+    row_registers_.push_back(
+        {reg, states_[reg].memory + place * bytes, (input.strides[outer - 1] - lanes_of_row) * bytes});
   };
-  for (const uint16_t reg : elements) add(reg, 0);
+  for (const uint16_t reg : elements) add(reg, 0, 0);
   for (const RegionInput& input : region_.inputs) {
-    if (input.has_rows()) add(input.reg, lanes);
+    if (input.has_rows()) add(input.reg, lane, lanes);
   }
-  return row_inputs_;
 }
 
 void TileReader::read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element) {

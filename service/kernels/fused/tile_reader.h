@@ -3,6 +3,7 @@
 // materialised.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -30,9 +31,9 @@ struct RegionInput {
   bool first_only = false;  ///< an iota of int32 of which only the first lane of a tile is used, and filled
   bool is_dense = false;    ///< lanes are contiguous in memory over the region
   bool is_output = false;   ///< of the program, too: a register holds the lanes
-  /// They are within each row of its last dim, of two, but rows are anywhere. Code reads them there.
+  /// They are within each row of its last dim, but rows are anywhere. Code reads them there.
   [[nodiscard]] bool has_rows() const {
-    return !is_dense && !is_iota && !is_output && strides.size() == 2 && strides[1] == 1;
+    return !is_dense && !is_iota && !is_output && strides.size() >= 2 && strides.back() == 1;
   }
   int64_t period = 1;  ///< lanes after which the input repeats itself
   int64_t extent = 0;  ///< elements of its memory from index 0 to the last index, where no stride is negative
@@ -72,16 +73,18 @@ class TileReader {
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order, and some
   /// values of their type on the lanes behind them, up to `lanes`: `count`, or more (lanes_of_tile). `elements`:
   /// registers for which one lane will do where `lanes` are whole blocks, because the tile has one value for all;
-  /// `by_row`: they have one for each row, and with the inputs that have rows are left to row_inputs().
+  /// `by_row`: they have one for each row, and with the inputs that have rows are left to add_row_inputs().
   void read(int64_t start, int64_t count, int64_t lanes, std::span<const uint16_t> elements = {}, bool by_row = false);
 
   /// Whether a register holds what was copied of an input's memory. If none does, what was read last may be computed
   /// again when the memory has other contents.
   [[nodiscard]] bool has_copied() const;
 
-  /// Of a region of two dims: what read() leaves out, for the rows from lane `start` on, which begins one. Valid until
-  /// the next call.
-  std::span<const RowInput> row_inputs(int64_t start, std::span<const uint16_t> elements);
+  /// Of a region of two dims or more, for the rows of tile [start, start + count): calls run(rows, registers, at) for
+  /// those from lane `at` on of which each input has one stride, with the registers of what read() leaves out. `run`
+  /// may add others.
+  template <class Run>
+  void for_rows(int64_t start, int64_t count, std::span<const uint16_t> elements, const Run& run);
 
   /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
@@ -105,6 +108,9 @@ class TileReader {
     int64_t count = 0;
     int64_t filled = 0;  ///< with those behind them
   };
+  /// Rows from lane `start` on of which each input has one stride.
+  [[nodiscard]] int64_t rows_alike(int64_t start) const;
+  void add_row_inputs(int64_t start, int64_t lane, std::span<const uint16_t> elements);
   void read_input(const RegionInput& input, State& state, const Lanes& lanes, bool is_element);
   void read_element(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
@@ -114,7 +120,20 @@ class TileReader {
   TileScratch& scratch_;
   std::pmr::vector<State> states_;
   std::pmr::vector<MemoryRange> ranges_;
-  std::pmr::vector<RowInput> row_inputs_;
+  std::pmr::vector<RowRegister> row_registers_;
 };
+
+template <class Run>
+void TileReader::for_rows(int64_t start, int64_t count, std::span<const uint16_t> elements, const Run& run) {
+  RowsOfTile rows{.lanes = region_.dims.back(), .registers = {}};
+  rows.of_tile = count / rows.lanes;
+  for (; rows.first < rows.of_tile; rows.first += rows.count) {
+    const int64_t lane = rows.first * rows.lanes;
+    rows.count = std::min(rows_alike(start + lane), rows.of_tile - rows.first);
+    row_registers_.clear();
+    add_row_inputs(start + lane, lane, elements);
+    run(rows, row_registers_, start + lane);
+  }
+}
 
 }  // namespace meshd::kernels

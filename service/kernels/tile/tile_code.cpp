@@ -23,6 +23,7 @@ constexpr int64_t kFoldItemBytes = 512;  // values of four vectors, and their pl
 constexpr int64_t kRoundingBytes = 768;
 constexpr int64_t kFormBytes = 768;  // around the block, with the sums of one
 constexpr int64_t kPageBytes = 4096;
+constexpr size_t kMostWalkedBesideCalls = 4;  // registers that calls keep
 
 bool can_be_code(const TileProgram& program, CpuLevel level) {
   return level != CpuLevel::kBase && !program.instructions.empty() &&
@@ -44,6 +45,9 @@ std::unique_ptr<const TileCode> TileCode::make(const TileProgram& program, CpuLe
   try {
     TileGenerator generator(program, level, options, begin, kMostCodeBytes);
     if (!generator.generate()) return nullptr;
+    // A shorter row has no other form.
+    const bool needs_walking = options.row_lanes > 0 && options.row_lanes < kBlockLanes;
+    if (needs_walking && generator.walking_begin() == 0) return nullptr;
     std::unique_ptr<TileCode> made(new TileCode);
     made->memory_ = CodeMemory::make({begin, generator.size()});
     if (made->memory_ == nullptr) return nullptr;
@@ -96,10 +100,22 @@ bool gains_by_code(const TileProgram& program, const TileCode::Options& options)
       ++own;
   }
   if (own < kernels * kStepsOfKernelCall) return false;
-  const bool sums = options.sums && functions + kernels == 0;  // TileGenerator::can_sum
+  const bool sums = options.sums > 0 && functions + kernels == 0;  // TileGenerator::can_sum
   const bool spares_pass = options.streams || sums || !options.elements.empty() || !options.row_inputs.empty();
   return spares_pass ? own + functions > 0 : own >= kFewSteps + functions * kStepsOfFunction;
 }
+
+bool can_walk_by_code(const TileProgram& program, size_t moved) {
+  if (!can_be_code(program, cpu_level())) return false;
+  bool calls = false;
+  for (const TileStep& step : tile_steps(program, cpu_level())) {
+    if (step.kind == StepKind::kKernel) return false;
+    calls = calls || step.kind == StepKind::kFunction;
+  }
+  return moved <= (calls ? kMostWalkedBesideCalls : kMostWalked);
+}
+
+int64_t lanes_of_vector() { return cpu_level() == CpuLevel::kV4 ? 16 : 8; }
 
 int64_t code_bytes(const TileProgram& program, const TileCode::Options& options) {
   int64_t bytes = kFormBytes;
@@ -109,8 +125,8 @@ int64_t code_bytes(const TileProgram& program, const TileCode::Options& options)
     bytes += (is_short ? kShortStepBytes : kLongStepBytes) + (step.rounds ? kRoundingBytes : 0);
   }
   for (const TileFold& fold : program.folds) bytes += static_cast<int64_t>(fold.items.size()) * kFoldItemBytes;
-  // Those that go through rows have the block twice: for the end of a row, too.
-  const int forms = 1 + (options.streams ? 1 : 0) + (options.walks ? 2 : 0) + (options.sums ? 2 : 0);
+  // Those that go through rows have the block several times: for the end of a row, too.
+  const int forms = 1 + (options.streams ? 1 : 0) + (options.row_lanes > 0 ? 3 : 0) + (options.sums > 0 ? 2 : 0);
   return (forms * bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 

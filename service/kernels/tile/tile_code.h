@@ -18,14 +18,14 @@
 namespace meshd::kernels {
 
 /// Code that goes from row to row moves so many registers at most.
-inline constexpr size_t kMostWalkedInputs = 12;
+inline constexpr size_t kMostWalked = 12;
 
 /// Rows of lanes that code goes through, one behind the other from lane `begin` on. Generated code reads it.
 struct CodeRows {
   int64_t begin = 0;
-  int64_t lanes = 0;  ///< of a row: kBlockLanes or more
+  int64_t lanes = 0;  ///< of a row: Options::row_lanes, or where it sums rows of kBlockLanes or more, so many
   int64_t count = 0;
-  /// Bytes by which registers move from one row to the next: of Options::elements, then of Options::row_inputs.
+  /// Bytes by which registers move from one row to the next: of Options::elements, row_inputs, then row_outputs.
   const int64_t* strides = nullptr;
   double* totals = nullptr;  ///< of each row, where it sums
 };
@@ -39,8 +39,11 @@ class TileCode {
   struct Options {
     bool prefetches = false;  ///< inputs are prefetched some lines ahead
     bool streams = false;     ///< has a second form whose stores bypass the caches
-    bool walks = false;       ///< has a form that goes from row to row
-    bool sums = false;        ///< has one that sums the lanes of rows: the only output is computed, of f32
+    /// Has a form that goes from row to row of so many lanes, a vector or more; 0: none.
+    int64_t row_lanes = 0;
+    /// Has a form that sums the lanes of rows: the only output is computed, of f32. Rows of kBlockLanes or more; or of
+    /// 16, 32 or 48 lanes, if it is this number.
+    int64_t sums = 0;
     /// Lanes of a block that are computed, at least.
     int64_t lanes = kBlockLanes;
     /// An output register of bool: the block is computed again and again while its first lane is not 0.
@@ -53,8 +56,10 @@ class TileCode {
     std::span<const std::pair<uint16_t, uint16_t>> carried = {};
     /// Inputs of two or four bytes that have one value on all lanes of a run, or of a row.
     std::span<const uint16_t> elements = {};
-    /// Inputs of which the lanes of a row follow each other, but not those of two rows: where the code walks.
+    /// Inputs, and outputs, of which the lanes of a row follow each other, but not those of two rows: where the code
+    /// goes from row to row.
     std::span<const uint16_t> row_inputs = {};
+    std::span<const uint16_t> row_outputs = {};
   };
   /// Null where code is not generated: on processors other than x86-64 with AVX2, for programs that call a function for
   /// each lane, and for those too large.
@@ -124,6 +129,12 @@ class LazyTileCode {
 /// Code that spares a pass over memory, because it streams, sums, or reads elements or rows where they are, gains with
 /// one instruction.
 bool gains_by_code(const TileProgram& program, const TileCode::Options& options);
+
+/// Whether there is code for the program that goes from row to row, and moves `moved` registers.
+bool can_walk_by_code(const TileProgram& program, size_t moved);
+
+/// Lanes of a vector of the code for this processor: of rows there are at least as many.
+int64_t lanes_of_vector();
 
 /// Bytes of memory for the code of a program, with all its forms; estimated from above.
 int64_t code_bytes(const TileProgram& program, const TileCode::Options& options);

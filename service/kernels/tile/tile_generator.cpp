@@ -169,6 +169,7 @@ void TileGenerator::choose_width() {
   if (options_.one_strip) vectors_ = 4;
   while (vectors_ > 1 && vectors_ / 2 * lanes_ >= options_.lanes) vectors_ /= 2;
   groups_ = registers / vectors_;
+  block_lanes_ = static_cast<int>(options_.lanes);
 }
 
 bool TileGenerator::generate() {
@@ -195,8 +196,9 @@ void TileGenerator::write_other_forms() {
     streaming_begin_ = getSize();
     write_function(Form::kStreaming);
   }
-  if (options_.walks && can_walk()) walking_begin_ = write_rows_form(Form::kWalking);
-  if (options_.sums && can_sum()) {
+  const bool can_walk = this->can_walk();
+  if (options_.row_lanes >= lanes_ && can_walk) walking_begin_ = write_rows_form(Form::kWalking);
+  if (options_.sums > 0 && can_walk && can_sum()) {
     choose_width_beside_sums();  // it is the last form
     summing_begin_ = write_rows_form(Form::kSumming);
   }
@@ -291,7 +293,7 @@ void TileGenerator::write_strips(size_t begin, size_t end) {
   const std::vector<Place> places = places_;
   const auto free_slots = free_slots_;
   const int frame_used = frame_used_;
-  for (first_lane_ = 0; first_lane_ < static_cast<int>(options_.lanes); first_lane_ += vectors_ * lanes_) {
+  for (first_lane_ = 0; first_lane_ < block_lanes_; first_lane_ += vectors_ * lanes_) {
     places_ = places;
     free_slots_ = free_slots;
     frame_used_ = frame_used;
@@ -335,7 +337,7 @@ void TileGenerator::prefetch() {
     const auto bytes = static_cast<int>(tensor::size_bytes(program_.registers[reg]));
     if (bytes > 8) return;
     const Xbyak::Reg64 memory = pointer(reg);
-    for (int line = 0; line < static_cast<int>(kBlockLanes) * bytes / kLineBytes; ++line)
+    for (int line = 0; line < std::max(1, block_lanes_ * bytes / static_cast<int>(kLineBytes)); ++line)
       fetch(ptr[memory + r12 * bytes + (kLinesAhead + line) * kLineBytes]);
   };
   for (uint16_t reg = 0; reg < own_registers_; ++reg) {
@@ -357,9 +359,9 @@ bool TileGenerator::is_element(uint16_t reg) const {
 
 /// Whether code that goes from row to row moves its pointer.
 bool TileGenerator::is_walked(uint16_t reg) const {
-  if (!options_.walks && !options_.sums) return false;
-  return is_element(reg) ||
-         std::find(options_.row_inputs.begin(), options_.row_inputs.end(), reg) != options_.row_inputs.end();
+  if (options_.row_lanes == 0 && options_.sums == 0) return false;
+  const std::vector<uint16_t> walked = this->walked();
+  return std::find(walked.begin(), walked.end(), reg) != walked.end();
 }
 
 size_t TileGenerator::next_use(uint16_t reg, size_t after) const {

@@ -85,9 +85,13 @@ class TileGenerator : private Xbyak::CodeGenerator {
   [[nodiscard]] int sum_register() const;
   [[nodiscard]] int held_register() const;
   void write_rows();
+  void write_row();
+  void write_whole_blocks(int64_t lanes);
+  void write_part(int lanes);
+  void write_summed_row();
   void write_last_summed_lane();
-  void write_rest();
   void move_pointers();
+  [[nodiscard]] std::vector<uint16_t> walked() const;
   void write_total();
   void clear_sum();
   void add_to_sum(int v, const Vector& value);
@@ -187,9 +191,10 @@ class TileGenerator : private Xbyak::CodeGenerator {
   const ExpandedProgram expanded_;
   const TileProgram& program_;  ///< with recipes as steps
   const TileCode::Options options_;
-  const bool is_wide_;  ///< vectors of 64 bytes
-  const int lanes_;     ///< of a vector
-  int vectors_ = 1;     ///< of a strip
+  const bool is_wide_;   ///< vectors of 64 bytes
+  const int lanes_;      ///< of a vector
+  int vectors_ = 1;      ///< of a strip
+  int block_lanes_ = 0;  ///< of the block that is written
   int groups_ = 1;
   int most_alive_ = 0;  ///< values at once
   /// Values that go from one repetition to the next in vector registers: there they are when one begins.

@@ -1,10 +1,11 @@
-// The generator's forms that go from row to row: pointers of inputs that are elements or have rows apart move with
-// each. The last block of a row begins earlier where the row ends within a block.
+// The generator's forms that go from row to row: pointers of elements, and of inputs and outputs that have rows apart,
+// move with each. Where a row ends within a vector, its last vector begins earlier.
 //
 // One of them sums the lanes of a program's output, row by row: the additions of FloatSum (fold_segment.h), in place of
 // stores. A block of 64 lanes is four rows of 16: each is added to `held`, 16 floats, and what the fourth leaves there
 // is widened and added to 16 doubles. Both are in vector registers, so that only programs of few values have this form.
-// In the last block of a row of lanes, those that are summed already become -0.
+// In the last block of a row of lanes, those that are summed already become -0. Of rows shorter than a block each 16
+// are widened.
 #include "service/kernels/tile/tile_generator.h"
 
 #if defined(__x86_64__)
@@ -38,18 +39,24 @@ constexpr uint32_t kNan = 0x7FF80000U;  // the upper half of the double
 
 }  // namespace
 
+std::vector<uint16_t> TileGenerator::walked() const {
+  std::vector<uint16_t> walked(options_.elements.begin(), options_.elements.end());
+  walked.insert(walked.end(), options_.row_inputs.begin(), options_.row_inputs.end());
+  walked.insert(walked.end(), options_.row_outputs.begin(), options_.row_outputs.end());
+  return walked;
+}
+
 /// Whether all that moves has a pointer of its own. Kernels that are called read whole blocks.
 bool TileGenerator::can_walk() const {
-  if (calls_kernels_ || options_.elements.size() + options_.row_inputs.size() > kMostWalkedInputs) return false;
-  const auto has_pointer = [&](uint16_t reg) { return uses_[reg].empty() || pointers_[reg] >= 0; };
-  return std::all_of(options_.elements.begin(), options_.elements.end(), has_pointer) &&
-         std::all_of(options_.row_inputs.begin(), options_.row_inputs.end(), has_pointer);
+  const std::vector<uint16_t> walked = this->walked();
+  return !calls_kernels_ && walked.size() <= kMostWalked &&
+         std::all_of(walked.begin(), walked.end(),
+                     [&](uint16_t reg) { return pointers_[reg] >= 0 || (uses_[reg].empty() && is_output_[reg] == 0); });
 }
 
 // Calls lose all vector registers, and values that are spilled for the sums gain nothing.
 bool TileGenerator::can_sum() const {
-  const bool calls = next_call_[0] != kNever;
-  if (calls || !can_walk()) return false;
+  if (next_call_[0] != kNever) return false;
   if (is_wide_) return 2 * (most_alive_ + 1) <= kHeldWide - kTemporaries;
   return !expanded_.is_deep && most_alive_ <= kGroupsBeside;
 }
@@ -57,10 +64,15 @@ bool TileGenerator::can_sum() const {
 void TileGenerator::choose_width_beside_sums() {
   vectors_ = kVectorsBeside;
   groups_ = kGroupsBeside;
-  if (!is_wide_) return;
-  const int registers = kHeldWide - kTemporaries;
-  if (4 * (most_alive_ + 1) <= registers) vectors_ = 4;
-  groups_ = registers / vectors_;
+  if (is_wide_) {
+    const int registers = kHeldWide - kTemporaries;
+    if (4 * (most_alive_ + 1) <= registers) vectors_ = 4;
+    groups_ = registers / vectors_;
+  }
+  block_lanes_ = static_cast<int>(kBlockLanes);
+  if (options_.sums >= kBlockLanes) return;
+  block_lanes_ = static_cast<int>(options_.sums);
+  while (block_lanes_ % (vectors_ * lanes_) != 0) --vectors_;
 }
 
 int TileGenerator::held_register() const { return is_wide_ ? kHeldWide : kHeld; }
@@ -88,28 +100,61 @@ void TileGenerator::write_rows() {
   mov(r12, ptr[rsi + offsetof(CodeRows, begin)]);
   if (sums) write_last_summed_lane();
   write_pointers();
-
   Xbyak::Label row;
-  Xbyak::Label block;
-  L(row);
-  if (sums) clear_sum();
-  mov(rax, ptr[rsp + kRows]);
-  mov(rax, ptr[rax + offsetof(CodeRows, lanes)]);
-  and_(rax, ~kBlockMask);
-  add(rax, r12);
-  mov(ptr[rsp + kLastLane], rax);
   align(32);
-  L(block);
-  write_block();
-  add(r12, static_cast<int>(kBlockLanes));
-  cmp(r12, ptr[rsp + kLastLane]);
-  jl(block, T_NEAR);
-  write_rest();
-  if (sums) write_total();
+  L(row);
+  if (sums)
+    write_summed_row();
+  else
+    write_row();
   move_pointers();
   dec(qword[rsp + kRowsLeft]);
   jnz(row, T_NEAR);
   write_epilogue();
+}
+
+/// Whole blocks, then as many whole vectors as there are, and a vector that ends with the row.
+void TileGenerator::write_row() {
+  const int vectors = vectors_;
+  const int groups = groups_;
+  const auto rest = static_cast<int>(options_.row_lanes % kBlockLanes);
+  const int behind = rest % lanes_;
+  write_whole_blocks(options_.row_lanes - rest);
+  if (rest >= lanes_) write_part(rest - behind);
+  if (behind > 0) {
+    sub(r12, lanes_ - behind);
+    write_part(lanes_);
+  }
+  block_lanes_ = static_cast<int>(kBlockLanes);
+  vectors_ = vectors;
+  groups_ = groups;
+}
+
+void TileGenerator::write_whole_blocks(int64_t lanes) {
+  if (lanes == 0) return;
+  Xbyak::Label block;
+  if (lanes > kBlockLanes) {
+    lea(rax, ptr[r12 + static_cast<int>(lanes)]);
+    mov(ptr[rsp + kLastLane], rax);
+    align(32);
+    L(block);
+  }
+  write_block();
+  add(r12, static_cast<int>(kBlockLanes));
+  if (lanes == kBlockLanes) return;
+  cmp(r12, ptr[rsp + kLastLane]);
+  jl(block, T_NEAR);
+}
+
+/// A block of so many lanes, whole vectors.
+void TileGenerator::write_part(int lanes) {
+  const int registers = groups_ * vectors_;
+  while (lanes % (vectors_ * lanes_) != 0) --vectors_;
+  groups_ = registers / vectors_;
+  block_lanes_ = lanes;
+  reset_places(kFirstSlotBehind);
+  write_block();
+  add(r12, lanes);
 }
 
 /// From rsi on.
@@ -125,9 +170,29 @@ void TileGenerator::write_last_summed_lane() {
   vmovups(ptr[rsp + kLastSummed], vector(0));
 }
 
-/// What is behind the row's whole blocks, as the last block of the row.
-void TileGenerator::write_rest() {
+/// What is behind whole blocks is the last block of the row, which begins earlier. A row that is shorter than a block
+/// is summed in double alone.
+void TileGenerator::write_summed_row() {
+  clear_sum();
+  if (options_.sums < kBlockLanes) {
+    reset_places(kFirstSlotBehind);
+    write_block();
+    add(r12, block_lanes_);
+    return write_total();
+  }
+  Xbyak::Label block;
   Xbyak::Label is_whole;
+  mov(rax, ptr[rsp + kRows]);
+  mov(rax, ptr[rax + offsetof(CodeRows, lanes)]);
+  and_(rax, ~kBlockMask);
+  add(rax, r12);
+  mov(ptr[rsp + kLastLane], rax);
+  align(32);
+  L(block);
+  write_block();
+  add(r12, static_cast<int>(kBlockLanes));
+  cmp(r12, ptr[rsp + kLastLane]);
+  jl(block, T_NEAR);
   mov(rax, ptr[rsp + kRows]);
   mov(rax, ptr[rax + offsetof(CodeRows, lanes)]);
   and_(eax, kBlockMask);
@@ -139,11 +204,11 @@ void TileGenerator::write_rest() {
   is_rest_ = false;
   add(r12, static_cast<int>(kBlockLanes));
   L(is_whole);
+  write_total();
 }
 
 void TileGenerator::move_pointers() {
-  std::vector<uint16_t> walked(options_.elements.begin(), options_.elements.end());
-  walked.insert(walked.end(), options_.row_inputs.begin(), options_.row_inputs.end());
+  const std::vector<uint16_t> walked = this->walked();
   if (walked.empty()) return;
   mov(rax, ptr[rsp + kRows]);
   mov(rax, ptr[rax + offsetof(CodeRows, strides)]);
@@ -186,9 +251,12 @@ void TileGenerator::add_to_sum(int v, const Vector& value) {
   const int half = lane % kRowLanes / kLanesOfVector;  // 0 where a vector has both
   const Vector held = vector(held_register() + half);
   const Vector values = is_rest_ ? masked_rest(lane, value) : value;
-  if (row == 0) return vmovaps(held, values);
-  vaddps(held, held, values);
-  if (row == 3) widen_held(held, half);
+  const bool is_short = options_.sums < kBlockLanes;
+  if (row == 0 || is_short)
+    vmovaps(held, values);
+  else
+    vaddps(held, held, values);
+  if (row == 3 || is_short) widen_held(held, half);
 }
 
 /// Each half of the vector becomes a vector of doubles, which is added to its sum. Writes vector 1.

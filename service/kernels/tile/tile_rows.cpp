@@ -13,19 +13,20 @@ namespace {
 
 constexpr int64_t kLanesBetweenPrefetches = 512;
 
-using Strides = std::array<int64_t, kMostWalkedInputs>;
+using Strides = std::array<int64_t, kMostWalked>;
 
 /// As CodeRows has them. (Code that walks has no more of them.)
 Strides strides_of(const RowsOfTile& rows) {
   Strides strides{};
-  for (size_t k = 0; k < std::min(rows.inputs.size(), strides.size()); ++k) strides[k] = rows.inputs[k].stride_bytes;
+  for (size_t k = 0; k < std::min(rows.registers.size(), strides.size()); ++k)
+    strides[k] = rows.registers[k].stride_bytes;
   return strides;
 }
 
 void bind_row(TileScratch& scratch, const RowsOfTile& rows, int64_t row) {
   // The code only reads its inputs.
-  for (const RowInput& input : rows.inputs)
-    scratch.bind(input.reg, const_cast<std::byte*>(input.first) + row * input.stride_bytes);
+  for (const RowRegister& moved : rows.registers)
+    scratch.bind(moved.reg, const_cast<std::byte*>(moved.first) + row * moved.stride_bytes);
 }
 
 }  // namespace
@@ -37,9 +38,9 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
   const Strides strides = strides_of(rows);
   for (int64_t row = 0; row < rows.count; row += step) {
     const int64_t count = std::min(step, rows.count - row);
-    for (const MemoryRange& range : soon) prefetch_parts(range, row, count, rows.count);
+    for (const MemoryRange& range : soon) prefetch_parts(range, rows.first + row, count, rows.of_tile);
     bind_row(scratch, rows, row);
-    const int64_t begin = row * rows.lanes;
+    const int64_t begin = (rows.first + row) * rows.lanes;
     const int64_t end = begin + rows.lanes;
     const int64_t rest = rows.lanes % kBlockLanes;
     if (walks) {
@@ -58,8 +59,11 @@ void run_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile&
 void sum_tile_rows(const TileCode& code, TileScratch& scratch, const RowsOfTile& rows, double* totals) {
   bind_row(scratch, rows, 0);
   const Strides strides = strides_of(rows);
-  code.sum_rows(scratch.pointers(),
-                {.begin = 0, .lanes = rows.lanes, .count = rows.count, .strides = strides.data(), .totals = totals});
+  code.sum_rows(scratch.pointers(), {.begin = rows.first * rows.lanes,
+                                     .lanes = rows.lanes,
+                                     .count = rows.count,
+                                     .strides = strides.data(),
+                                     .totals = totals});
 }
 
 }  // namespace meshd::kernels

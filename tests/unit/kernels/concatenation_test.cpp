@@ -122,6 +122,60 @@ TEST(concatenation, copied_and_computed_parts_are_where_they_belong) {
   for (uint32_t seed = 0; seed < 400; ++seed) expect_parts_where_they_belong(seed);
 }
 
+/// A rotary embedding: halves of the rows of an array, and values of some of the rows, of which code reads and writes
+/// each row where it is.
+void expect_rotated(const Dims& front, int64_t half, bool by_last_front_dim) {
+  constexpr int64_t kBytes = sizeof(float);
+  LoopMaker maker(static_cast<uint32_t>(half));
+  FusedLoop loop;
+  loop.dims = front;
+  loop.dims.push_back(half);
+  const size_t rank = loop.dims.size();
+  Dims whole = front;
+  whole.push_back(2 * half);
+  loop.program.input_count = 4;
+  for (int i = 0; i < 4; ++i) {
+    loop.program.add_register(DType::kFloat32);
+    FusedInput input;
+    input.operand = i < 2 ? 0 : i - 1;
+    input.strides = i < 2 ? tensor::row_major_strides(whole) : Dims(rank, 0);
+    if (i == 1) input.offset = half;
+    if (i > 1) {
+      input.strides.back() = 1;
+      input.strides[rank - (by_last_front_dim ? 2 : 3)] = half;
+    }
+    loop.inputs.push_back(input);
+  }
+  const auto emit = [&](ScalarOp op, uint16_t a, uint16_t b) { return loop.program.emit(op, {a, b}, DType::kFloat32); };
+  loop.program.outputs = {emit(ScalarOp::kSubtract, emit(ScalarOp::kMultiply, 0, 2), emit(ScalarOp::kMultiply, 1, 3)),
+                          emit(ScalarOp::kAdd, emit(ScalarOp::kMultiply, 1, 2), emit(ScalarOp::kMultiply, 0, 3))};
+  const int64_t angles = front[rank - (by_last_front_dim ? 2 : 3)] * half;
+  const std::vector<Bytes> operands = {maker.values(DType::kFloat32, tensor::element_count(whole)),
+                                       maker.values(DType::kFloat32, angles), maker.values(DType::kFloat32, angles)};
+  std::vector<const std::byte*> pointers;
+  for (const Bytes& operand : operands) pointers.push_back(operand.data());
+  std::vector<Bytes> results;
+  for (const bool is_code : {false, true}) {
+    if (is_code) loop.code_after = 0;
+    ComputedParts made{std::make_shared<const FusedLoop>(loop), 0, {{half, 0}, {half, half}}};
+    const Concatenation concatenation(whole, rank - 1, kBytes, {}, {made});
+    Bytes& got = results.emplace_back(static_cast<size_t>(tensor::element_count(whole) * kBytes), std::byte{0xAB});
+    for (int64_t item = concatenation.work_count(); item-- > 0;)
+      concatenation.run(pointers.data(), got.data(), item, item + 1, nullptr);
+  }
+  ASSERT_EQ(results[0], results[1]) << tensor::to_string(front) << " rows of " << half;
+}
+
+TEST(concatenation, rows_of_computed_parts_are_written_where_they_belong) {
+  for (const int64_t half : {8, 16, 20, 31, 32, 48, 64, 100, 250}) {
+    for (const bool by_last_front_dim : {true, false}) {
+      expect_rotated({3, 5, 8}, half, by_last_front_dim);
+      expect_rotated({7, 40, 1}, half, by_last_front_dim);
+      expect_rotated({2, 1, 100}, half, by_last_front_dim);
+    }
+  }
+}
+
 /// Arrays of `elem` bytes side by side, of which the second has rows `stride` elements apart.
 void expect_columns(size_t columns, int64_t elem, const Dims& front, int64_t stride) {
   const int64_t rows = tensor::element_count(front);

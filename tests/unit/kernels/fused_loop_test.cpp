@@ -242,41 +242,60 @@ std::vector<Bytes> run_fenced(const FusedKernel& kernel, const std::vector<Bytes
   return out;
 }
 
-// Dense rows, rows of longer ones, one row for all and an element for each, which code reads where they are.
+/// Dense rows, rows of longer ones, one row for several and an element for each, which code reads where they are. With
+/// three dims one row is for all of the first, or of the second.
+void expect_rows_of_each_kind(DType dtype, const Dims& dims) {
+  const int64_t row = dims.back();
+  const int64_t rows = tensor::element_count(dims, 0, dims.size() - 1);
+  LoopMaker maker(static_cast<uint32_t>(row + rows));
+  FusedLoop loop;
+  loop.dims = dims;
+  loop.program.input_count = 5;
+  Dims longer = dims;
+  longer.back() += 3;
+  Dims element = tensor::row_major_strides(Dims(dims.begin(), dims.end() - 1));
+  element.push_back(0);
+  const std::vector<Dims> strides =
+      dims.size() == 2
+          ? std::vector<Dims>{{row, 1}, {row + 3, 1}, {0, 1}, element, {0, 1}}
+          : std::vector<Dims>{
+                tensor::row_major_strides(dims), tensor::row_major_strides(longer), {0, row, 1}, element, {row, 0, 1}};
+  const std::vector<int64_t> counts = {rows * row, (rows - 1) * (row + 3) + row, dims.size() == 2 ? row : dims[1] * row,
+                                       rows, dims.size() == 2 ? row : dims[0] * row};
+  for (size_t i = 0; i < strides.size(); ++i) {
+    loop.program.add_register(dtype);
+    FusedInput input;
+    input.operand = maker.add_operand(dtype, counts[i]);
+    input.strides = strides[i];
+    loop.inputs.push_back(input);
+  }
+  const auto emit = [&](ScalarOp op, uint16_t a, uint16_t b) { return loop.program.emit(op, {a, b}, dtype); };
+  const uint16_t product = emit(ScalarOp::kMultiply, emit(ScalarOp::kAdd, 0, 1), 2);
+  const uint16_t difference = emit(ScalarOp::kSubtract, product, emit(ScalarOp::kMultiply, 3, 4));
+  loop.program.outputs = {emit(ScalarOp::kMultiply, difference, difference)};
+  const int last = static_cast<int>(dims.size()) - 1;
+  FusedLoop largest = loop;
+  largest.reduce = FusedReduce{{last}, binary_reducer(ScalarOp::kMaximum, dtype), {maker.add_operand(dtype, 1)}};
+  FusedLoop total = loop;
+  total.reduce = FusedReduce{{last}, binary_reducer(ScalarOp::kAdd, dtype), {largest.reduce->init_operands[0]}};
+  const std::vector<Bytes> operands = maker.operands();
+  const Dims offsets(dims.size(), 0);
+  for (const FusedLoop& each : {loop, largest, total}) {
+    const auto interpreted = run_kernel(FusedKernel(each), operands, {}, offsets);
+    const FusedKernel code = code_at_once(each);
+    for (const bool at_end : {true, false})
+      ASSERT_EQ(run_fenced(code, operands, interpreted, at_end), interpreted) << describe(each);
+    if (each.reduce) continue;
+    ASSERT_EQ(interpreted, run_naively(each, operands, offsets)) << describe(each);
+  }
+}
+
 TEST(FusedLoop, rows_of_each_kind_side_by_side_are_read_where_they_are) {
   for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
-    for (const int64_t row : {64, 65, 100, 127, 128, 250, 512, 1000, 1024, 4096}) {
+    for (const int64_t row : {7, 8, 9, 16, 20, 31, 32, 40, 48, 63, 64, 65, 100, 127, 128, 250, 512, 1000, 1024, 4096}) {
       for (const int64_t rows : {2, 3, 37}) {
-        LoopMaker maker(static_cast<uint32_t>(row + rows));
-        FusedLoop loop;
-        loop.dims = {rows, row};
-        loop.program.input_count = 4;
-        const std::vector<Dims> strides = {{row, 1}, {row + 3, 1}, {0, 1}, {1, 0}};
-        const std::vector<int64_t> counts = {rows * row, (rows - 1) * (row + 3) + row, row, rows};
-        for (size_t i = 0; i < strides.size(); ++i) {
-          loop.program.add_register(dtype);
-          FusedInput input;
-          input.operand = maker.add_operand(dtype, counts[i]);
-          input.strides = strides[i];
-          loop.inputs.push_back(input);
-        }
-        const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, dtype);
-        const uint16_t product = loop.program.emit(ScalarOp::kMultiply, {sum, 2}, dtype);
-        const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {product, 3}, dtype);
-        loop.program.outputs = {loop.program.emit(ScalarOp::kMultiply, {difference, difference}, dtype)};
-        FusedLoop largest = loop;
-        largest.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kMaximum, dtype), {maker.add_operand(dtype, 1)}};
-        FusedLoop total = loop;
-        total.reduce = FusedReduce{{1}, binary_reducer(ScalarOp::kAdd, dtype), {largest.reduce->init_operands[0]}};
-        const std::vector<Bytes> operands = maker.operands();
-        for (const FusedLoop& each : {loop, largest, total}) {
-          const auto interpreted = run_kernel(FusedKernel(each), operands, {}, {0, 0});
-          const FusedKernel code = code_at_once(each);
-          for (const bool at_end : {true, false})
-            ASSERT_EQ(run_fenced(code, operands, interpreted, at_end), interpreted) << describe(each);
-          if (each.reduce) continue;
-          ASSERT_EQ(interpreted, run_naively(each, operands, {0, 0})) << describe(each);
-        }
+        expect_rows_of_each_kind(dtype, {rows, row});
+        if (row <= 128) expect_rows_of_each_kind(dtype, {5, rows, row});
       }
     }
   }
@@ -412,7 +431,7 @@ TileProgram composition_reducer(DType dtype = DType::kInt64) {
 // Rows of a longer array, one row for all and rows in reverse, which are results, or are reduced, beside what is
 // computed of them: code reads rows where they are, but such a register has to hold the lanes.
 TEST(FusedLoop, rows_that_are_outputs_themselves) {
-  for (const int64_t row : {64, 100, 250, 1024}) {
+  for (const int64_t row : {20, 32, 64, 100, 250, 1024}) {
     for (const int64_t rows : {3, 37}) {
       const std::array<int64_t, 3> row_strides = {row + 3, 0, -row};
       for (const int64_t row_stride : row_strides) {

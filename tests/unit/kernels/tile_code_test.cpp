@@ -333,9 +333,8 @@ class TileRowsTest : public TileCodeTest {
     return program;
   }
 
-  std::unique_ptr<RowsOfInputs> rows_of(const TileProgram& program) {
-    constexpr std::array<int64_t, 10> kRowLanes = {64, 65, 79, 100, 127, 128, 129, 192, 250, 1000};
-    const int64_t lanes = kRowLanes[static_cast<size_t>(number(0, std::ssize(kRowLanes) - 1))];
+  std::unique_ptr<RowsOfInputs> rows_of(const TileProgram& program, std::span<const int64_t> row_lanes) {
+    const int64_t lanes = row_lanes[static_cast<size_t>(number(0, std::ssize(row_lanes) - 1))];
     auto rows = std::make_unique<RowsOfInputs>(program, number(1, 7), lanes);
     // Which of two NaNs a sum is depends on the lane of its block: of other rows, code has other blocks.
     const bool is_special = lanes % kBlockLanes == 0 && number(0, 3) > 0;
@@ -351,6 +350,8 @@ class TileRowsTest : public TileCodeTest {
   }
 };
 
+constexpr std::array<int64_t, 13> kSummedLanes = {16, 32, 48, 64, 65, 79, 100, 127, 128, 129, 192, 250, 1000};
+constexpr std::array<int64_t, 16> kWalkedLanes = {8, 9, 16, 20, 31, 32, 40, 48, 63, 64, 65, 100, 127, 128, 250, 1000};
 constexpr std::array kPlainOps = {ScalarOp::kAdd, ScalarOp::kSubtract, ScalarOp::kMultiply, ScalarOp::kAbs,
                                   ScalarOp::kNegate};
 
@@ -361,9 +362,9 @@ TEST_F(TileRowsTest, sums_of_rows_have_the_bits_of_the_fold) {
     int made = 0;
     for (int i = 0; i < 600 && !HasFailure(); ++i) {
       const TileProgram program = program_of_floats(kPlainOps, 1);
-      const auto of = rows_of(program);
+      const auto of = rows_of(program, kSummedLanes);
       const auto code =
-          TileCode::make(program, level, {.sums = true, .elements = of->elements, .row_inputs = of->row_inputs});
+          TileCode::make(program, level, {.sums = of->lanes, .elements = of->elements, .row_inputs = of->row_inputs});
       ASSERT_NE(code, nullptr);
       if (!code->sums()) continue;
       ++made;
@@ -385,7 +386,8 @@ TEST_F(TileRowsTest, sums_of_rows_have_the_bits_of_the_fold) {
   }
 }
 
-// Some lanes of a row that ends within a block are computed twice, those of no other row; it may begin anywhere.
+// Some lanes of a row that ends within a vector are computed twice, those of no other row. Rows of results may be
+// apart, too.
 TEST_F(TileRowsTest, code_that_goes_from_row_to_row_has_the_bits_of_the_interpreter) {
   const std::array kOps = {ScalarOp::kAdd,     ScalarOp::kSubtract, ScalarOp::kMultiply, ScalarOp::kDivide,
                            ScalarOp::kMaximum, ScalarOp::kAbs,      scalar_op("sqrt"),   scalar_op("exponential")};
@@ -393,20 +395,40 @@ TEST_F(TileRowsTest, code_that_goes_from_row_to_row_has_the_bits_of_the_interpre
     int made = 0;
     for (int i = 0; i < 600 && !HasFailure(); ++i) {
       const TileProgram program = program_of_floats(kOps, number(1, 2));
-      const auto of = rows_of(program);
+      const auto of = rows_of(program, kWalkedLanes);
+      const bool is_placed = number(0, 1) == 0;
       const auto code = TileCode::make(
           program, level,
-          {.prefetches = i % 2 == 0, .walks = true, .elements = of->elements, .row_inputs = of->row_inputs});
+          {.prefetches = i % 2 == 0,
+           .row_lanes = of->lanes,
+           .elements = of->elements,
+           .row_inputs = of->row_inputs,
+           .row_outputs = is_placed ? std::span<const uint16_t>(program.outputs) : std::span<const uint16_t>()});
       if (code == nullptr || !code->walks()) continue;
       ++made;
       run_tile(program, nullptr, of->scratch, of->rows * of->lanes);
-      const std::vector<int64_t> strides = of->strides();
+      std::vector<int64_t> strides = of->strides();
+      // Rows of all results side by side, or each where the register is.
+      const int64_t row_stride = is_placed ? of->lanes * std::ssize(program.outputs) : of->lanes;
+      std::vector<float> placed(static_cast<size_t>(row_stride * of->rows));
+      std::vector<const std::byte*> results;
+      constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
+      for (size_t k = 0; k < program.outputs.size(); ++k) {
+        float* const to = placed.data() + static_cast<int64_t>(k) * of->lanes;
+        if (is_placed) of->by_code.bind(program.outputs[k], reinterpret_cast<std::byte*>(to));
+        if (is_placed) strides.push_back((row_stride - of->lanes) * kBytes);
+        results.push_back(of->by_code.reg(program.outputs[k]));
+      }
       code->run_rows(of->by_code.pointers(),
                      {.begin = 0, .lanes = of->lanes, .count = of->rows, .strides = strides.data(), .totals = nullptr});
-      for (const uint16_t reg : program.outputs) {
-        const auto bytes = static_cast<size_t>(of->rows * of->lanes) * sizeof(float);
-        EXPECT_EQ(std::memcmp(of->by_code.reg(reg), of->scratch.reg(reg), bytes), 0)
-            << describe(program) << of->rows << " rows of " << of->lanes;
+      for (size_t k = 0; k < program.outputs.size(); ++k) {
+        const std::byte* const expected = of->scratch.reg(program.outputs[k]);
+        for (int64_t row = 0; row < of->rows; ++row) {
+          const int difference =
+              std::memcmp(results[k] + row * row_stride * kBytes, expected + row * of->lanes * kBytes,
+                          static_cast<size_t>(of->lanes * kBytes));
+          EXPECT_EQ(difference, 0) << describe(program) << of->rows << " rows of " << of->lanes << ", row " << row;
+        }
       }
     }
     EXPECT_GT(made, 100);
