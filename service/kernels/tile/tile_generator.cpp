@@ -520,7 +520,7 @@ void TileGenerator::write_step(size_t number) {
     if (is_swapped) swap_operands();
     write_vector(step, to, v);
     if (is_swapped) swap_operands();
-    if (step.rounds) round_to_half(step.kind, to);
+    if (step.rounds) round_to_half(step.kind, to, next_use(instruction.result, number) == kNever);
     store_result(instruction.result, v, to);
   }
   for (const uint16_t reg : operands_) release(reg, number);
@@ -565,7 +565,7 @@ void TileGenerator::write_call(size_t begin, size_t number) {
     call(rax);
     if (step.rounds) {
       vmovaps(vector(3), first);
-      round_to_half(step.kind, vector(3));
+      round_to_half(step.kind, vector(3), false);
       vmovaps(first, vector(3));
     }
     if (is_used && !stays) store(slot_address(instruction.result, v), form(instruction.result), first);
@@ -1105,15 +1105,22 @@ void TileGenerator::write_multiply_high(bool is_signed, const Vector& to, int v)
   vpblendmd(to | k1, vector(1), vector(0));
 }
 
-/// To the nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet.
-void TileGenerator::round_to_half(StepKind kind, const Vector& value) {
+/// To the nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet. What is only stored may have
+/// any lower bits.
+void TileGenerator::round_to_half(StepKind kind, const Vector& value, bool is_only_stored) {
   // A product with one is the value, and of a NaN the quiet one.
   if (!makes_quiet_nans(kind)) vmulps(value, value, constant(kOne));
   if (is_exact(kind)) return;
   vpsrld(vector(0), value, 16);
   vandps(vector(0), vector(0), constant(1));
   vpaddd(vector(0), vector(0), constant(0x7FFF));
-  if (is_wide_) {
+  // The NaN of an operand has no lower bits, nor has the processor's own: rounding leaves it as it is.
+  const bool keeps_nans = makes_quiet_nans(kind) && std::all_of(operands_.begin(), operands_.end(), [&](uint16_t reg) {
+                            return form(reg) == LaneForm::kHalf;
+                          });
+  if (keeps_nans) {
+    vpaddd(value, value, vector(0));
+  } else if (is_wide_) {
     vcmpps(k1, value, value, kOrdered);
     vpaddd(value | k1, value, vector(0));
   } else {
@@ -1121,7 +1128,7 @@ void TileGenerator::round_to_half(StepKind kind, const Vector& value) {
     vandps(vector(0), vector(0), vector(1));
     vpaddd(value, value, vector(0));
   }
-  vandps(value, value, constant(0xFFFF0000U));
+  if (!is_only_stored) vandps(value, value, constant(0xFFFF0000U));
 }
 
 }  // namespace meshd::kernels

@@ -182,7 +182,7 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
   void choose_where(const Vector& to, const Vector& no, const Vector& yes, const Vector& a, const Xbyak::Operand& b,
                     uint8_t predicate);
-  void round_to_half(StepKind kind, const Vector& value);
+  void round_to_half(StepKind kind, const Vector& value, bool is_only_stored);
 
   static constexpr int kTemporaries = 4;
   static constexpr size_t kNever = std::numeric_limits<size_t>::max();
