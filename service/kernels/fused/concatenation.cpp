@@ -105,7 +105,9 @@ std::vector<Concatenation::Column> Concatenation::columns_of(const tensor::Dims&
   const auto row = static_cast<size_t>(tensor::element_count(dims, dim, dims.size()));
   const bool are_columns =
       std::all_of(copied.begin(), copied.end(), [](const CopiedPart& part) { return part.size == 1; });
-  if (!are_columns || row != copied.size() || row < 2 || row > kMostInterleaved || !visit_element(elem_size, [](auto) {})) return {};
+  if (!are_columns || row != copied.size() || row < 2 || row > kMostInterleaved ||
+      !visit_element(elem_size, [](auto) {}))
+    return {};
   std::vector<Column> columns(row);
   for (const CopiedPart& part : copied) {
     const std::optional<tensor::Dims> strides = with_rows(dims, part.strides, dim);
